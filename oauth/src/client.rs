@@ -135,7 +135,7 @@ pub struct Signing<'a> {
     /// 16 random bytes.
     pub jti: [u8; 16],
     /// What signing needs.
-    pub random: &'a dyn SecureRandom,
+    pub random: &'a (dyn SecureRandom + Sync),
 }
 
 impl Client {

@@ -225,7 +225,7 @@ mod tests {
 
     fn way(routing: &Routing, url: &str) -> String {
         match routing.route(&Url::parse(url).unwrap()) {
-            Route::Direct => "direct".to_owned(),
+            Route::Direct | Route::Addresses(_) => "direct".to_owned(),
             Route::Proxy(proxy) => proxy.to_string(),
             Route::UnixSocket(path) => path.display().to_string(),
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -16,6 +17,9 @@ use super::{REDACTED, Secret};
 /// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text, which would reveal them
 /// (ruling 34).
 pub(crate) const MIN_SECRET_BYTES: usize = 8;
+
+/// How long a secret that was replaced by another is still scrubbed.
+const AFTERLIFE: Duration = Duration::from_secs(3600);
 
 /// Replaces every registered secret by [`REDACTED`] in strings, and in the keys and strings of JSON values. A cheap
 /// handle: clones share one set of secrets. Before anything is registered it changes nothing.
@@ -37,6 +41,18 @@ struct Patterns {
     /// Sorted and without repeats.
     patterns: Vec<Zeroizing<String>>,
     automaton: Option<AhoCorasick>,
+    /// The forms of secrets that stay for good.
+    lasting: Vec<Zeroizing<String>>,
+    /// Secrets that are replaced by others from time to time.
+    passing: Vec<Passing>,
+}
+
+/// A secret that is replaced by another one some day.
+struct Passing {
+    owner: Box<str>,
+    secret: Secret,
+    /// Until when it is scrubbed, once it has been replaced.
+    until: Option<Instant>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -59,13 +75,39 @@ impl Redactor {
     /// them and each would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
     pub fn register<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
         let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
-        let before = state.patterns.len();
+        let before = state.lasting.len();
         for secret in secrets.into_iter().map(Secret::open).filter(|s| s.len() >= MIN_SECRET_BYTES) {
-            state.patterns.extend(forms(secret));
+            state.lasting.extend(forms(secret));
         }
-        if state.patterns.len() == before {
-            return;
+        if state.lasting.len() > before {
+            self.rebuild(&mut state);
         }
+    }
+
+    /// The secrets of `owner` are these from now on, and those that it had before go on being scrubbed for an hour: answers
+    /// with them may still be on their way.
+    pub fn replace(&self, owner: &str, secrets: &[Secret]) {
+        let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let is_same = |passing: &Passing, secret: &Secret| {
+            *passing.owner == *owner && passing.secret.matches(secret.open().as_bytes())
+        };
+        for passing in state.passing.iter_mut().filter(|passing| *passing.owner == *owner) {
+            let stays = secrets.iter().any(|secret| is_same(passing, secret));
+            passing.until = if stays { None } else { passing.until.or(Some(now + AFTERLIFE)) };
+        }
+        for secret in secrets.iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
+            if !state.passing.iter().any(|passing| is_same(passing, secret)) {
+                state.passing.push(Passing { owner: owner.into(), secret: secret.clone(), until: None });
+            }
+        }
+        state.passing.retain(|passing| passing.until.is_none_or(|until| now < until));
+        self.rebuild(&mut state);
+    }
+
+    fn rebuild(&self, state: &mut Patterns) {
+        let passing = state.passing.iter().flat_map(|passing| forms(passing.secret.open()));
+        state.patterns = state.lasting.iter().cloned().chain(passing).collect();
         state.patterns.sort_by(|a, b| a.as_str().cmp(b.as_str()));
         state.patterns.dedup_by(|a, b| a.as_str() == b.as_str());
         // Standard semantics, so that *overlapping* matches can be found: see `scrub`.
@@ -239,6 +281,23 @@ mod tests {
             assert_eq!(r.unfinished(text), held, "{text}");
         }
         assert_eq!(Redactor::new().unfinished("s"), 0);
+    }
+
+    #[test]
+    fn a_secret_that_was_replaced_is_scrubbed_for_a_while() {
+        let r = redactor(&["lasting-secret"]);
+        let secrets = |texts: &[&str]| texts.iter().map(|text| Secret::new(*text)).collect::<Vec<_>>();
+        r.replace("a", &secrets(&["first-token", "refresh-token"]));
+        r.replace("b", &secrets(&["other-token"]));
+        r.replace("a", &secrets(&["second-token", "refresh-token", "short"]));
+        let text = "first-token second-token refresh-token other-token lasting-secret short";
+        assert_eq!(r.scrub(text), "[REDACTED] [REDACTED] [REDACTED] [REDACTED] [REDACTED] short");
+        // As if the hour were over.
+        for passing in &mut r.0.state.write().unwrap().passing {
+            passing.until = passing.until.map(|_| Instant::now());
+        }
+        r.replace("b", &[]);
+        assert_eq!(r.scrub(text), "first-token [REDACTED] [REDACTED] [REDACTED] [REDACTED] short");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Client(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    trust: Trust,
+    trust: Arc<Trust>,
     pools: Mutex<HashMap<Arc<Origin>, Arc<Pool>, ahash::RandomState>>,
 }
 
@@ -96,13 +96,19 @@ impl Client {
     /// # Errors
     /// The file cannot be read, or holds no certificate.
     pub fn with_ca_file(path: &Path) -> Result<Self, TlsRootsError> {
-        Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?, ..Shared::default() })))
+        Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?.into(), ..Shared::default() })))
     }
 
     /// A client that trusts these certificates besides those that this one trusts. It has connections of its own.
     #[must_use]
     pub fn trusting(&self, certificates: &Certificates) -> Self {
-        Self(Arc::new(Shared { trust: self.0.trust.and(certificates), ..Shared::default() }))
+        Self(Arc::new(Shared { trust: self.0.trust.and(certificates).into(), ..Shared::default() }))
+    }
+
+    /// A client with the same trust and no connections yet, for a request whose connection is not to be kept.
+    #[must_use]
+    pub(crate) fn unpooled(&self) -> Self {
+        Self(Arc::new(Shared { trust: self.0.trust.clone(), ..Shared::default() }))
     }
 
     /// Sends a request and waits for the head of its answer.

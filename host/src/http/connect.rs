@@ -35,6 +35,7 @@ const MAX_HEAD: usize = 64 * 1024;
 pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection, HttpError> {
     let socket = match &origin.route {
         Route::Direct => Socket::new(dial_tcp(&origin.host, origin.port).await?),
+        Route::Addresses(addresses) => Socket::new(dial_now(addresses.iter().copied().collect()).await?),
         Route::UnixSocket(path) => {
             Socket::unix(dial_unix(path).await.map_err(|error| unix_error(path, &error))?)
         }
@@ -96,7 +97,11 @@ async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Res
 }
 
 async fn dial_tcp(host: &Host, port: u16) -> Result<TcpStream, HttpError> {
-    let tcp = dial(addresses(host, port).await?).await?;
+    dial_now(addresses(host, port).await?).await
+}
+
+async fn dial_now(addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpError> {
+    let tcp = dial(addresses).await?;
     tcp.set_nodelay(true).map_err(|e| HttpError::of_io(&e))?;
     Ok(tcp)
 }

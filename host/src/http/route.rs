@@ -1,6 +1,7 @@
 //! How a connection reaches an origin: directly, through an HTTP proxy, or over a Unix socket.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub enum Route {
     /// By its name or address.
     #[default]
     Direct,
+    /// To one of these addresses, whatever the name leads to by now: they are those that somebody has checked.
+    Addresses(Arc<[SocketAddr]>),
     /// Through a proxy: `https` by `CONNECT`, with TLS from end to end; `http` by whole URLs.
     Proxy(Proxy),
     /// Over the socket at this path; the URL's host only stands in the `host` header.

@@ -76,7 +76,7 @@ impl Origin {
     pub(super) fn forwarding_proxy(&self) -> Option<&Proxy> {
         match &self.route {
             Route::Proxy(proxy) if !self.tls => Some(proxy),
-            Route::Proxy(_) | Route::Direct | Route::UnixSocket(_) => None,
+            Route::Proxy(_) | Route::Direct | Route::Addresses(_) | Route::UnixSocket(_) => None,
         }
     }
 }

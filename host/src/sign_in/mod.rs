@@ -1,3 +1,40 @@
 //! Signed in to upstreams, and staying so: OAuth as auth.md has it, over the sans-I/O core of `ptc-oauth`.
+//!
+//! * [`Site`] — an upstream that is signed in to: [`begin`](Site::begin) and [`complete`](Site::complete) a sign-in with a browser,
+//!   [`begin_device`](Site::begin_device) and [`finish_device`](Site::finish_device) one on another machine,
+//!   [`sign_out`](Site::sign_out), and [`statuses`](Site::statuses) without the network.
+//! * [`SignInContext`] — what all of them share: the [store], the clock, the redactor, the HTTP client.
+//! * [`SignInError`] — why it failed, with the codes and texts of auth.md 16.
+//!
+//! Transports take a token for each request from the sign-in of their principal, which renews it in time.
 
 pub mod store;
+
+mod bearer;
+mod begin;
+mod clock;
+mod counts;
+mod device;
+mod errand;
+mod fault;
+mod fetch;
+mod principals;
+mod probe;
+mod records;
+mod site;
+mod status;
+
+pub(crate) use bearer::{SignIn, Ticket};
+pub use begin::{Begun, SignedIn};
+pub use clock::Clock;
+pub use counts::SignInCounts;
+pub use device::DeviceSignIn;
+pub use fault::SignInError;
+pub(crate) use fault::NoToken;
+pub use principals::PROCESS;
+pub(crate) use probe::challenge;
+pub use site::{SignInContext, Site};
+pub use status::{SignInStatus, SignedOut};
+
+/// The core's words for what callers hand in and get: callbacks, secrets, failures.
+pub use ptc_oauth::{callback, failure, secret};

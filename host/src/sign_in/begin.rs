@@ -1,0 +1,216 @@
+//! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
+
+use ptc_mcp::json::{Value, json};
+use ptc_oauth::authorize::{Authorization, Entropy, PendingSignIn};
+use ptc_oauth::callback::Callback;
+use ptc_oauth::client::{Client, Origin, Signing};
+use ptc_oauth::discovery::Discovered;
+use ptc_oauth::failure::Failure;
+use ptc_oauth::grants::{Asking, TokenAnswer, read};
+use ptc_oauth::metadata::ServerMetadata;
+use ptc_oauth::scopes::{Scopes, Sources, requested};
+use ptc_oauth::secret::Secret;
+use ptc_oauth::tokens::TokenRecord;
+use ring::rand::SystemRandom;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::fault::SignInError;
+use super::records::{self, Binding};
+use super::site::{Site, legacy_server, random};
+use super::store::RecordKey;
+
+/// A sign-in that a person can go on with.
+#[derive(Debug)]
+pub struct Begun {
+    /// Where the browser goes. It holds `state`: it is for the terminal, the browser and `ptc login --json` alone.
+    pub url: Secret,
+    /// What the answer must repeat; of use where a person pastes a bare code.
+    pub state: Secret,
+    /// Whether the server says that its answers name it: a bare code is then not taken.
+    pub advertises_iss: bool,
+}
+
+/// What came of a sign-in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedIn {
+    /// The authorization server.
+    pub issuer: String,
+    /// The scopes that were granted, or asked for if the server does not say.
+    pub scopes: Vec<String>,
+    /// When the access token ends, in Unix seconds.
+    pub expires_at: Option<u64>,
+    /// Whether it is renewed without a person.
+    pub refreshable: bool,
+}
+
+/// The record `pending`: what the core keeps, and the rest of what will be bound.
+#[derive(Serialize, Deserialize)]
+struct Pending {
+    core: PendingSignIn,
+    binding: Binding,
+}
+
+/// What is known before tokens are asked for.
+pub(super) struct Prepared {
+    pub(super) discovered: Discovered,
+    pub(super) client: Client,
+    pub(super) binding: Binding,
+    pub(super) scopes: Scopes,
+}
+
+impl Site {
+    /// Discovers, and comes to a client and to the scopes that are asked for.
+    pub(super) async fn prepare(
+        &self,
+        principal: &str,
+        redirect_uris: &[String],
+    ) -> Result<Prepared, SignInError> {
+        let challenge = self.probe().await;
+        let signed_in = self.binding(principal).await?;
+        let discovered = self.discover(challenge.as_ref(), signed_in.as_ref(), true).await?;
+        let resource = self.resource(&discovered);
+        let wanted = |wanted: Option<&Scopes>| {
+            let metadata = discovered.resource.as_ref();
+            requested(&Sources {
+                configured: self.oauth.scopes.as_deref(),
+                challenge: challenge.as_ref().and_then(|challenge| challenge.scope.as_deref()),
+                resource: metadata.and_then(|metadata| metadata.scopes_supported.as_deref()),
+                server: &discovered.server.scopes_supported,
+                wanted,
+                person: self.oauth.grant.has_person(),
+            })
+        };
+        let first = wanted(None).parameter();
+        let client = self.client(&discovered.server, redirect_uris, first, signed_in.as_ref()).await?;
+        let binding = Binding {
+            upstream: self.name.to_string(),
+            issuer: discovered.server.issuer.clone(),
+            client_id: client.id.clone(),
+            origin: client.origin,
+            resource,
+            redirect_uris: if client.origin == Origin::Registered { redirect_uris.to_vec() } else { Vec::new() },
+            legacy_server: discovered.legacy.then(|| document_of(&discovered.server)),
+        };
+        // What calls were found to lack is asked for as well, whichever client it was.
+        let mut lacked = records::tokens(self.store(), &binding, principal).await?;
+        if let (None, Some(other)) = (&lacked, &signed_in) {
+            lacked = records::tokens(self.store(), other, principal).await?.filter(|_| other.issuer == binding.issuer);
+        }
+        let scopes = wanted(lacked.as_ref().map(|record| &record.scope_wanted));
+        Ok(Prepared { discovered, client, binding, scopes })
+    }
+
+    /// Begins a sign-in of `principal` whose answer goes to `redirect_uri`. What is kept for it lives 10 minutes.
+    ///
+    /// # Errors
+    /// Why it cannot be begun.
+    pub async fn begin(&self, principal: &str, redirect_uri: &str) -> Result<Begun, SignInError> {
+        let principal = self.principal_of(principal);
+        let prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
+        let entropy = Entropy { verifier: Zeroizing::new(random()?), state: Zeroizing::new(random()?) };
+        let authorization = Authorization {
+            server: &prepared.discovered.server,
+            client_id: &prepared.client.id,
+            redirect_uri,
+            scopes: &prepared.scopes,
+            resource: prepared.binding.resource.as_deref(),
+            principal,
+            upstream: &self.name,
+            legacy: prepared.discovered.legacy,
+        };
+        let (url, core) = authorization.begin(&entropy, self.now())?;
+        let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
+        self.learn("pending", [&core.state, &core.verifier].into_iter());
+        let key = RecordKey::pending(state.expose());
+        records::put(self.store(), &key, &Pending { core, binding: prepared.binding }).await?;
+        Ok(Begun { url, state, advertises_iss })
+    }
+
+    /// Goes on with the sign-in that a callback belongs to. `None`: it belongs to none that was begun, is still open, and is one of
+    /// this upstream; whoever waits goes on waiting.
+    ///
+    /// # Errors
+    /// Why the sign-in failed. It is over then.
+    pub async fn complete(&self, callback: Callback) -> Result<Option<SignedIn>, SignInError> {
+        let key = RecordKey::pending(callback.state.expose());
+        let pending = {
+            let guard = self.store().lock(&key).await?;
+            let found: Option<Pending> = records::read(self.store(), &key).await?;
+            let Some(pending) = found.filter(|pending| {
+                pending.core.is_for(&callback, self.now()) && pending.core.upstream == *self.name
+            }) else {
+                return Ok(None);
+            };
+            // Spent now, whatever comes of it.
+            self.store().delete(&guard).await?;
+            pending
+        };
+        let signed_in = self.exchange(&pending, callback).await;
+        if let Err(error) = &signed_in {
+            tracing::warn!(event = "auth_sign_in_failed", upstream = &*self.name, issuer = %pending.core.issuer, error = error.code());
+        }
+        signed_in.map(Some)
+    }
+
+    async fn exchange(&self, pending: &Pending, callback: Callback) -> Result<SignedIn, SignInError> {
+        let core = &pending.core;
+        let code = core.code(callback)?;
+        self.learn("pending", [&core.state, &core.verifier, &code].into_iter());
+        let server = self.server_of(&pending.binding).await?;
+        let client = self.client_of(&server, &pending.binding).await?.ok_or_else(|| Failure::NoRegistration {
+            issuer: core.issuer.clone(),
+            redirect_uri: core.redirect_uri.clone(),
+        })?;
+        let random_source = SystemRandom::new();
+        let signing =
+            Signing { issuer: &server.issuer, now: self.now(), jti: random()?, random: &random_source };
+        let endpoint = core.token_endpoint.parse().unwrap_or_else(|_| server.token_endpoint.clone());
+        let asking = Asking { endpoint: &endpoint, client: &client, signing, resource: core.resource.as_deref() };
+        // Once: a code is not sent twice.
+        let answer = self.fetcher.send(asking.code(&code, &core.redirect_uri, &core.verifier)).await;
+        let tokens = read(&answer).map_err(Failure::from)?;
+        self.keep(&pending.binding, &core.principal, tokens, core.scopes.clone(), core.legacy).await
+    }
+
+    /// Writes the tokens of a sign-in, and that they are the ones to use. Those of before are replaced only now.
+    pub(super) async fn keep(
+        &self,
+        binding: &Binding,
+        principal: &str,
+        tokens: TokenAnswer,
+        wanted: Scopes,
+        legacy: bool,
+    ) -> Result<SignedIn, SignInError> {
+        let owner = format!("tokens {} {principal}", self.url);
+        self.learn(&owner, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token));
+        let key = binding.token_key(principal);
+        let guard = self.store().lock(&key).await?;
+        let previous: Option<TokenRecord> = records::read(self.store(), &key).await?;
+        let record = TokenRecord::signed_in(tokens, previous.as_ref(), wanted, legacy);
+        records::write(self.store(), &guard, &record).await?;
+        drop(guard);
+        records::put(self.store(), &RecordKey::binding(&self.url, principal), binding).await?;
+        tracing::info!(event = "auth_signed_in", upstream = &*self.name, issuer = %binding.issuer);
+        let scopes = record.scope_granted.as_ref().unwrap_or(&record.scope_wanted);
+        Ok(SignedIn {
+            issuer: binding.issuer.clone(),
+            scopes: scopes.iter().map(str::to_owned).collect(),
+            expires_at: record.expires_at,
+            refreshable: record.refresh_token.is_some(),
+        })
+    }
+}
+
+/// What is kept of a server that publishes its metadata nowhere else.
+fn document_of(server: &ServerMetadata) -> Value {
+    let url = |url: &Option<url::Url>| url.as_ref().map(url::Url::as_str).map(str::to_owned);
+    let document = json!({
+        "issuer": server.issuer,
+        "token_endpoint": server.token_endpoint.as_str(),
+        "revocation_endpoint": url(&server.revocation_endpoint),
+        "token_endpoint_auth_methods_supported": server.token_endpoint_auth_methods_supported,
+    });
+    debug_assert!(legacy_server(&document, &server.issuer).is_ok());
+    document
+}

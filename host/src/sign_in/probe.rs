@@ -1,0 +1,49 @@
+//! The request without a token that an upstream answers with its challenge (auth.md 2.1).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use ptc_oauth::challenge::Bearer;
+use tokio::time::Instant;
+
+use super::site::Site;
+use crate::http::{Limits, Request, Target};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ptc","version":"1"}}}"#;
+
+/// The challenge that counts, of the headers of an answer.
+pub(crate) fn challenge(headers: &HeaderMap) -> Option<Bearer> {
+    Bearer::find(headers.get_all(WWW_AUTHENTICATE).iter().map(HeaderValue::as_bytes))
+}
+
+impl Site {
+    /// What the upstream answers to somebody without a token. One that does not answer says nothing: discovery goes on
+    /// without it.
+    pub(super) async fn probe(&self) -> Option<Bearer> {
+        let mut headers = HeaderMap::new();
+        headers.extend(self.static_headers.iter().cloned());
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let (method, body) = if self.is_openapi {
+            (Method::GET, Bytes::new())
+        } else {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            (Method::POST, Bytes::from_static(INITIALIZE.as_bytes()))
+        };
+        let target = Target::new(&self.address).ok()?.via(self.routing.route(&self.address));
+        let limits = Limits {
+            connect: TIMEOUT,
+            first_byte: None,
+            total: TIMEOUT,
+            deadline: Instant::now() + TIMEOUT,
+            max_bytes: 64 * 1024,
+            allowance: 0,
+        };
+        let response = self.http.send(Request { method, target, headers, body }, &limits).await.ok()?;
+        let found = (response.status == StatusCode::UNAUTHORIZED).then(|| challenge(&response.headers)).flatten();
+        response.body.abandon();
+        found
+    }
+}

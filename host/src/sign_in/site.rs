@@ -1,0 +1,386 @@
+//! One upstream that is signed in to: its settings, its servers, our clients there. Shared by all principals.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ptc_oauth::challenge::Bearer;
+use ptc_oauth::client::{Client, ClientRecord, Credential, Origin};
+use ptc_oauth::client_key::ClientKey;
+use ptc_oauth::discovery::{Discovered, Discovery, Relax, Target};
+use ptc_oauth::failure::Failure;
+use ptc_oauth::fetch_address::FetchRules;
+use ptc_oauth::metadata::ServerMetadata;
+use ptc_oauth::registration::{self, Choice, Needs};
+use ptc_oauth::resource;
+use ptc_oauth::secret::Secret as CoreSecret;
+use ptc_oauth::timestamp::Timestamp;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use tokio::runtime::Handle;
+use url::Url;
+
+use super::clock::Clock;
+use super::counts::SignInCounts;
+use super::fault::SignInError;
+use super::fetch::Fetcher;
+use super::records::{self, Binding};
+use super::store::{AuthStore, MemoryStore, RecordKey};
+use crate::config::{
+    OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,
+};
+use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::http::{Certificates, Client as HttpClient};
+
+/// How long a failed discovery is not tried again.
+const FAILURE_LIFE: Duration = Duration::from_secs(30);
+
+/// What all upstreams of a process share.
+#[derive(Clone)]
+pub struct SignInContext {
+    /// Where sign-ins are kept.
+    pub store: Arc<dyn AuthStore>,
+    /// The time by which tokens end.
+    pub clock: Clock,
+    /// Learns of tokens as they come.
+    pub redactor: Redactor,
+    /// Connections; knows which certificates to trust.
+    pub http: HttpClient,
+    /// Runs renewals, which nobody's cancelled call ends.
+    pub owner: Handle,
+}
+
+impl SignInContext {
+    /// A context on the current runtime, with a store that is gone with the process.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn in_memory() -> Self {
+        Self {
+            store: Arc::new(MemoryStore::default()),
+            clock: Clock::default(),
+            redactor: Redactor::new(),
+            http: HttpClient::new(),
+            owner: Handle::current(),
+        }
+    }
+}
+
+/// An upstream whose entry has `auth` of type `oauth`.
+pub struct Site {
+    pub(super) name: Arc<str>,
+    /// The upstream's URL as the file has it.
+    pub(super) url: String,
+    pub(super) address: Url,
+    pub(super) is_openapi: bool,
+    pub(super) oauth: Arc<OAuthConfig>,
+    credentials: Arc<CredentialStore>,
+    pub(super) static_headers: Vec<(http::HeaderName, http::HeaderValue)>,
+    pub(super) context: SignInContext,
+    /// The client that the upstream itself is asked with.
+    pub(super) http: HttpClient,
+    pub(super) routing: Routing,
+    pub(super) fetcher: Fetcher,
+    pub(super) counts: SignInCounts,
+    /// What is known of authorization servers, by issuer.
+    known: Mutex<HashMap<String, Known>>,
+}
+
+#[derive(Clone)]
+enum Known {
+    Found(Box<ServerMetadata>, Timestamp),
+    Failed(Failure, Timestamp),
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Site").field(&self.name).finish()
+    }
+}
+
+impl Site {
+    /// The upstream of this entry; `None` if nobody signs in to it.
+    pub fn new(
+        upstream: &UpstreamConfig,
+        credentials: &Arc<CredentialStore>,
+        context: &SignInContext,
+    ) -> Option<Arc<Self>> {
+        let oauth = upstream.transport.oauth()?.clone();
+        let (url, address, auth, routing, certificates, is_openapi) = match &upstream.transport {
+            Transport::Stdio(_) => return None,
+            Transport::Http(entry) => {
+                (&entry.url_text, &entry.url, &entry.auth, &entry.routing, &entry.certificates, false)
+            }
+            Transport::OpenApi(entry) => {
+                let text = entry.base_url.as_str().to_owned();
+                return Some(Arc::new(Self::of(
+                    upstream, oauth, credentials, context,
+                    (text, &entry.base_url, &entry.auth, &entry.routing, &entry.certificates, true),
+                )));
+            }
+        };
+        let parts = (url.clone(), address, auth, routing, certificates, is_openapi);
+        Some(Arc::new(Self::of(upstream, oauth, credentials, context, parts)))
+    }
+
+    fn of(
+        upstream: &UpstreamConfig,
+        oauth: Arc<OAuthConfig>,
+        credentials: &Arc<CredentialStore>,
+        context: &SignInContext,
+        (url, address, auth, routing, certificates, is_openapi): (
+            String,
+            &Url,
+            &crate::credentials::HttpAuth,
+            &Routing,
+            &Option<Certificates>,
+            bool,
+        ),
+    ) -> Self {
+        let http = certificates.as_ref().map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
+        let issuer = oauth.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
+        let provider = oauth.idp.as_ref().and_then(|idp| idp.token_endpoint.host_str());
+        let exempt = issuer.as_ref().and_then(|url| url.host_str()).into_iter().chain(provider);
+        let rules = FetchRules::new(address, exempt.chain(oauth.allow_hosts.iter().map(String::as_str)));
+        let fetcher =
+            Fetcher::new(http.clone(), rules, address.clone(), routing.clone(), context.clock.clone());
+        Self {
+            name: upstream.name.as_str().into(),
+            url,
+            address: address.clone(),
+            is_openapi,
+            oauth,
+            credentials: credentials.clone(),
+            static_headers: auth.static_headers.clone(),
+            context: context.clone(),
+            http,
+            routing: routing.clone(),
+            fetcher,
+            counts: SignInCounts::default(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The upstream's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How its sign-in is had.
+    pub fn config(&self) -> &OAuthConfig {
+        &self.oauth
+    }
+
+    /// How often tokens came and did not.
+    pub fn counts(&self) -> &SignInCounts {
+        &self.counts
+    }
+
+    /// Whose sign-in a call of `principal` uses: `*` where it is one for all.
+    pub fn principal_of<'p>(&self, principal: &'p str) -> &'p str {
+        match self.oauth.identity {
+            OAuthIdentity::PerPrincipal => principal,
+            OAuthIdentity::Shared => "*",
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.context.clock.now()
+    }
+
+    pub(super) fn store(&self) -> &dyn AuthStore {
+        &*self.context.store
+    }
+
+    /// What the upstream and `principal` use.
+    pub(super) async fn binding(&self, principal: &str) -> Result<Option<Binding>, SignInError> {
+        Ok(records::read(self.store(), &RecordKey::binding(&self.url, principal)).await?)
+    }
+
+    /// Discovers from the upstream on, and remembers what was found.
+    pub(super) async fn discover(
+        &self,
+        challenge: Option<&Bearer>,
+        signed_in: Option<&Binding>,
+        person: bool,
+    ) -> Result<Discovered, Failure> {
+        let target = Target {
+            url: self.url.clone(),
+            issuer: self.oauth.issuer.clone(),
+            signed_in_issuer: signed_in.map(|binding| binding.issuer.clone()),
+            relax: Relax {
+                missing_issuer: self.oauth.relax.missing_issuer,
+                missing_pkce: self.oauth.relax.missing_pkce,
+            },
+            by_browser: self.oauth.grant == OAuthGrant::AuthorizationCode,
+            legacy: person && self.oauth.legacy_discovery,
+        };
+        let discovered = self.fetcher.run(Discovery::new(target, challenge)).await?;
+        self.remember(&discovered);
+        Ok(discovered)
+    }
+
+    fn remember(&self, discovered: &Discovered) {
+        let known = Known::Found(Box::new(discovered.server.clone()), discovered.fresh_until);
+        self.known().insert(discovered.server.issuer.clone(), known);
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was read of authorization servers, after a 401 that a renewal did not cure (auth.md 2.5).
+    pub(super) fn forget_metadata(&self) {
+        self.known().clear();
+    }
+
+    /// The authorization server of a sign-in.
+    pub(super) async fn server_of(&self, binding: &Binding) -> Result<ServerMetadata, Failure> {
+        if let Some(document) = &binding.legacy_server {
+            return legacy_server(document, &binding.issuer);
+        }
+        let now = self.now();
+        match self.known().get(&binding.issuer) {
+            Some(Known::Found(server, until)) if now < *until => return Ok((**server).clone()),
+            Some(Known::Failed(failure, until)) if now < *until => return Err(failure.clone()),
+            _ => {}
+        }
+        let target = Target {
+            url: self.url.clone(),
+            issuer: Some(binding.issuer.clone()),
+            signed_in_issuer: None,
+            relax: Relax { missing_issuer: self.oauth.relax.missing_issuer, missing_pkce: true },
+            by_browser: false,
+            legacy: false,
+        };
+        match self.fetcher.run(Discovery::new(target, None)).await {
+            Ok(discovered) => {
+                self.remember(&discovered);
+                Ok(discovered.server)
+            }
+            Err(failure) => {
+                let until = self.now() + FAILURE_LIFE;
+                self.known().insert(binding.issuer.clone(), Known::Failed(failure.clone(), until));
+                Err(failure)
+            }
+        }
+    }
+
+    /// The value of `resource`.
+    pub(super) fn resource(&self, discovered: &Discovered) -> Option<String> {
+        let metadata = discovered.resource.as_ref().map(|metadata| metadata.resource.as_str());
+        resource::Setting::of(self.oauth.resource.as_deref()).value(metadata, &self.url, self.is_openapi)
+    }
+
+    /// The secret of a binding of the upstreams file.
+    pub(super) fn credential(&self, binding: &str) -> Option<CoreSecret> {
+        self.credentials.get(binding).map(|credential| CoreSecret::new(credential.secret.open()))
+    }
+
+    /// Who we are, as the file says it.
+    fn setting(&self, signed_in: Option<&Binding>) -> Result<registration::Setting, Failure> {
+        let (id, proof) = match &self.oauth.client {
+            OAuthClient::Auto => return Ok(registration::Setting::Auto { metadata_url: None }),
+            OAuthClient::MetadataUrl(url) => {
+                return Ok(registration::Setting::Auto { metadata_url: Some(url.clone()) });
+            }
+            OAuthClient::Registered { id, proof } => (id, proof),
+        };
+        let credential = match proof {
+            OAuthProof::None => Credential::None,
+            OAuthProof::Secret(binding) => self.credential(binding).map_or(Credential::None, Credential::Secret),
+            OAuthProof::Key(key) => {
+                let what = "client authentication that auth.client can do";
+                let read = ClientKey::from_pem(key.pem.open(), None, &SystemRandom::new());
+                Credential::Key(read.map_err(|_| Failure::Unsupported { what })?)
+            }
+        };
+        // A client that was registered by hand belongs to the issuer of its first sign-in.
+        let first = signed_in.filter(|binding| binding.client_id == *id).map(|binding| binding.issuer.clone());
+        let issuer = self.oauth.issuer.clone().or(first);
+        Ok(registration::Setting::Configured { id: id.clone(), credential, issuer })
+    }
+
+    /// Our client at `server` for these redirect URIs, registered if need be.
+    pub(super) async fn client(
+        &self,
+        server: &ServerMetadata,
+        redirect_uris: &[String],
+        scope: Option<String>,
+        signed_in: Option<&Binding>,
+    ) -> Result<Client, SignInError> {
+        let setting = self.setting(signed_in)?;
+        let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));
+        // One registers, others find what came of it.
+        let guard = self.store().lock(&key).await?;
+        let stored: Option<ClientRecord> = records::read(self.store(), &key).await?;
+        let needs = Needs {
+            setting: &setting,
+            server,
+            stored: stored.as_ref(),
+            redirect_uris,
+            scope,
+            version: env!("CARGO_PKG_VERSION"),
+            may_register: self.oauth.grant.has_person(),
+            now: self.now(),
+        };
+        match registration::choose(&needs)? {
+            Choice::Ready(client) => Ok(client),
+            Choice::Register(flow) => {
+                let record = self.fetcher.run(flow).await?;
+                self.learn(&format!("client {}", record.client_id), record.client_secret.iter());
+                records::write(self.store(), &guard, &record).await?;
+                Ok(record.client(server)?)
+            }
+        }
+    }
+
+    /// The client of a sign-in that was made; `None` if its registration is gone.
+    pub(super) async fn client_of(
+        &self,
+        server: &ServerMetadata,
+        binding: &Binding,
+    ) -> Result<Option<Client>, SignInError> {
+        match binding.origin {
+            Origin::Registered => {
+                let stored: Option<ClientRecord> = records::read(self.store(), &binding.client_key()).await?;
+                let Some(record) = stored.filter(|record| record.client_id == binding.client_id) else { return Ok(None) };
+                self.learn(&format!("client {}", record.client_id), record.client_secret.iter());
+                Ok(Some(record.client(server)?))
+            }
+            Origin::MetadataDocument => {
+                let (id, origin) = (binding.client_id.clone(), Origin::MetadataDocument);
+                Ok(Some(Client::new(id, origin, Credential::None, None, server)?))
+            }
+            Origin::Configured => match self.setting(Some(binding))? {
+                registration::Setting::Configured { id, credential, .. } if id == binding.client_id => {
+                    Ok(Some(Client::new(id, Origin::Configured, credential, None, server)?))
+                }
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// Has the redactor know the secrets of `owner`.
+    pub(super) fn learn<'s>(&self, owner: &str, secrets: impl Iterator<Item = &'s CoreSecret>) {
+        let secrets: Vec<Secret> = secrets.map(|secret| Secret::new(secret.expose())).collect();
+        self.context.redactor.replace(owner, &secrets);
+    }
+}
+
+/// The metadata that a sign-in was stored with.
+pub(super) fn legacy_server(
+    document: &ptc_mcp::json::Value,
+    issuer: &str,
+) -> Result<ServerMetadata, Failure> {
+    let text = document.to_string();
+    let map = serde_json::from_str(&text).unwrap_or_default();
+    ServerMetadata::read(&map, issuer)
+        .map_err(|reason| Failure::BadMetadata { url: issuer.to_owned(), reason: reason.to_owned() })
+}
+
+/// 16 random bytes.
+pub(super) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map(|()| bytes).map_err(|_| Failure::Unsupported { what: "random numbers on this machine" })
+}

@@ -55,6 +55,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let mut undescribed = describes_none(checked.tool);
     if checked.tool.is_none() {
         if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
+            give_back_unsent(&run, &fault);
             return attempt.failed(&arguments, tried.then_some(began), fault);
         }
         // Checked again, now that its tools are known.
@@ -80,8 +81,16 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
             if fault.answer.is_some() {
                 run.arrived.borrow_mut().push(charge);
             }
-            attempt.failed(&arguments, Some(began), fault)
+            give_back_unsent(&run, &fault);
+            attempt.failed(&arguments, (!fault.unsent).then_some(began), fault)
         }
+    }
+}
+
+/// A call that was not sent takes no number of the cap.
+fn give_back_unsent(run: &RunContext, fault: &CallFault) {
+    if fault.unsent {
+        run.calls.set(run.calls.get().saturating_sub(1));
     }
 }
 
@@ -99,6 +108,7 @@ fn unknown_tool_list(
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
+    give_back_unsent(run, &fault);
     attempt.failed(arguments, tried.then(Instant::now), fault)
 }
 

@@ -20,10 +20,14 @@ pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &st
         return Err(NotStarted { fault: CallFault::unavailable(fault), tried: false });
     }
     // In a box, as most calls need no start and none should carry the room for it.
-    let loaded = Box::pin(timeout_at(run.deadline, aggregator.load(server))).await;
+    let loaded =
+        Box::pin(timeout_at(run.deadline, aggregator.load_for(server, run.principal.as_ref()))).await;
     let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
     loaded.map_err(|fault| {
-        usage.note_failed_start(server, fault.message.clone());
-        NotStarted { fault, tried: true }
+        // Whether somebody has signed in meanwhile costs next to nothing to look at.
+        if !fault.unsent {
+            usage.note_failed_start(server, fault.message.clone());
+        }
+        NotStarted { tried: !fault.unsent, fault }
     })
 }

@@ -64,8 +64,11 @@ async fn found(
         if Usage::of(run).failed_start(&name).is_some() {
             return;
         }
-        let loaded = tokio::time::timeout_at(run.deadline, aggregator.load(&name)).await;
-        if let Ok(Err(fault)) = loaded {
+        let loaded =
+            tokio::time::timeout_at(run.deadline, aggregator.load_for(&name, run.principal.as_ref())).await;
+        if let Ok(Err(fault)) = loaded
+            && !fault.unsent
+        {
             Usage::of(run).note_failed_start(&name, fault.message);
         }
     });

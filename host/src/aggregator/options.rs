@@ -4,7 +4,10 @@ use super::list_cache::ListCache;
 use crate::credentials::Redactor;
 use crate::http::Client;
 use crate::memory::MemoryBudget;
+use crate::sign_in::store::{AuthStore, MemoryStore};
+use crate::sign_in::{Clock, PROCESS};
 use crate::upstream::CallLimits;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -59,7 +62,7 @@ impl Default for AggregatorLimits {
 }
 
 /// How an aggregator works.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AggregatorOptions {
     /// When upstreams are started and listed.
     pub mode: SnapshotMode,
@@ -77,6 +80,12 @@ pub struct AggregatorOptions {
     pub list_cache: Option<ListCache>,
     /// Runs the tasks of the transports.
     pub owner: Handle,
+    /// Where sign-ins to upstreams are kept.
+    pub auth_store: Arc<dyn AuthStore>,
+    /// The time by which tokens end.
+    pub clock: Clock,
+    /// The only principal that there is, whose tools everybody may see; `None` where there may be several.
+    pub principal: Option<Arc<str>>,
     /// What the process may take in all, replies on their way from children included.
     pub memory: Option<MemoryBudget>,
 }
@@ -96,6 +105,9 @@ impl AggregatorOptions {
             seen_shapes: true,
             list_cache: None,
             owner: Handle::current(),
+            auth_store: Arc::new(MemoryStore::default()),
+            clock: Clock::default(),
+            principal: Some(PROCESS.into()),
             memory: None,
         }
     }

@@ -9,7 +9,8 @@ use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::mcp::ClientRoots;
 use crate::memory::MemoryBudget;
-use crate::upstream::{CallFault, ToolInfo, Upstream};
+use crate::sign_in::{SignInCounts, Site};
+use crate::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -20,6 +21,8 @@ use tokio::sync::watch;
 pub(super) struct Member {
     pub(super) config: UpstreamConfig,
     pub(super) handle: Arc<dyn Upstream>,
+    /// How it is signed in to, if it is.
+    pub(super) site: Option<Arc<Site>>,
     /// The list that the catalog's entry was made of.
     pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
 }
@@ -115,7 +118,54 @@ impl Aggregator {
     /// # Errors
     /// The fault of its start or listing.
     pub async fn load(&self, name: &str) -> Result<(), CallFault> {
+        self.load_for(name, None).await
+    }
+
+    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, what it may see is not everybody's.
+    pub(super) async fn load_for(&self, name: &str, principal: Option<&Arc<str>>) -> Result<(), CallFault> {
         let Some(member) = self.members.get(name) else { return Ok(()) };
+        if let Some(own) = member.handle.of_principal(principal) {
+            let started = match own {
+                Ok(own) => own.ensure_started().await,
+                Err(fault) => Err(fault),
+            };
+            self.note_sign_in(member, started.as_ref().err());
+            return started;
+        }
+        let loaded = self.load_shared(member).await;
+        self.note_sign_in(member, loaded.as_ref().err());
+        loaded
+    }
+
+    /// Shows in the catalog that somebody has to sign in. A later list replaces the entry.
+    fn note_sign_in(&self, member: &Member, fault: Option<&CallFault>) {
+        let needed = fault.is_some_and(|fault| fault.reason == FaultReason::AuthRequired);
+        if member.site.is_none() || !needed {
+            return;
+        }
+        let name = &member.config.name;
+        let flagged = |catalog: &Catalog| {
+            let entry = catalog.server(name).filter(|entry| !entry.loaded && !entry.sign_in_needed)?;
+            Some(catalog.with_server(Arc::new(entry.awaiting_sign_in())))
+        };
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flagged) = flagged(&present) {
+            *present = flagged;
+        }
+        if let Some(flagged) = flagged(&catalog) {
+            *catalog = flagged;
+            self.changes.send_replace(());
+        }
+    }
+
+    /// What has come of the sign-ins of each upstream that has some, in order of names.
+    pub fn sign_ins(&self) -> impl Iterator<Item = (&str, &SignInCounts)> {
+        self.members.iter().filter_map(|(name, member)| Some((name.as_str(), member.site.as_ref()?.counts())))
+    }
+
+    async fn load_shared(&self, member: &Member) -> Result<(), CallFault> {
+        let name = &member.config.name;
         if self.catalog().server(name).is_some_and(|server| server.loaded) {
             return member.handle.ensure_started().await;
         }

@@ -5,13 +5,16 @@ use super::runtime::{Aggregator, Member};
 use super::seen::SeenShapes;
 use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
+use crate::config::OAuthIdentity;
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Certificates, Client};
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
+use crate::sign_in::{SignIn, SignInContext, Site};
+use crate::upstream::per_principal::PerPrincipal;
 use crate::upstream::unset::UnsetUpstream;
-use crate::upstream::{CallFault, Upstream};
+use crate::upstream::{CallFault, FaultReason, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -143,6 +146,10 @@ impl Aggregator {
         for (member, result) in members.into_iter().zip(loads) {
             let Err(fault) = result else { continue };
             let name = member.config.name.clone();
+            if fault.reason == FaultReason::AuthRequired {
+                // A state, not a failure: it is looked at again at the next call (auth.md 12.2).
+                continue;
+            }
             if member.config.required {
                 let fault = CallFault { message: self.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Upstream { name, fault });
@@ -171,12 +178,22 @@ fn members(
     roots: &ClientRoots,
 ) -> Result<BTreeMap<String, Member>, StartError> {
     let credentials = Arc::new(config.credentials);
+    let context = SignInContext {
+        store: options.auth_store.clone(),
+        clock: options.clock.clone(),
+        redactor: options.redactor.clone(),
+        http: options.http.clone(),
+        owner: options.owner.clone(),
+    };
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();
     for config in config.upstreams {
         let name = config.name.clone();
-        match connect(&config, &credentials, options, roots) {
-            Ok(handle) => drop(members.insert(name, Member { config, handle, taken: Mutex::default() })),
+        let site = Site::new(&config, &credentials, &context);
+        match open(&config, &credentials, site.as_ref(), options, roots) {
+            Ok(handle) => {
+                drop(members.insert(name, Member { config, handle, site, taken: Mutex::default() }))
+            }
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Configuration { name, fault });
@@ -189,6 +206,34 @@ fn members(
     }
 }
 
+/// One upstream, not started yet; one a principal, where each signs in for itself.
+///
+/// # Errors
+/// As [`connect`].
+fn open(
+    upstream: &UpstreamConfig,
+    credentials: &Arc<CredentialStore>,
+    site: Option<&Arc<Site>>,
+    options: &AggregatorOptions,
+    roots: &ClientRoots,
+) -> Result<Arc<dyn Upstream>, CallFault> {
+    let site = match site {
+        Some(site) if upstream.unset.is_none() => site.clone(),
+        _ => return connect(upstream, credentials, None, options, roots),
+    };
+    if site.config().identity == OAuthIdentity::Shared {
+        return connect(upstream, credentials, Some(site.sign_in(None)), options, roots);
+    }
+    let (config, credentials) = (upstream.clone(), credentials.clone());
+    let (options, roots) = (options.clone(), roots.clone());
+    let home = options.principal.clone();
+    let make = move |principal: Option<&str>| {
+        connect(&config, &credentials, Some(site.sign_in(principal)), &options, &roots)
+    };
+    let kind = upstream.transport.as_str();
+    Ok(Arc::new(PerPrincipal::new(&upstream.name, kind, home.as_ref(), Box::new(make))?))
+}
+
 /// The transport of one upstream, not started yet.
 ///
 /// # Errors
@@ -196,6 +241,7 @@ fn members(
 fn connect(
     upstream: &UpstreamConfig,
     credentials: &Arc<CredentialStore>,
+    sign_in: Option<Arc<SignIn>>,
     options: &AggregatorOptions,
     roots: &ClientRoots,
 ) -> Result<Arc<dyn Upstream>, CallFault> {
@@ -209,13 +255,20 @@ fn connect(
         }
         Transport::Http(entry) => {
             let (credentials, http) = (credentials.clone(), trusting(http, entry.certificates.as_ref()));
-            let made = HttpUpstream::new(upstream, entry, credentials, http, roots, owner.clone());
+            let access = (credentials, sign_in);
+            let made = HttpUpstream::signed_in(upstream, entry, access, http, roots, owner.clone());
             Arc::new(made.map_err(CallFault::from)?)
         }
         Transport::OpenApi(entry) => {
             let client = trusting(http, entry.certificates.as_ref());
             let client = RoutedClient { client, routing: entry.routing.clone() };
-            Arc::new(OpenApiUpstream::new(upstream, entry, credentials.clone(), client, owner.clone())?)
+            Arc::new(OpenApiUpstream::new(
+                upstream,
+                entry,
+                (credentials.clone(), sign_in),
+                client,
+                owner.clone(),
+            )?)
         }
     })
 }

@@ -14,7 +14,7 @@ pub(super) async fn bring_up(aggregator: Weak<Aggregator>, name: String) {
     tracing::warn!(event = "upstream_not_loaded", upstream = %name, reason = %fault.reason,
         error = %strong.redactor.scrub(&fault.message));
     drop(strong);
-    if fault.reason != FaultReason::AuthFailed {
+    if !matches!(fault.reason, FaultReason::AuthFailed | FaultReason::AuthRequired) {
         retry(aggregator, name).await;
     }
 }
@@ -31,7 +31,9 @@ pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
                 return;
             }
             // A refused credential does not get better by asking again.
-            Err(fault) if fault.reason == FaultReason::AuthFailed => return,
+            Err(fault) if matches!(fault.reason, FaultReason::AuthFailed | FaultReason::AuthRequired) => {
+                return;
+            }
             Err(_) => pause = (pause * 2).min(Duration::from_secs(60)),
         }
     }

@@ -133,7 +133,7 @@ fn choose(
 }
 
 fn push_warnings(catalog: &Catalog, text: &mut String) {
-    for server in catalog.servers().filter(|server| !server.loaded) {
+    for server in catalog.servers().filter(|server| !server.loaded && !server.sign_in_needed) {
         text.push_str(&format!("\nWarning: catalog for {} not loaded yet.", string_literal(&server.name)));
     }
 }
@@ -205,6 +205,7 @@ fn server_line(server: &ServerEntry) -> String {
 
 fn tool_count(server: &ServerEntry) -> String {
     match server.tools().len() {
+        _ if server.sign_in_needed => "Needs sign-in.".to_owned(),
         _ if !server.loaded => "Catalog not loaded.".to_owned(),
         1 => "1 tool.".to_owned(),
         n => format!("{n} tools."),

@@ -286,12 +286,16 @@ impl Answer {
 /// The maps of `(tool/servers)`.
 fn servers(catalog: &Catalog) -> Vec<Value> {
     let entry = |server: &ServerEntry| {
-        json!({
+        let mut entry = json!({
             "name": server.name,
             "description": server.description,
             "tool_count": server.tools().len(),
             "catalog_loaded": server.loaded,
-        })
+        });
+        if server.sign_in_needed {
+            entry["sign_in_needed"] = json!(true);
+        }
+        entry
     };
     catalog.servers().map(entry).collect()
 }

@@ -98,6 +98,8 @@ pub struct ServerEntry {
     pub transport: &'static str,
     /// Whether its tools have been listed. Until then `tools` is empty and proves nothing.
     pub loaded: bool,
+    /// Whether a person has to sign in before they can be.
+    pub sign_in_needed: bool,
     /// In the order in which the upstream listed them.
     tools: Vec<ToolEntry>,
     /// Indices of `tools`, sorted by name.
@@ -118,11 +120,17 @@ impl ServerEntry {
             offers: Offers::default(),
             transport: upstream.transport.as_str(),
             loaded: false,
+            sign_in_needed: false,
             tools: Vec::new(),
             by_name: Vec::new(),
             remarks: Vec::new(),
             tokens: Tokens::of_server(&upstream.name, &upstream.description, &upstream.capabilities),
         }
+    }
+
+    /// The same upstream, for which a person has to sign in before its tools are known.
+    pub(crate) fn awaiting_sign_in(&self) -> Self {
+        Self { sign_in_needed: true, ..self.clone() }
     }
 
     /// An upstream with the tool objects of its `tools/list` (or of the OpenAPI compiler). Applies the entry's

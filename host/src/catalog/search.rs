@@ -86,16 +86,20 @@ fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'
     let score =
         score(query, server.tokens.name.iter(), NAME_BOOST) + score(query, server.tokens.other.iter(), 0);
     let name = &server.name;
+    let description = server_description(server).unwrap_or_else(|| name.clone());
     (score > 0).then(|| Match {
         rank: 1,
         score,
         server: name,
         name: "",
-        line: format!(
-            "{name}: {}. Catalog not loaded. Use (dir {} {{:limit 20}}).",
-            server_description(server).unwrap_or_else(|| name.clone()),
-            crate::text::string_literal(name)
-        ),
+        line: if server.sign_in_needed {
+            format!("{name}: {description}. Needs sign-in: a person must run ptc login {name}.")
+        } else {
+            format!(
+                "{name}: {description}. Catalog not loaded. Use (dir {} {{:limit 20}}).",
+                crate::text::string_literal(name)
+            )
+        },
     })
 }
 
@@ -210,6 +214,11 @@ mod tests {
             [r#"cold: Archive of old tickets. Catalog not loaded. Use (dir "cold" {:limit 20})."#]
         );
         assert_eq!(apropos(&catalog(), "tickets", 8, true), [""; 0]);
+        let needy = Catalog::new([catalog().server("cold").unwrap().awaiting_sign_in()]);
+        assert_eq!(
+            apropos(&needy, "tickets", 8, false),
+            ["cold: Archive of old tickets. Needs sign-in: a person must run ptc login cold."]
+        );
         let bare = Catalog::new([ServerEntry::unloaded(&fixtures::upstream("bare", json!({})))]);
         assert_eq!(
             apropos(&bare, "bare", 8, false),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use http::header::{ACCEPT, HeaderName, HeaderValue, USER_AGENT};
+use ptc_oauth::challenge::Bearer;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
@@ -18,8 +20,10 @@ use super::compile::Operation;
 use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
+use crate::sign_in::SignIn;
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
 use crate::upstream::refused::explain;
+use crate::upstream::signed::Signed;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Arrivals, Call, CallFault, CallReply, FaultReason, Health, Introduction, ToolInfo, Upstream,
@@ -70,6 +74,8 @@ pub(crate) struct HttpAnswer {
     pub status: u16,
     /// Its `Retry-After`.
     pub retry_after: Option<String>,
+    /// Its challenge, if it has to do with a token.
+    pub challenge: Option<Bearer>,
     /// The whole body.
     pub body: Bytes,
 }
@@ -99,6 +105,8 @@ pub(crate) struct OpenApiUpstream<H> {
 struct Service<H> {
     entry: OpenApiConfig,
     credentials: Arc<CredentialStore>,
+    /// Whose tokens requests carry, if they need one.
+    sign_in: Option<Arc<SignIn>>,
     http: H,
 }
 
@@ -142,7 +150,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     pub(crate) fn new(
         config: &UpstreamConfig,
         entry: &OpenApiConfig,
-        credentials: Arc<CredentialStore>,
+        (credentials, sign_in): (Arc<CredentialStore>, Option<Arc<SignIn>>),
         http: H,
         owner: Handle,
     ) -> Result<Self, CallFault> {
@@ -156,7 +164,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
         http.make_room(&entry.base_url, config.max_concurrency);
         Ok(Self {
             name: config.name.as_str().into(),
-            service: Arc::new(Service { entry: entry.clone(), credentials, http }),
+            service: Arc::new(Service { entry: entry.clone(), credentials, sign_in, http }),
             slots: Slots::new(config.max_concurrency),
             lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
             from_file,
@@ -223,6 +231,34 @@ impl<H: HttpGet> Service<H> {
         })
     }
 
+    /// Sends a request, with the token of the sign-in if there is one and the request goes to the origin of `base_url`.
+    async fn get(&self, request: GetRequest<'_>, tool: Option<&str>) -> Result<HttpAnswer, GetFault> {
+        let is_own = request.url.origin() == self.entry.base_url.origin();
+        match self.sign_in.as_ref().filter(|_| is_own) {
+            Some(sign_in) => Box::pin(self.get_signed(sign_in, request, tool)).await,
+            None => self.http.get(request).await,
+        }
+    }
+
+    async fn get_signed(
+        &self,
+        sign_in: &Arc<SignIn>,
+        request: GetRequest<'_>,
+        tool: Option<&str>,
+    ) -> Result<HttpAnswer, GetFault> {
+        let mut signed = Signed::begin(sign_in, request.deadline).await.map_err(GetFault::Failed)?;
+        loop {
+            let mut headers = request.headers.clone();
+            headers.push(signed.header());
+            let answer = self.http.get(GetRequest { headers, ..request }).await?;
+            let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let again = signed.again(status, answer.challenge.as_ref(), tool).await;
+            if !again.map_err(GetFault::Failed)? {
+                return Ok(answer);
+            }
+        }
+    }
+
     /// Fetches and compiles the document of a `schema_url`.
     async fn fetch(&self) -> Result<Api, CallFault> {
         let SchemaSource::Url(url) = &self.entry.schema else {
@@ -234,7 +270,7 @@ impl<H: HttpGet> Service<H> {
             CallFault::unavailable(format!("schema auth resolution_failed: {}", bindings.join(", ")))
                 .with_hint(&fault.message)
         })?;
-        let answer = self.http.get(request).await.map_err(|fault| match fault {
+        let answer = self.get(request, None).await.map_err(|fault| match fault {
             GetFault::TooLarge { received } => Document::too_large(cap).with_bytes(received),
             GetFault::Failed(fault) => fault,
         })?;
@@ -248,7 +284,7 @@ impl<H: HttpGet> Service<H> {
         request.timeout = request.timeout.min(call.limits.timeout);
         request.deadline = call.limits.deadline;
         request.arrivals = call.arrivals;
-        match self.http.get(request).await {
+        match self.get(request, Some(call.tool)).await {
             Ok(answer) => decode(answer.status, answer.body)
                 .map_err(|fault| explain(fault, &url, &self.entry.auth, answer.retry_after.as_deref())),
             Err(GetFault::TooLarge { received }) => Err(too_large(cap).with_bytes(received)),
@@ -354,9 +390,12 @@ mod tests {
                 Some((_, _, body)) if body.len() > request.max_bytes => {
                     Err(GetFault::TooLarge { received: request.max_bytes as u64 + 1 })
                 }
-                Some((_, status, body)) => {
-                    Ok(HttpAnswer { status: *status, retry_after: None, body: body.clone().into() })
-                }
+                Some((_, status, body)) => Ok(HttpAnswer {
+                    status: *status,
+                    retry_after: None,
+                    challenge: None,
+                    body: body.clone().into(),
+                }),
             };
             std::future::ready(result).boxed()
         }
@@ -376,7 +415,7 @@ mod tests {
         let config = UpstreamsConfig::from_value(&file, &options).unwrap();
         let Transport::OpenApi(entry) = &config.upstreams[0].transport else { panic!("openapi") };
         let credentials = Arc::new(config.credentials.clone());
-        OpenApiUpstream::new(&config.upstreams[0], entry, credentials, http, Handle::current())
+        OpenApiUpstream::new(&config.upstreams[0], entry, (credentials, None), http, Handle::current())
     }
 
     async fn call(

@@ -7,7 +7,9 @@ use http::HeaderValue;
 use ptc_oauth::challenge::Bearer;
 use ptc_oauth::scopes::{Scopes, StepUp, StepUps};
 use ptc_oauth::timestamp::Timestamp;
-use ptc_oauth::tokens::{AfterRefusal, Attempts, Decision, Errand, Purpose, Renewal, Token, TokenRecord, TokenState};
+use ptc_oauth::tokens::{
+    AfterRefusal, Attempts, Decision, Errand, Purpose, Renewal, Token, TokenRecord, TokenState,
+};
 use tokio::sync::watch;
 
 use super::errand::Carrier;
@@ -82,11 +84,6 @@ impl SignIn {
     /// The text of a fault, for programs.
     pub(crate) fn text(&self, fault: &NoToken) -> String {
         fault.text(&self.site.name, &self.how)
-    }
-
-    /// The upstream.
-    pub(crate) fn site(&self) -> &Arc<Site> {
-        &self.site
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -312,7 +309,8 @@ impl SignIn {
         }
         self.site.forget_metadata();
         let discovered = self.site.discover(challenge, binding.as_ref(), false).await;
-        let moved = matches!((&discovered, &binding), (Ok(now), Some(then)) if now.server.issuer != then.issuer);
+        let moved =
+            matches!((&discovered, &binding), (Ok(now), Some(then)) if now.server.issuer != then.issuer);
         if !moved {
             return NoToken::Ended(ptc_oauth::error_code::ErrorCode::new("invalid_token"));
         }
@@ -387,7 +385,8 @@ impl SignIn {
                 Some(NoToken::Ended(code)) => code.registered(),
                 _ => "",
             };
-            let issuer = self.state().bound.as_ref().map(|binding| binding.issuer.clone()).unwrap_or_default();
+            let issuer =
+                self.state().bound.as_ref().map(|binding| binding.issuer.clone()).unwrap_or_default();
             tracing::warn!(
                 event = "auth_sign_in_needed",
                 upstream = &*self.site.name,
@@ -415,7 +414,9 @@ fn header(token: &Token) -> Result<HeaderValue, NoToken> {
 fn renewal(site: &Site, binding: Option<&Binding>) -> Renewal {
     use ptc_oauth::client::Origin;
     if site.oauth.grant.has_person() {
-        Renewal::Refresh { dynamic_client: binding.is_some_and(|binding| binding.origin == Origin::Registered) }
+        Renewal::Refresh {
+            dynamic_client: binding.is_some_and(|binding| binding.origin == Origin::Registered),
+        }
     } else {
         Renewal::Grant
     }

@@ -15,7 +15,11 @@ impl SignInCounts {
     /// Renewals by outcome: `ok`, `refused`, `unavailable`.
     pub fn refreshes(&self) -> [(&'static str, u64); 3] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        [("ok", load(&self.refreshed)), ("refused", load(&self.refused)), ("unavailable", load(&self.unavailable))]
+        [
+            ("ok", load(&self.refreshed)),
+            ("refused", load(&self.refused)),
+            ("unavailable", load(&self.unavailable)),
+        ]
     }
 
     /// Whether the latest call met that a person has to sign in.

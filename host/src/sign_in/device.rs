@@ -31,7 +31,11 @@ impl Site {
     ///
     /// # Errors
     /// Why it cannot be begun.
-    pub async fn begin_device(&self, principal: &str, redirect_uri: &str) -> Result<DeviceSignIn, SignInError> {
+    pub async fn begin_device(
+        &self,
+        principal: &str,
+        redirect_uri: &str,
+    ) -> Result<DeviceSignIn, SignInError> {
         let principal = self.principal_of(principal).to_owned();
         // Dynamic registration wants a redirect URI, even where no browser comes back.
         let prepared = self.prepare(&principal, &[redirect_uri.to_owned()]).await?;
@@ -75,7 +79,8 @@ impl Site {
         random_source: &'a SystemRandom,
     ) -> Result<Asking<'a>, Failure> {
         let server = &prepared.discovered.server;
-        let signing = Signing { issuer: &server.issuer, now: self.now(), jti: random()?, random: random_source };
+        let signing =
+            Signing { issuer: &server.issuer, now: self.now(), jti: random()?, random: random_source };
         let resource = prepared.binding.resource.as_deref();
         Ok(Asking { endpoint: &server.token_endpoint, client, signing, resource })
     }

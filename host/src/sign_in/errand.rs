@@ -60,7 +60,9 @@ impl Carrier {
                         self.errand.locked(true);
                     }
                     Err(StoreError::Busy) => drop(self.errand.locked(false)),
-                    Err(error) => return Outcome::Unavailable { reason: error.to_string(), retry_after: None },
+                    Err(error) => {
+                        return Outcome::Unavailable { reason: error.to_string(), retry_after: None };
+                    }
                 },
                 ErrandStep::Read => {
                     let stored = records::read::<TokenRecord>(store, &key).await;
@@ -124,7 +126,11 @@ impl Carrier {
 }
 
 /// Asks for tokens: with the refresh token, or by the grant.
-async fn ask(site: &Site, binding: &Binding, record: Option<&TokenRecord>) -> Result<TokenAnswer, TokenFault> {
+async fn ask(
+    site: &Site,
+    binding: &Binding,
+    record: Option<&TokenRecord>,
+) -> Result<TokenAnswer, TokenFault> {
     let server = site.server_of(binding).await.map_err(fault)?;
     let client = match site.client_of(&server, binding).await {
         Ok(Some(client)) => client,

@@ -63,15 +63,21 @@ impl NoToken {
                 format!("the sign-in to upstream '{upstream}' has ended ({code}); a person must {how}")
             }
             Self::Moved => {
-                format!("upstream '{upstream}' has moved to another authorization server; a person must {how}")
+                format!(
+                    "upstream '{upstream}' has moved to another authorization server; a person must {how}"
+                )
             }
             Self::NeedsScope(scopes) => {
                 let scopes = shown(scopes);
-                format!("upstream '{upstream}' needs the scope \"{scopes}\" for this call; a person must {how}")
+                format!(
+                    "upstream '{upstream}' needs the scope \"{scopes}\" for this call; a person must {how}"
+                )
             }
             Self::GivingUp(scopes) => {
                 let scopes = shown(scopes);
-                format!("upstream '{upstream}' keeps asking for the scope \"{scopes}\" after it was requested; giving up")
+                format!(
+                    "upstream '{upstream}' keeps asking for the scope \"{scopes}\" after it was requested; giving up"
+                )
             }
             Self::Away(reason) => format!("cannot renew the sign-in to upstream '{upstream}': {reason}"),
             Self::TimedOut => format!("the sign-in to upstream '{upstream}' was not renewed in time"),

@@ -8,7 +8,8 @@ use http::header::{LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_oauth::fetch_address::FetchRules;
 use ptc_oauth::message::{
-    Answer, Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, REQUEST_TIMEOUT, Request, Response, Trouble,
+    Answer, Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, REQUEST_TIMEOUT, Request,
+    Response, Trouble,
 };
 use tokio::net::lookup_host;
 use tokio::time::Instant;
@@ -35,10 +36,6 @@ pub(super) struct Fetcher {
 impl Fetcher {
     pub(super) fn new(client: Client, rules: FetchRules, own: Url, routing: Routing, clock: Clock) -> Self {
         Self { client, rules: Arc::new(rules), own, routing, clock }
-    }
-
-    pub(super) fn clock(&self) -> &Clock {
-        &self.clock
     }
 
     /// Carries a conversation to its end.
@@ -122,7 +119,8 @@ impl Fetcher {
             Some(Host::Ipv6(address)) => vec![address.into()],
             Some(Host::Domain(name)) => {
                 let looked_up = lookup_host((name, port)).await;
-                let addresses = looked_up.map_err(|_| Trouble::Unreachable(format!("{name} cannot be resolved")))?;
+                let addresses =
+                    looked_up.map_err(|_| Trouble::Unreachable(format!("{name} cannot be resolved")))?;
                 addresses.take(MAX_ADDRESSES).map(|address| address.ip()).collect()
             }
             None => return Err(refused()),

@@ -42,7 +42,8 @@ impl Site {
             allowance: 0,
         };
         let response = self.http.send(Request { method, target, headers, body }, &limits).await.ok()?;
-        let found = (response.status == StatusCode::UNAUTHORIZED).then(|| challenge(&response.headers)).flatten();
+        let found =
+            (response.status == StatusCode::UNAUTHORIZED).then(|| challenge(&response.headers)).flatten();
         response.body.abandon();
         found
     }

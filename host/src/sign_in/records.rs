@@ -11,7 +11,7 @@ use super::store::{AuthStore, Guard, RecordKey, StoreError};
 
 /// Which tokens an upstream and a principal use: they are found without the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Binding {
+pub(super) struct Binding {
     /// The upstream's name when the sign-in was made.
     pub upstream: String,
     /// The authorization server.
@@ -87,4 +87,3 @@ pub(super) async fn tokens(
 ) -> Result<Option<TokenRecord>, StoreError> {
     read(store, &binding.token_key(principal)).await
 }
-

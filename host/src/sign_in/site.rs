@@ -113,7 +113,10 @@ impl Site {
             Transport::OpenApi(entry) => {
                 let text = entry.base_url.as_str().to_owned();
                 return Some(Arc::new(Self::of(
-                    upstream, oauth, credentials, context,
+                    upstream,
+                    oauth,
+                    credentials,
+                    context,
                     (text, &entry.base_url, &entry.auth, &entry.routing, &entry.certificates, true),
                 )));
             }
@@ -136,7 +139,8 @@ impl Site {
             bool,
         ),
     ) -> Self {
-        let http = certificates.as_ref().map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
+        let http =
+            certificates.as_ref().map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
         let issuer = oauth.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
         let provider = oauth.idp.as_ref().and_then(|idp| idp.token_endpoint.host_str());
         let exempt = issuer.as_ref().and_then(|url| url.host_str()).into_iter().chain(provider);
@@ -287,7 +291,9 @@ impl Site {
         };
         let credential = match proof {
             OAuthProof::None => Credential::None,
-            OAuthProof::Secret(binding) => self.credential(binding).map_or(Credential::None, Credential::Secret),
+            OAuthProof::Secret(binding) => {
+                self.credential(binding).map_or(Credential::None, Credential::Secret)
+            }
             OAuthProof::Key(key) => {
                 let what = "client authentication that auth.client can do";
                 let read = ClientKey::from_pem(key.pem.open(), None, &SystemRandom::new());
@@ -295,7 +301,8 @@ impl Site {
             }
         };
         // A client that was registered by hand belongs to the issuer of its first sign-in.
-        let first = signed_in.filter(|binding| binding.client_id == *id).map(|binding| binding.issuer.clone());
+        let first =
+            signed_in.filter(|binding| binding.client_id == *id).map(|binding| binding.issuer.clone());
         let issuer = self.oauth.issuer.clone().or(first);
         Ok(registration::Setting::Configured { id: id.clone(), credential, issuer })
     }
@@ -343,7 +350,9 @@ impl Site {
         match binding.origin {
             Origin::Registered => {
                 let stored: Option<ClientRecord> = records::read(self.store(), &binding.client_key()).await?;
-                let Some(record) = stored.filter(|record| record.client_id == binding.client_id) else { return Ok(None) };
+                let Some(record) = stored.filter(|record| record.client_id == binding.client_id) else {
+                    return Ok(None);
+                };
                 self.learn(&format!("client {}", record.client_id), record.client_secret.iter());
                 Ok(Some(record.client(server)?))
             }
@@ -368,10 +377,7 @@ impl Site {
 }
 
 /// The metadata that a sign-in was stored with.
-pub(super) fn legacy_server(
-    document: &ptc_mcp::json::Value,
-    issuer: &str,
-) -> Result<ServerMetadata, Failure> {
+fn legacy_server(document: &ptc_mcp::json::Value, issuer: &str) -> Result<ServerMetadata, Failure> {
     let text = document.to_string();
     let map = serde_json::from_str(&text).unwrap_or_default();
     ServerMetadata::read(&map, issuer)

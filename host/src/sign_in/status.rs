@@ -111,7 +111,8 @@ impl Site {
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let record: Option<TokenRecord> = records::read(self.store(), &key).await?;
-        let Some(record) = record.filter(|record| record.access_token.is_some() || record.refresh_token.is_some())
+        let Some(record) =
+            record.filter(|record| record.access_token.is_some() || record.refresh_token.is_some())
         else {
             return Ok(SignedOut::WasNot);
         };

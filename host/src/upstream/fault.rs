@@ -69,6 +69,8 @@ pub struct CallFault {
     pub http_status: Option<u16>,
     /// Bytes of the answer that had arrived when the call failed.
     pub received_bytes: u64,
+    /// Whether nothing was sent for the call: it takes no number of the program's call cap.
+    pub unsent: bool,
     /// The answer with which a tool reported its failure.
     pub answer: Option<Box<FailureAnswer>>,
 }
@@ -86,7 +88,14 @@ impl CallFault {
     /// A fault with a message and no status or bytes.
     #[must_use]
     pub(crate) fn new(reason: FaultReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), http_status: None, received_bytes: 0, answer: None }
+        Self {
+            reason,
+            message: message.into(),
+            http_status: None,
+            received_bytes: 0,
+            unsent: false,
+            answer: None,
+        }
     }
 
     /// [`FaultReason::UpstreamUnavailable`] with `message`.
@@ -105,6 +114,13 @@ impl CallFault {
     #[must_use]
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(FaultReason::Timeout, message)
+    }
+
+    /// The same fault of a call for which nothing was sent.
+    #[must_use]
+    pub(crate) fn before_sending(mut self) -> Self {
+        self.unsent = true;
+        self
     }
 
     /// The same fault, caused by this HTTP status.

@@ -14,8 +14,10 @@ mod fault;
 mod health;
 mod introduction;
 pub(crate) mod lifecycle;
+pub(crate) mod per_principal;
 pub(crate) mod refused;
 mod reply;
+pub(crate) mod signed;
 pub(crate) mod slots;
 pub(crate) mod unset;
 
@@ -47,6 +49,13 @@ pub trait Upstream: Send + Sync {
 
     /// The transport's name as the configuration file spells it, for instance `mcp_stdio`.
     fn transport(&self) -> &'static str;
+
+    /// What serves `principal` alone, where principals do not share one connection and one list of tools. `None`: this upstream
+    /// itself does.
+    fn of_principal(&self, principal: Option<&Arc<str>>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
+        let _ = principal;
+        None
+    }
 
     /// Starts the upstream unless it runs already, and lists its tools.
     ///

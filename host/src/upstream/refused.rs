@@ -51,8 +51,8 @@ pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> Cal
             format!("There is no MCP endpoint at {at}: check its path, which is often /mcp or /sse.")
         }
         Some(401) if auth.emitters.is_empty() => {
-            "It wants its callers to sign in: put a token under credentials and name it in auth. \
-             Signing in with a browser is not supported."
+            "It wants its callers to sign in: write \"auth\": {\"type\": \"oauth\"} into its entry, or put a token under \
+             credentials and name it in auth."
                 .to_owned()
         }
         None if fault.message.lines().next() == Some("connection refused") => {

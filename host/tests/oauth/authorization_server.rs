@@ -86,6 +86,8 @@ pub struct Script {
     pub pkce: Option<Vec<&'static str>>,
     /// `resource` of the protected resource metadata, where it is not the URL.
     pub resource: Option<String>,
+    /// `authorization_servers` of the protected resource metadata, where it is not this one.
+    pub servers: Option<Vec<String>>,
     /// Whether there are protected resource metadata.
     pub has_resource_metadata: bool,
     /// `scopes_supported` of both documents.
@@ -116,6 +118,7 @@ impl Default for Script {
             issuer: None,
             pkce: Some(vec!["S256"]),
             resource: None,
+            servers: None,
             has_resource_metadata: true,
             scopes: Vec::new(),
             challenged: None,
@@ -145,7 +148,10 @@ pub struct Hit {
 
 impl Hit {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -294,7 +300,11 @@ impl AuthorizationServer {
         let state = self.shared.state.lock().unwrap();
         let refresh = state.families.iter().flat_map(|f| f.spent.iter().chain([&f.refresh]).cloned());
         let clients = state.secrets.values().flatten().cloned();
-        refresh.chain(state.access.keys().cloned()).chain(state.codes.keys().cloned()).chain(clients).collect()
+        refresh
+            .chain(state.access.keys().cloned())
+            .chain(state.codes.keys().cloned())
+            .chain(clients)
+            .collect()
     }
 }
 
@@ -337,9 +347,11 @@ fn serve(shared: &Shared, stream: TcpStream) {
                 shared.answer(&hit);
                 None
             }
-            Some(Trouble::Status(status, after)) => {
-                Some((status, after.map(|s| ("retry-after".to_owned(), s.to_string())).into_iter().collect(), Vec::new()))
-            }
+            Some(Trouble::Status(status, after)) => Some((
+                status,
+                after.map(|s| ("retry-after".to_owned(), s.to_string())).into_iter().collect(),
+                Vec::new(),
+            )),
             Some(Trouble::Error(code)) => {
                 Some((400, vec![json_header()], json!({"error": code}).to_string().into_bytes()))
             }
@@ -374,7 +386,8 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Hit> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, v)| v.parse().unwrap());
+    let length =
+        headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, v)| v.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let pairs = form_urlencoded::parse(query.as_bytes());
@@ -409,7 +422,8 @@ impl Shared {
                 if script.has_resource_metadata =>
             {
                 let resource = script.resource.clone().unwrap_or_else(|| format!("{}/mcp", self.origin));
-                let mut document = json!({"resource": resource, "authorization_servers": [self.origin]});
+                let servers = script.servers.clone().unwrap_or_else(|| vec![self.origin.clone()]);
+                let mut document = json!({"resource": resource, "authorization_servers": servers});
                 if !script.scopes.is_empty() {
                     document["scopes_supported"] = json!(script.scopes);
                 }
@@ -467,7 +481,8 @@ impl Shared {
 
     fn authorize(&self, hit: &Hit, script: &Script, state: &mut State) -> Answer {
         let get = |name: &str| hit.get(name).unwrap_or_default().to_owned();
-        if get("code_challenge_method") != "S256" || get("state").is_empty() || get("response_type") != "code" {
+        if get("code_challenge_method") != "S256" || get("state").is_empty() || get("response_type") != "code"
+        {
             return error(400, "invalid_request");
         }
         let mut back = form_urlencoded::Serializer::new(String::new());
@@ -484,7 +499,10 @@ impl Shared {
             let code = format!("the-code-of-consent-{}", state.count);
             back.append_pair("code", &code);
             let (client, redirect_uri) = (get("client_id"), get("redirect_uri"));
-            state.codes.insert(code, Code { client, redirect_uri, challenge: get("code_challenge"), scope: get("scope") });
+            state.codes.insert(
+                code,
+                Code { client, redirect_uri, challenge: get("code_challenge"), scope: get("scope") },
+            );
         }
         (302, vec![("location".to_owned(), format!("{}?{}", get("redirect_uri"), back.finish()))], Vec::new())
     }
@@ -517,8 +535,11 @@ impl Shared {
                     }
                     return error(400, "invalid_grant");
                 }
-                let lives = |family: &Family| family.refresh == token && !family.over && family.client == client;
-                let Some(family) = state.families.iter().position(lives) else { return error(400, "invalid_grant") };
+                let lives =
+                    |family: &Family| family.refresh == token && !family.over && family.client == client;
+                let Some(family) = state.families.iter().position(lives) else {
+                    return error(400, "invalid_grant");
+                };
                 if script.rotation != Rotation::Keep {
                     state.count += 1;
                     let next = format!("refresh+token/{}=of-{family}", state.count);
@@ -559,7 +580,9 @@ impl Shared {
             answer["scope"] = json!(scope);
         }
         let grant = hit.get("grant_type");
-        if grant != Some("client_credentials") && !(grant == Some("refresh_token") && script.rotation == Rotation::Keep) {
+        if grant != Some("client_credentials")
+            && !(grant == Some("refresh_token") && script.rotation == Rotation::Keep)
+        {
             answer["refresh_token"] = json!(state.families[family].refresh);
         }
         json_answer(200, &answer)
@@ -577,7 +600,8 @@ impl Shared {
             challenge += "error=\"invalid_token\", ";
         }
         if script.has_resource_metadata {
-            challenge += &format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.origin);
+            challenge +=
+                &format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.origin);
         } else {
             challenge += "realm=\"mcp\"";
         }
@@ -594,8 +618,14 @@ impl Shared {
         }
         let method = hit.json["method"].as_str().unwrap_or_default();
         let result = match method {
-            "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}}),
-            "tools/list" => json!({"tools": ["whoami", "write"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))}),
+            "initialize" => {
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
+            }
+            "tools/list" => {
+                let tools =
+                    ["whoami", "write"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+                json!({"tools": tools})
+            }
             "tools/call" => {
                 let needs = if hit.json["params"]["name"] == "write" { &script.write_needs[..] } else { &[] };
                 let has = |scope: &&str| access.scope.split(' ').any(|had| had == *scope);
@@ -612,7 +642,12 @@ impl Shared {
                 json!({"content": [{"type": "text", "text": format!("family {} echoes {echoed}", access.family)}]})
             }
             _ if hit.json.get("id").is_none() => return (202, Vec::new(), Vec::new()),
-            _ => return json_answer(200, &json!({"jsonrpc": "2.0", "id": hit.json["id"], "error": {"code": -32601, "message": "no such method"}})),
+            _ => {
+                return json_answer(
+                    200,
+                    &json!({"jsonrpc": "2.0", "id": hit.json["id"], "error": {"code": -32601, "message": "no such method"}}),
+                );
+            }
         };
         let mut answer = json_answer(200, &json!({"jsonrpc": "2.0", "id": hit.json["id"], "result": result}));
         if method == "initialize" {
@@ -625,10 +660,15 @@ impl Shared {
         if self.admitted(hit, state).is_none() {
             return self.challenge(hit, script);
         }
-        json_answer(200, &match hit.path.as_str() {
-            "/items" => json!([1, 2]),
-            _ => json!({"openapi": "3.0.0", "paths": {"/items": {"get": {"operationId": "items", "responses": {}}}}}),
-        })
+        json_answer(
+            200,
+            &match hit.path.as_str() {
+                "/items" => json!([1, 2]),
+                _ => {
+                    json!({"openapi": "3.0.0", "paths": {"/items": {"get": {"operationId": "items", "responses": {}}}}})
+                }
+            },
+        )
     }
 }
 
@@ -645,11 +685,14 @@ impl State {
 /// The client of a request, if it is who it says.
 fn authenticated(hit: &Hit, script: &Script, state: &State) -> Result<String, Answer> {
     let basic = hit.header("authorization").and_then(|value| value.strip_prefix("Basic "));
-    let decoded = |text: &str| form_urlencoded::parse(format!("x={text}").as_bytes()).next().unwrap().1.into_owned();
+    let decoded =
+        |text: &str| form_urlencoded::parse(format!("x={text}").as_bytes()).next().unwrap().1.into_owned();
     let pair = basic.and_then(|text| String::from_utf8(BASE64.decode(text).ok()?).ok());
     let (id, secret) = match pair.as_deref().and_then(|pair| pair.split_once(':')) {
         Some((id, secret)) => (decoded(id), Some(decoded(secret))),
-        None => (hit.get("client_id").unwrap_or_default().to_owned(), hit.get("client_secret").map(str::to_owned)),
+        None => {
+            (hit.get("client_id").unwrap_or_default().to_owned(), hit.get("client_secret").map(str::to_owned))
+        }
     };
     if hit.get("client_assertion").is_some() {
         return Ok(hit.get("client_id").unwrap_or("by-assertion").to_owned());
@@ -671,7 +714,8 @@ fn register(hit: &Hit, script: &Script, state: &mut State) -> Answer {
     }
     state.count += 1;
     let id = format!("client-{}", state.count);
-    let secret = (script.registration == Registration::WithSecret).then(|| format!("secret/of+client-{}", state.count));
+    let secret = (script.registration == Registration::WithSecret)
+        .then(|| format!("secret/of+client-{}", state.count));
     state.secrets.insert(id.clone(), secret.clone());
     let mut answer = hit.json.clone();
     answer["client_id"] = json!(id);
@@ -691,8 +735,11 @@ fn device(shared: &Shared, hit: &Hit, script: &Script, state: &mut State) -> Ans
     let code = format!("device-code-{}", state.count);
     let scope = hit.get("scope").unwrap_or_default().to_owned();
     state.devices.insert(code.clone(), (client, scope, script.device_patience));
-    json_answer(200, &json!({
-        "device_code": code, "user_code": "WDJB-MJHT", "verification_uri": format!("{}/activate", shared.origin),
-        "expires_in": 900, "interval": 1
-    }))
+    json_answer(
+        200,
+        &json!({
+            "device_code": code, "user_code": "WDJB-MJHT", "verification_uri": format!("{}/activate", shared.origin),
+            "expires_in": 900, "interval": 1
+        }),
+    )
 }

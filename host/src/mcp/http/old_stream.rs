@@ -201,7 +201,8 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
         max_bytes: usize::MAX,
         allowance: 0,
     };
-    let response = endpoint.client.send(request, &limits).await.map_err(|error| body_fault(error, true))?;
+    let sent = endpoint.send(&http::HeaderMap::new(), request, None, &limits).await;
+    let response = sent.map_err(Failure::into_fault)?;
     if response.status == StatusCode::UNAUTHORIZED {
         return Err(endpoint.unauthorized(None).into_fault());
     }

@@ -23,7 +23,9 @@ use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::maybe_ready::MaybeReady;
+use crate::sign_in::SignIn;
 use crate::upstream::refused::{explain, retry_after};
+use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, UpstreamEvent, no_memory};
 use crate::visible::without_controls;
 
@@ -59,6 +61,8 @@ pub(super) struct Endpoint {
     pub(super) entry: HttpConfig,
     pub(super) client: Client,
     pub(super) store: Arc<CredentialStore>,
+    /// Whose tokens requests carry, if they need one.
+    pub(super) sign_in: Option<Arc<SignIn>>,
     /// What the server says unasked.
     pub(super) inbound: Arc<Inbound>,
     /// Told of what has changed, on whatever stream that is said.
@@ -218,7 +222,7 @@ impl Endpoint {
         {
             let request =
                 Request { method: Method::DELETE, target: self.target.clone(), headers, body: Bytes::new() };
-            if let Ok(response) = self.client.send(request, limits).await {
+            if let Ok(response) = self.send(&HeaderMap::new(), request, None, limits).await {
                 response.body.beginning(ERROR_BODY).await;
             }
         }
@@ -250,14 +254,60 @@ impl Endpoint {
             }
             headers.extend(outgoing.mirrored);
         }
+        let tool = outgoing.subject.filter(|_| outgoing.method == "tools/call");
         let request = Request {
             method: Method::POST,
             target: session.old_stream.as_ref().map_or(&self.target, |stream| &stream.target).clone(),
             headers,
             body: outgoing.body.into(),
         };
-        let sent = self.client.send_with(&common, request, limits).await;
+        self.send(&common, request, tool, limits).await
+    }
+
+    /// Sends a request, with the token of its sign-in if it has one. `tool`: what it calls.
+    pub(super) async fn send(
+        &self,
+        common: &HeaderMap,
+        request: Request,
+        tool: Option<&str>,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        match &self.sign_in {
+            // In a box, as most upstreams need none and their calls should not carry the room for it.
+            Some(sign_in) => Box::pin(self.send_signed(sign_in, common, request, tool, limits)).await,
+            None => self.exchange(common, request, limits).await,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        common: &HeaderMap,
+        request: Request,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let sent = self.client.send_with(common, request, limits).await;
         sent.map_err(|error| Failure::Fault(body_fault(error, false)))
+    }
+
+    async fn send_signed(
+        &self,
+        sign_in: &Arc<SignIn>,
+        common: &HeaderMap,
+        mut request: Request,
+        tool: Option<&str>,
+        limits: &Limits,
+    ) -> Result<Response, Failure> {
+        let mut signed = Signed::begin(sign_in, limits.deadline).await?;
+        loop {
+            let (name, value) = signed.header();
+            request.headers.insert(name, value);
+            let response = self.exchange(common, request.clone(), limits).await?;
+            let challenge = challenge_of(response.status, &response.headers);
+            if !signed.again(response.status, challenge.as_ref(), tool).await? {
+                return Ok(response);
+            }
+            response.body.abandon();
+        }
     }
 
     /// The headers of a request but for its credentials: the operator's, then the protocol's.
@@ -354,7 +404,7 @@ impl Endpoint {
         }
         let request =
             Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
-        self.client.send(request, limits).await.map_err(|error| Failure::Fault(body_fault(error, false)))
+        self.send(&HeaderMap::new(), request, None, limits).await
     }
 
     async fn resume(

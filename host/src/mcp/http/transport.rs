@@ -22,6 +22,7 @@ use super::session::HttpSession;
 use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
+use crate::sign_in::SignIn;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo};
@@ -60,6 +61,18 @@ impl HttpUpstream {
         roots: &ClientRoots,
         owner: Handle,
     ) -> Result<Self, HttpError> {
+        Self::signed_in(config, entry, (store, None), client, roots, owner)
+    }
+
+    /// As [`new`](Self::new), with the sign-in whose tokens all requests carry.
+    pub(crate) fn signed_in(
+        config: &UpstreamConfig,
+        entry: &HttpConfig,
+        (store, sign_in): (Arc<CredentialStore>, Option<Arc<SignIn>>),
+        client: Client,
+        roots: &ClientRoots,
+        owner: Handle,
+    ) -> Result<Self, HttpError> {
         let lifecycle = Arc::new(Lifecycle::new(owner, config.backoff));
         let announcer = Arc::downgrade(&lifecycle);
         let target = Target::new(&entry.url)?.via(entry.routing.route(&entry.url));
@@ -70,6 +83,7 @@ impl HttpUpstream {
             entry: entry.clone(),
             client,
             store,
+            sign_in,
             inbound: Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level),
             announce: Box::new(move |event| {
                 if let Some(lifecycle) = announcer.upgrade() {
@@ -308,7 +322,8 @@ impl HttpTransport {
             answer = self.endpoint.request(session, outgoing, &limits) => answer,
             () = lifecycle.closing() => Err(Failure::Fault(closed())),
         };
-        in_flight.answered = !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none());
+        in_flight.answered =
+            !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none() && !f.unsent);
         answer.map_err(|failure| note_failure(lifecycle, session, failure))
     }
 }

@@ -1,0 +1,8 @@
+//! Signed in and staying signed in, against a scriptable authorization server (auth.md 18.3, 18.5).
+
+mod authorization_server;
+mod calls;
+mod keeping;
+mod processes;
+mod signing_in;
+mod world;

@@ -1,0 +1,96 @@
+//! Several processes on one store. The children are this binary, run for one test.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ptc_host::credentials::Redactor;
+use ptc_host::sign_in::Clock;
+use ptc_mcp::json::json;
+
+use crate::authorization_server::{Rotation, Script, Trouble};
+use crate::world::{World, call, config, fault, open};
+
+const URL: &str = "PTC_TEST_OAUTH_URL";
+const STATE: &str = "PTC_TEST_OAUTH_STATE";
+const AHEAD: &str = "PTC_TEST_OAUTH_AHEAD";
+
+/// Plays a child, if it is one: calls at the end of a token's life.
+#[tokio::test]
+async fn child() {
+    let (Ok(url), Ok(state), Ok(ahead)) = (std::env::var(URL), std::env::var(STATE), std::env::var(AHEAD))
+    else {
+        return;
+    };
+    let clock = Clock::default();
+    clock.advance(Duration::from_secs(ahead.parse().unwrap()));
+    let process =
+        open(config(&url, &json!({"type": "oauth"})), Path::new(&state), clock, Redactor::new()).await;
+    for reply in futures_util::future::join_all((0..10).map(|_| call(&process, "whoami"))).await {
+        reply.unwrap();
+    }
+}
+
+fn spawn(world: &World, ahead: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::child"])
+        .env(URL, world.server.mcp())
+        .env(STATE, world.state.path())
+        .env(AHEAD, ahead.to_string())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+async fn ended(mut child: Child) -> bool {
+    tokio::task::spawn_blocking(move || child.wait().unwrap().success()).await.unwrap()
+}
+
+#[tokio::test]
+async fn four_processes_make_one_refresh() {
+    let world = World::new(Script { rotation: Rotation::ReuseEndsFamily, ..Script::default() });
+    world.log_in().await.unwrap();
+    for round in 1..=2 {
+        world.advance(3600);
+        // Slow enough for all to be there.
+        world.server.trouble("/token", Trouble::Slow(Duration::from_millis(500)));
+        let children: Vec<Child> = (0..4).map(|_| spawn(&world, round * 3600)).collect();
+        for child in children {
+            assert!(ended(child).await);
+        }
+        assert_eq!(world.server.grants("refresh_token").len() as u64, round);
+    }
+    assert!(world.server.is_signed_in());
+}
+
+#[tokio::test]
+async fn a_process_killed_between_answer_and_write_loses_one_rotation_and_no_more() {
+    let world = World::new(Script { rotation: Rotation::ReuseEndsFamily, ..Script::default() });
+    world.log_in().await.unwrap();
+    world.advance(3600);
+    world.server.trouble("/token", Trouble::Slow(Duration::from_secs(3)));
+    let mut child = spawn(&world, 3600);
+    // It has asked, and the server has done it.
+    let asked = || world.server.all_hits().iter().filter(|hit| hit.path == "/mcp").count();
+    let before = asked();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(asked(), before, "it was killed before it could go on");
+    let process = world.process().await;
+    let told = fault(&process, "whoami").await;
+    let spent = world.server.grants("refresh_token").len();
+    if told.1.contains("invalid_grant") {
+        // The rotation was lost: the sign-in has ended, and nobody asks again and again.
+        for _ in 0..3 {
+            world.advance(2);
+            assert_eq!(fault(&process, "whoami").await.0, "auth_required");
+        }
+        assert_eq!(world.server.grants("refresh_token").len(), spent);
+    } else {
+        panic!("{told:?}");
+    }
+    world.log_in().await.unwrap();
+    world.advance(2);
+    call(&process, "whoami").await.unwrap();
+}

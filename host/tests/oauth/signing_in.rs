@@ -1,0 +1,132 @@
+//! Discovery, registration, the browser's answer, devices.
+
+use ptc_host::sign_in::PROCESS;
+use ptc_host::sign_in::callback::Callback;
+use ptc_mcp::json::{Value, json};
+
+use crate::authorization_server::{Iss, Registration, Script, Trouble, browse};
+use crate::world::{REDIRECT, World, call};
+
+/// Code and text of the sign-in that fails.
+async fn refused(world: &World) -> (String, String) {
+    let error = world.log_in().await.expect_err("the sign-in should fail");
+    (error.code().to_owned(), error.to_string())
+}
+
+#[tokio::test]
+async fn an_answer_of_somebody_else_is_not_acted_on() {
+    for (advertises, iss) in [
+        (Some(true), Iss::Absent),
+        (Some(true), Iss::Other("https://evil.example".to_owned())),
+        (None, Iss::Other("https://evil.example".to_owned())),
+    ] {
+        let world = World::new(Script { advertises_iss: advertises, iss, denies: true, ..Script::default() });
+        let text = "the answer came from another authorization server; nothing was sent to it";
+        assert_eq!(refused(&world).await, ("iss_mismatch".to_owned(), text.to_owned()));
+        assert!(world.server.hits("/token").is_empty());
+    }
+    for advertises in [None, Some(false)] {
+        let world = World::new(Script { advertises_iss: advertises, iss: Iss::Absent, ..Script::default() });
+        world.log_in().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn refusals_have_the_codes_and_texts_of_the_specification() {
+    let issuer = |world: &World| world.server.issuer().to_owned();
+    let world = World::new(Script { denies: true, ..Script::default() });
+    assert_eq!(refused(&world).await.1, "the authorization server answered: access_denied");
+    let world = World::new(Script { pkce: None, ..Script::default() });
+    assert_eq!(refused(&world).await.0, "no_pkce");
+    let world =
+        World::new(Script { issuer: Some(json!("https://other.example")).map(into), ..Script::default() });
+    assert_eq!(
+        refused(&world).await.1,
+        format!("metadata for issuer {:?} says it is \"https://other.example\"", issuer(&world))
+    );
+    let world =
+        World::new(Script { resource: Some("https://other.example/mcp".to_owned()), ..Script::default() });
+    assert_eq!(refused(&world).await.0, "resource_mismatch");
+    let world = World::new(Script { registration: Registration::Refused(403), ..Script::default() });
+    assert_eq!(
+        refused(&world).await.1,
+        format!(
+            "{} refuses the registration: access_denied; an application of your own may work, with auth.client",
+            issuer(&world)
+        )
+    );
+    let world = World::new(Script { registration: Registration::None, ..Script::default() });
+    assert_eq!(refused(&world).await.0, "no_registration");
+    let world =
+        World::new(Script { servers: Some(vec!["https://10.0.0.1".to_owned()]), ..Script::default() });
+    assert_eq!(refused(&world).await.0, "address_refused");
+    let world = World::new(Script::default());
+    world.server.trouble(
+        "/.well-known/oauth-authorization-server",
+        Trouble::Redirect("https://169.254.169.254/latest/meta-data".to_owned()),
+    );
+    assert_eq!(refused(&world).await.0, "address_refused");
+    let world = World::new(Script::default());
+    world.server.trouble("/token", Trouble::Redirect("https://elsewhere.example/token".to_owned()));
+    assert_eq!(refused(&world).await.1, "the token endpoint redirects; not followed");
+}
+
+fn into(value: Value) -> serde_json::Value {
+    serde_json::from_str(&value.to_string()).unwrap()
+}
+
+#[tokio::test]
+async fn a_configured_client_is_never_registered() {
+    let auth = json!({"type": "oauth", "client": {"id": "mine", "secret": "secret"}});
+    let mut script = Script::default();
+    script.clients.insert("mine".to_owned(), Some("a-client-secret/of+32-characters".to_owned()));
+    let world = World::with_auth(script, auth);
+    world.log_in().await.unwrap();
+    assert!(world.server.hits("/register").is_empty());
+    assert_eq!(world.server.hits("/authorize")[0].get("client_id"), Some("mine"));
+    world.advance(3600);
+    call(&world.process().await, "whoami").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_registration_that_brings_a_secret_uses_it() {
+    let world = World::new(Script { registration: Registration::WithSecret, ..Script::default() });
+    world.log_in().await.unwrap();
+    world.advance(3600);
+    call(&world.process().await, "whoami").await.unwrap();
+    assert!(
+        world.server.hits("/token").iter().all(|hit| hit.get("client_secret").is_some() && hit.status == 200)
+    );
+}
+
+#[tokio::test]
+async fn a_state_is_good_once_and_for_its_own_upstream() {
+    let world = World::new(Script::default());
+    let site = world.site();
+    let begun = site.begin(PROCESS, REDIRECT).await.unwrap();
+    let url = begun.url.expose().to_owned();
+    let back = tokio::task::spawn_blocking(move || browse(&url)).await.unwrap();
+    let callback = || Callback::of_pasted(&back, REDIRECT, None).unwrap();
+    let unknown = Callback::read("GET", "/callback?state=unknown&code=c", "/callback").unwrap();
+    assert_eq!(site.complete(unknown).await.unwrap(), None);
+    assert!(site.complete(callback()).await.unwrap().is_some());
+    assert_eq!(site.complete(callback()).await.unwrap(), None, "spent");
+    let begun = site.begin(PROCESS, REDIRECT).await.unwrap();
+    let late =
+        Callback::read("GET", &format!("/callback?state={}&code=c", begun.state.expose()), "/callback")
+            .unwrap();
+    world.advance(601);
+    assert_eq!(site.complete(late).await.unwrap(), None, "too late");
+}
+
+#[tokio::test]
+async fn a_device_is_waited_for() {
+    let world = World::new(Script { device_patience: 1, ..Script::default() });
+    let site = world.site();
+    let mut device = site.begin_device(PROCESS, REDIRECT).await.unwrap();
+    assert_eq!(device.shown.user_code, "WDJB-MJHT");
+    let signed_in = site.finish_device(&mut device).await.unwrap();
+    assert!(signed_in.refreshable);
+    assert_eq!(world.server.hits("/device")[0].get("resource"), Some(&*world.server.mcp()));
+    call(&world.process().await, "whoami").await.unwrap();
+}

@@ -153,6 +153,7 @@ impl Site {
             pending
         };
         let signed_in = self.exchange(&pending, callback).await;
+        self.counts.note_sign_in(signed_in.is_ok());
         if let Err(error) = &signed_in {
             tracing::warn!(event = "auth_sign_in_failed", upstream = &*self.name, issuer = %pending.core.issuer, error = error.code());
         }

@@ -8,6 +8,8 @@ pub struct SignInCounts {
     refreshed: AtomicU64,
     refused: AtomicU64,
     unavailable: AtomicU64,
+    signed_in: AtomicU64,
+    failed: AtomicU64,
     needed: AtomicBool,
 }
 
@@ -22,6 +24,11 @@ impl SignInCounts {
         ]
     }
 
+    /// Sign-ins that were completed in this process, by outcome: `ok`, `failed`.
+    pub fn sign_ins(&self) -> [(&'static str, u64); 2] {
+        [("ok", self.signed_in.load(Ordering::Relaxed)), ("failed", self.failed.load(Ordering::Relaxed))]
+    }
+
     /// Whether the latest call met that a person has to sign in.
     pub fn is_sign_in_needed(&self) -> bool {
         self.needed.load(Ordering::Relaxed)
@@ -29,6 +36,11 @@ impl SignInCounts {
 
     pub(super) fn note_refreshed(&self) {
         self.refreshed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_sign_in(&self, succeeded: bool) {
+        let count = if succeeded { &self.signed_in } else { &self.failed };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn note_refused(&self) {

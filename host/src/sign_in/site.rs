@@ -28,7 +28,7 @@ use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,
 };
-use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::credentials::{CredentialStore, HttpAuth, Redactor, Secret};
 use crate::http::{Certificates, Client as HttpClient};
 
 /// How long a failed discovery is not tried again.
@@ -105,49 +105,15 @@ impl Site {
         context: &SignInContext,
     ) -> Option<Arc<Self>> {
         let oauth = upstream.transport.oauth()?.clone();
-        let (url, address, auth, routing, certificates, is_openapi) = match &upstream.transport {
-            Transport::Stdio(_) => return None,
-            Transport::Http(entry) => {
-                (&entry.url_text, &entry.url, &entry.auth, &entry.routing, &entry.certificates, false)
-            }
-            Transport::OpenApi(entry) => {
-                let text = entry.base_url.as_str().to_owned();
-                return Some(Arc::new(Self::of(
-                    upstream,
-                    oauth,
-                    credentials,
-                    context,
-                    (text, &entry.base_url, &entry.auth, &entry.routing, &entry.certificates, true),
-                )));
-            }
-        };
-        let parts = (url.clone(), address, auth, routing, certificates, is_openapi);
-        Some(Arc::new(Self::of(upstream, oauth, credentials, context, parts)))
-    }
-
-    fn of(
-        upstream: &UpstreamConfig,
-        oauth: Arc<OAuthConfig>,
-        credentials: &Arc<CredentialStore>,
-        context: &SignInContext,
-        (url, address, auth, routing, certificates, is_openapi): (
-            String,
-            &Url,
-            &crate::credentials::HttpAuth,
-            &Routing,
-            &Option<Certificates>,
-            bool,
-        ),
-    ) -> Self {
-        let http =
-            certificates.as_ref().map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
+        let Place { url, address, auth, routing, certificates, is_openapi } = Place::of(&upstream.transport)?;
+        let http = certificates.map_or_else(|| context.http.clone(), |more| context.http.trusting(more));
         let issuer = oauth.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
         let provider = oauth.idp.as_ref().and_then(|idp| idp.token_endpoint.host_str());
         let exempt = issuer.as_ref().and_then(|url| url.host_str()).into_iter().chain(provider);
         let rules = FetchRules::new(address, exempt.chain(oauth.allow_hosts.iter().map(String::as_str)));
         let fetcher =
             Fetcher::new(http.clone(), rules, address.clone(), routing.clone(), context.clock.clone());
-        Self {
+        Some(Arc::new(Self {
             name: upstream.name.as_str().into(),
             url,
             address: address.clone(),
@@ -161,7 +127,7 @@ impl Site {
             fetcher,
             counts: SignInCounts::default(),
             known: Mutex::default(),
-        }
+        }))
     }
 
     /// The upstream's name.
@@ -373,6 +339,41 @@ impl Site {
     pub(super) fn learn<'s>(&self, owner: &str, secrets: impl Iterator<Item = &'s CoreSecret>) {
         let secrets: Vec<Secret> = secrets.map(|secret| Secret::new(secret.expose())).collect();
         self.context.redactor.replace(owner, &secrets);
+    }
+}
+
+/// Where an upstream is, and how it is reached.
+struct Place<'u> {
+    /// As the file has it.
+    url: String,
+    address: &'u Url,
+    auth: &'u HttpAuth,
+    routing: &'u Routing,
+    certificates: Option<&'u Certificates>,
+    is_openapi: bool,
+}
+
+impl<'u> Place<'u> {
+    fn of(transport: &'u Transport) -> Option<Self> {
+        match transport {
+            Transport::Stdio(_) => None,
+            Transport::Http(entry) => Some(Self {
+                url: entry.url_text.clone(),
+                address: &entry.url,
+                auth: &entry.auth,
+                routing: &entry.routing,
+                certificates: entry.certificates.as_ref(),
+                is_openapi: false,
+            }),
+            Transport::OpenApi(entry) => Some(Self {
+                url: entry.base_url.as_str().to_owned(),
+                address: &entry.base_url,
+                auth: &entry.auth,
+                routing: &entry.routing,
+                certificates: entry.certificates.as_ref(),
+                is_openapi: true,
+            }),
+        }
     }
 }
 

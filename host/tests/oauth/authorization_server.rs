@@ -290,6 +290,11 @@ impl AuthorizationServer {
         state.access.clear();
     }
 
+    /// How many refresh tokens have been spent.
+    pub fn rotations(&self) -> usize {
+        self.shared.state.lock().unwrap().families.iter().map(|family| family.spent.len()).sum()
+    }
+
     /// Whether any family lives.
     pub fn is_signed_in(&self) -> bool {
         self.shared.state.lock().unwrap().families.iter().any(|family| !family.over)

@@ -51,7 +51,7 @@ async fn fifty_callers_at_the_end_of_a_token_make_one_refresh() {
             let refreshes = world.server.grants("refresh_token");
             assert_eq!(refreshes.len(), round, "{rotation:?}");
             // Failure 7 of auth.md 18.5.
-            assert!(refreshes.iter().all(|hit| hit.get("resource") == Some(&world.server.mcp())));
+            assert!(refreshes.iter().all(|hit| hit.get("resource") == Some(world.server.mcp().as_str())));
             assert!(refreshes.iter().all(|hit| hit.get("scope").is_none()));
         }
     }

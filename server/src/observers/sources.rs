@@ -86,5 +86,32 @@ impl Sources {
         for (server, health) in &states {
             family.sample(&[("server", server)], health.starts);
         }
+        write_sign_ins(upstreams, to);
+    }
+}
+
+/// The families of sign-ins, where an upstream wants some (auth.md 12.3).
+fn write_sign_ins(upstreams: &Aggregator, to: &mut Exposition) {
+    if upstreams.sign_ins().next().is_none() {
+        return;
+    }
+    let help = "1 while a person has to sign in to an upstream.";
+    let mut family = to.family("ptc_upstream_sign_in_needed", help, MetricKind::Gauge);
+    for (server, counts) in upstreams.sign_ins() {
+        family.sample(&[("server", server)], u8::from(counts.is_sign_in_needed()));
+    }
+    let mut family =
+        to.family("ptc_auth_refreshes", "Renewals of tokens by server and outcome.", MetricKind::Counter);
+    for (server, counts) in upstreams.sign_ins() {
+        for (outcome, count) in counts.refreshes() {
+            family.sample(&[("server", server), ("outcome", outcome)], count);
+        }
+    }
+    let mut family =
+        to.family("ptc_auth_sign_ins", "Sign-ins through this server by outcome.", MetricKind::Counter);
+    for (server, counts) in upstreams.sign_ins() {
+        for (outcome, count) in counts.sign_ins() {
+            family.sample(&[("server", server), ("outcome", outcome)], count);
+        }
     }
 }

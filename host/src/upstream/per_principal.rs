@@ -18,15 +18,18 @@ const MAX_PRINCIPALS: usize = 256;
 /// Makes the upstream of a principal.
 type Make = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
+/// A principal and what serves it.
+type Served = (Arc<str>, Arc<dyn Upstream>);
+
 /// One upstream a principal, made when the principal first calls.
 pub(crate) struct PerPrincipal {
     name: Arc<str>,
     kind: &'static str,
     make: Make,
     /// The principal whose tools are everybody's: the only one there is. `None` where there may be several.
-    home: Option<(Arc<str>, Arc<dyn Upstream>)>,
+    home: Option<Served>,
     /// The others, the one that called last at the end.
-    others: Mutex<Vec<(Arc<str>, Arc<dyn Upstream>)>>,
+    others: Mutex<Vec<Served>>,
     /// Of nobody in particular: nothing is ever said here.
     silence: broadcast::Sender<UpstreamEvent>,
 }
@@ -50,7 +53,7 @@ impl PerPrincipal {
         })
     }
 
-    fn others(&self) -> MutexGuard<'_, Vec<(Arc<str>, Arc<dyn Upstream>)>> {
+    fn others(&self) -> MutexGuard<'_, Vec<Served>> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -31,6 +31,8 @@ use crate::config::{
 use crate::credentials::{CredentialStore, HttpAuth, Redactor, Secret};
 use crate::http::{Certificates, Client as HttpClient};
 
+/// Issuers that are remembered. A resource that names ever new ones makes us forget the others.
+const MAX_KNOWN: usize = 8;
 /// How long a failed discovery is not tried again.
 const FAILURE_LIFE: Duration = Duration::from_secs(30);
 
@@ -191,7 +193,15 @@ impl Site {
 
     fn remember(&self, discovered: &Discovered) {
         let known = Known::Found(Box::new(discovered.server.clone()), discovered.fresh_until);
-        self.known().insert(discovered.server.issuer.clone(), known);
+        self.note_known(&discovered.server.issuer, known);
+    }
+
+    fn note_known(&self, issuer: &str, of: Known) {
+        let mut known = self.known();
+        if known.len() >= MAX_KNOWN && !known.contains_key(issuer) {
+            known.clear();
+        }
+        known.insert(issuer.to_owned(), of);
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
@@ -229,7 +239,7 @@ impl Site {
             }
             Err(failure) => {
                 let until = self.now() + FAILURE_LIFE;
-                self.known().insert(binding.issuer.clone(), Known::Failed(failure.clone(), until));
+                self.note_known(&binding.issuer, Known::Failed(failure.clone(), until));
                 Err(failure)
             }
         }

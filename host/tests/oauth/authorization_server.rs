@@ -16,7 +16,7 @@ use url::form_urlencoded;
 
 /// What a refresh does to the refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rotation {
+pub(crate) enum Rotation {
     /// It stays, and the answer names none.
     Keep,
     /// Each is good for one refresh.
@@ -27,7 +27,7 @@ pub enum Rotation {
 
 /// What happens to the next request of an endpoint.
 #[derive(Clone, Debug)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// It takes so long, and is then answered as usual.
     Slow(Duration),
     /// This status, with this `Retry-After`, and nothing is done.
@@ -46,7 +46,7 @@ pub enum Trouble {
 
 /// How clients become known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registration {
+pub(crate) enum Registration {
     /// Whoever asks is registered as a public client.
     Open,
     /// Likewise, but with a secret, which it demands from then on, as Figma does.
@@ -59,7 +59,7 @@ pub enum Registration {
 
 /// What `iss` an answer to the browser has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Iss {
+pub(crate) enum Iss {
     /// The issuer.
     Right,
     /// None.
@@ -70,40 +70,40 @@ pub enum Iss {
 
 /// How the server behaves. Tests change it while it runs.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     /// `expires_in` of access tokens.
-    pub lifetime: Option<u64>,
-    pub rotation: Rotation,
-    pub registration: Registration,
+    pub(crate) lifetime: Option<u64>,
+    pub(crate) rotation: Rotation,
+    pub(crate) registration: Registration,
     /// `client_id_metadata_document_supported`.
-    pub cimd: bool,
+    pub(crate) cimd: bool,
     /// `authorization_response_iss_parameter_supported`.
-    pub advertises_iss: Option<bool>,
-    pub iss: Iss,
+    pub(crate) advertises_iss: Option<bool>,
+    pub(crate) iss: Iss,
     /// `issuer` of the metadata, where it is not the right one.
-    pub issuer: Option<Value>,
+    pub(crate) issuer: Option<Value>,
     /// `code_challenge_methods_supported`.
-    pub pkce: Option<Vec<&'static str>>,
+    pub(crate) pkce: Option<Vec<&'static str>>,
     /// `resource` of the protected resource metadata, where it is not the URL.
-    pub resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// `authorization_servers` of the protected resource metadata, where it is not this one.
-    pub servers: Option<Vec<String>>,
+    pub(crate) servers: Option<Vec<String>>,
     /// Whether there are protected resource metadata.
-    pub has_resource_metadata: bool,
+    pub(crate) has_resource_metadata: bool,
     /// `scopes_supported` of both documents.
-    pub scopes: Vec<&'static str>,
+    pub(crate) scopes: Vec<&'static str>,
     /// `scope` of challenges.
-    pub challenged: Option<&'static str>,
+    pub(crate) challenged: Option<&'static str>,
     /// Scopes that the tool `write` needs.
-    pub write_needs: Vec<&'static str>,
+    pub(crate) write_needs: Vec<&'static str>,
     /// Secrets of clients that were registered beforehand, by id; without a secret they are public.
-    pub clients: HashMap<String, Option<String>>,
+    pub(crate) clients: HashMap<String, Option<String>>,
     /// Whether a person who is shown the page says no.
-    pub denies: bool,
+    pub(crate) denies: bool,
     /// How often a device is told to be patient before it is signed in.
-    pub device_patience: u32,
+    pub(crate) device_patience: u32,
     /// What happens next, by path.
-    pub trouble: HashMap<&'static str, VecDeque<Trouble>>,
+    pub(crate) trouble: HashMap<&'static str, VecDeque<Trouble>>,
 }
 
 impl Default for Script {
@@ -133,28 +133,28 @@ impl Default for Script {
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub struct Hit {
-    pub method: String,
+pub(crate) struct Hit {
+    pub(crate) method: String,
     /// Without its query.
-    pub path: String,
+    pub(crate) path: String,
     /// Query and form.
-    pub form: BTreeMap<String, String>,
-    pub headers: Vec<(String, String)>,
+    pub(crate) form: BTreeMap<String, String>,
+    pub(crate) headers: Vec<(String, String)>,
     /// The body, where it is JSON.
-    pub json: Value,
+    pub(crate) json: Value,
     /// The status that it was answered with.
-    pub status: u16,
+    pub(crate) status: u16,
 }
 
 impl Hit {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
             .map(|(_, value)| value.as_str())
     }
 
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.form.get(name).map(String::as_str)
     }
 
@@ -210,14 +210,14 @@ struct Shared {
 }
 
 /// The server. It ends when it is dropped.
-pub struct AuthorizationServer {
+pub(crate) struct AuthorizationServer {
     shared: Arc<Shared>,
 }
 
 type Answer = (u16, Vec<(String, String)>, Vec<u8>);
 
 impl AuthorizationServer {
-    pub fn start(script: Script) -> Self {
+    pub(crate) fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shared = Arc::new(Shared {
             origin: format!("http://{}", listener.local_addr().unwrap()),
@@ -240,68 +240,68 @@ impl AuthorizationServer {
     }
 
     /// The issuer, which is the origin.
-    pub fn issuer(&self) -> &str {
+    pub(crate) fn issuer(&self) -> &str {
         &self.shared.origin
     }
 
     /// The URL of the MCP server.
-    pub fn mcp(&self) -> String {
+    pub(crate) fn mcp(&self) -> String {
         format!("{}/mcp", self.shared.origin)
     }
 
-    pub fn script(&self) -> MutexGuard<'_, Script> {
+    pub(crate) fn script(&self) -> MutexGuard<'_, Script> {
         self.shared.script.lock().unwrap()
     }
 
     /// The next request to `path` meets this.
-    pub fn trouble(&self, path: &'static str, trouble: Trouble) {
+    pub(crate) fn trouble(&self, path: &'static str, trouble: Trouble) {
         self.script().trouble.entry(path).or_default().push_back(trouble);
     }
 
     /// All requests to `path` so far.
-    pub fn hits(&self, path: &str) -> Vec<Hit> {
+    pub(crate) fn hits(&self, path: &str) -> Vec<Hit> {
         self.shared.state.lock().unwrap().hits.iter().filter(|hit| hit.path == path).cloned().collect()
     }
 
     /// All requests so far.
-    pub fn all_hits(&self) -> Vec<Hit> {
+    pub(crate) fn all_hits(&self) -> Vec<Hit> {
         self.shared.state.lock().unwrap().hits.clone()
     }
 
     /// Token requests of this grant so far.
-    pub fn grants(&self, grant: &str) -> Vec<Hit> {
+    pub(crate) fn grants(&self, grant: &str) -> Vec<Hit> {
         self.hits("/token").into_iter().filter(|hit| hit.get("grant_type") == Some(grant)).collect()
     }
 
     /// Sets its clock ahead.
-    pub fn advance(&self, seconds: u64) {
+    pub(crate) fn advance(&self, seconds: u64) {
         self.shared.ahead.fetch_add(seconds, Ordering::SeqCst);
     }
 
     /// Ends all access tokens, as a server does that has lost its memory; refresh tokens stay.
-    pub fn forget_access(&self) {
+    pub(crate) fn forget_access(&self) {
         self.shared.state.lock().unwrap().access.clear();
     }
 
     /// Ends all families.
-    pub fn end_families(&self) {
+    pub(crate) fn end_families(&self) {
         let mut state = self.shared.state.lock().unwrap();
         state.families.iter_mut().for_each(|family| family.over = true);
         state.access.clear();
     }
 
     /// How many refresh tokens have been spent.
-    pub fn rotations(&self) -> usize {
+    pub(crate) fn rotations(&self) -> usize {
         self.shared.state.lock().unwrap().families.iter().map(|family| family.spent.len()).sum()
     }
 
     /// Whether any family lives.
-    pub fn is_signed_in(&self) -> bool {
+    pub(crate) fn is_signed_in(&self) -> bool {
         self.shared.state.lock().unwrap().families.iter().any(|family| !family.over)
     }
 
     /// Every secret that it has given out.
-    pub fn secrets(&self) -> Vec<String> {
+    pub(crate) fn secrets(&self) -> Vec<String> {
         let state = self.shared.state.lock().unwrap();
         let refresh = state.families.iter().flat_map(|f| f.spent.iter().chain([&f.refresh]).cloned());
         let clients = state.secrets.values().flatten().cloned();
@@ -321,14 +321,15 @@ impl Drop for AuthorizationServer {
 }
 
 /// What a browser does with an authorization URL: goes there, and yields where it is sent.
-pub fn browse(url: &str) -> String {
+pub(crate) fn browse(url: &str) -> String {
     let (origin, path) = url.trim_start_matches("http://").split_once('/').unwrap();
     let mut stream = TcpStream::connect(origin).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nhost: {origin}\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let location = answer.lines().find_map(|line| line.strip_prefix("location: "));
-    location.unwrap_or_else(|| panic!("no redirect: {answer}")).to_owned()
+    // The head alone: the connection may stay open.
+    let head: Vec<String> =
+        BufReader::new(stream).lines().map(Result::unwrap).take_while(|line| !line.is_empty()).collect();
+    let location = head.iter().find_map(|line| line.strip_prefix("location: "));
+    location.unwrap_or_else(|| panic!("no redirect: {head:?}")).to_owned()
 }
 
 fn serve(shared: &Shared, stream: TcpStream) {
@@ -365,6 +366,7 @@ fn serve(shared: &Shared, stream: TcpStream) {
             Some(Trouble::Garbage) => Some((200, vec![json_header()], b"<html>".to_vec())),
         };
         hit.status = answer.as_ref().map_or(0, |answer| answer.0);
+        let is_last = hit.headers.iter().any(|(name, value)| name == "connection" && value == "close");
         shared.state.lock().unwrap().hits.push(hit);
         let Some((status, headers, body)) = answer else { return };
         let mut head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
@@ -372,7 +374,7 @@ fn serve(shared: &Shared, stream: TcpStream) {
             head += &format!("{name}: {value}\r\n");
         }
         head += "\r\n";
-        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).is_err() {
+        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).is_err() || is_last {
             return;
         }
     }

@@ -109,6 +109,36 @@ async fn a_refused_refresh_ends_the_sign_in_without_a_loop() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_lost_costs_one_rotation_and_ends_in_a_sign_in() {
+    let world = World::new(Script { rotation: Rotation::ReuseEndsFamily, ..Script::default() });
+    world.log_in().await.unwrap();
+    let process = world.process().await;
+    world.advance(3600);
+    world.server.trouble("/token", Trouble::Lost);
+    assert_eq!(fault(&process, "whoami").await.0, "upstream_unavailable");
+    world.advance(2);
+    for _ in 0..3 {
+        let (reason, text) = fault(&process, "whoami").await;
+        assert!(reason == "auth_required" && text.contains("(invalid_grant)"), "{text}");
+    }
+    assert_eq!(world.server.grants("refresh_token").len(), 2);
+}
+
+#[tokio::test]
+async fn a_registration_that_the_server_has_forgotten_is_made_anew() {
+    let world = World::new(Script::default());
+    world.log_in().await.unwrap();
+    let process = world.process().await;
+    world.advance(3600);
+    world.server.trouble("/token", Trouble::Error("invalid_client"));
+    assert!(fault(&process, "whoami").await.1.contains("has ended (invalid_client)"));
+    world.log_in().await.unwrap();
+    assert_eq!(world.server.hits("/register").len(), 2);
+    world.advance(2);
+    call(&process, "whoami").await.unwrap();
+}
+
+#[tokio::test]
 async fn a_server_that_is_away_is_told_and_left_alone_for_a_while() {
     let world = World::new(Script::default());
     world.log_in().await.unwrap();
@@ -168,9 +198,9 @@ async fn scopes_that_a_call_lacks_are_asked_for_at_the_next_sign_in_and_three_ti
     // A server that is never content.
     world.server.script().write_needs = vec!["issues:admin", "unheard:of"];
     let mut told = Vec::new();
-    for _ in 0..3 {
+    for another in ["more", "still:more", "ever:more"] {
         told.push(fault(&process, "write").await.1);
-        world.server.script().write_needs.push("more");
+        world.server.script().write_needs.push(another);
         world.log_in().await.unwrap();
         world.advance(2);
     }

@@ -122,16 +122,16 @@ pub(crate) async fn open(
     Aggregator::start(config, options).await.expect("a missing sign-in ends no start")
 }
 
-pub(crate) fn linear(process: &Aggregator) -> Arc<dyn Upstream> {
+pub(crate) fn linear(process: &Arc<Aggregator>) -> Arc<dyn Upstream> {
     process.upstreams().next().unwrap().1.clone()
 }
 
-pub(crate) async fn call(process: &Aggregator, tool: &str) -> Result<CallReply, CallFault> {
+pub(crate) async fn call(process: &Arc<Aggregator>, tool: &str) -> Result<CallReply, CallFault> {
     call_as(process, tool, None).await
 }
 
 pub(crate) async fn call_as(
-    process: &Aggregator,
+    process: &Arc<Aggregator>,
     tool: &str,
     principal: Option<&Arc<str>>,
 ) -> Result<CallReply, CallFault> {
@@ -147,7 +147,7 @@ pub(crate) async fn call_as(
 }
 
 /// Reason and text of the fault of a call.
-pub(crate) async fn fault(process: &Aggregator, tool: &str) -> (&'static str, String) {
+pub(crate) async fn fault(process: &Arc<Aggregator>, tool: &str) -> (&'static str, String) {
     let fault = call(process, tool).await.expect_err("the call should have a fault");
     (fault.reason.as_str(), fault.message)
 }

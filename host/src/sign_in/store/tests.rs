@@ -10,8 +10,11 @@ fn keys() -> SealingKeys {
     SealingKeys::of(&[b"a secret of at least 32 bytes, so long"]).unwrap()
 }
 
-/// Two handles of one store, for each back end. The folder lives as long as the last of the tuple.
-fn stores() -> Vec<(Arc<dyn AuthStore>, Arc<dyn AuthStore>, tempfile::TempDir)> {
+/// Two handles of one store. The folder lives as long as the last of the tuple.
+type Handles = (Arc<dyn AuthStore>, Arc<dyn AuthStore>, tempfile::TempDir);
+
+/// Two handles for each back end.
+fn stores() -> Vec<Handles> {
     let dir = || tempfile::tempdir().unwrap();
     let (plain, sealed) = (dir(), dir());
     let memory = MemoryStore::default();

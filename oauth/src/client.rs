@@ -118,8 +118,14 @@ impl Client {
         let method = registered
             .filter(|method| able(*method))
             .or_else(|| Method::ALL.into_iter().find(|m| able(*m) && listed(*m)));
-        // A public client has nothing to prove, whatever the list says: many lists leave `none` out.
-        let method = method.or(matches!(credential, Credential::None).then_some(Method::None));
+        // A public client has nothing to prove, whatever the list says: many lists leave `none` out. A server that takes no
+        // proof may hand out a secret all the same.
+        let is_public = match credential {
+            Credential::None => true,
+            Credential::Secret(_) => origin == Origin::Registered && listed(Method::None),
+            Credential::Key(_) => false,
+        };
+        let method = method.or(is_public.then_some(Method::None));
         let what = "client authentication that auth.client can do";
         Ok(Self { id, origin, method: method.ok_or(Failure::Unsupported { what })?, credential })
     }

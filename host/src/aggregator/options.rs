@@ -86,6 +86,8 @@ pub struct AggregatorOptions {
     pub clock: Clock,
     /// The only principal that there is, whose tools everybody may see; `None` where there may be several.
     pub principal: Option<Arc<str>>,
+    /// The origin of the page on which callers sign in, if there is one.
+    pub sign_in_page: Option<Arc<str>>,
     /// What the process may take in all, replies on their way from children included.
     pub memory: Option<MemoryBudget>,
 }
@@ -108,6 +110,7 @@ impl AggregatorOptions {
             auth_store: Arc::new(MemoryStore::default()),
             clock: Clock::default(),
             principal: Some(PROCESS.into()),
+            sign_in_page: None,
             memory: None,
         }
     }

@@ -159,6 +159,11 @@ impl Aggregator {
         }
     }
 
+    /// The upstreams that are signed in to, in order of names.
+    pub fn sites(&self) -> impl Iterator<Item = &Arc<Site>> {
+        self.members.values().filter_map(|member| member.site.as_ref())
+    }
+
     /// What has come of the sign-ins of each upstream that has some, in order of names.
     pub fn sign_ins(&self) -> impl Iterator<Item = (&str, &SignInCounts)> {
         self.members.iter().filter_map(|(name, member)| Some((name.as_str(), member.site.as_ref()?.counts())))

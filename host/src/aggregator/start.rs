@@ -184,6 +184,7 @@ fn members(
         redactor: options.redactor.clone(),
         http: options.http.clone(),
         owner: options.owner.clone(),
+        page: options.sign_in_page.clone(),
     };
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();

@@ -176,7 +176,11 @@ impl SignIn {
                     let _ = ended.changed().await;
                 }
                 Decision::Wait => drop(ended.changed().await),
-                Decision::SignIn(Some(code)) => return Err(NoToken::Ended(code)),
+                Decision::SignIn(Some(code)) => {
+                    // Whatever the record looks like, its tokens are of no use: only the store can have others.
+                    self.state().awaited = true;
+                    return Err(NoToken::Ended(code));
+                }
                 Decision::SignIn(None) => return Err(NoToken::NeverSignedIn),
                 Decision::Unavailable { reason, .. } => return Err(NoToken::Away(reason)),
             }
@@ -253,7 +257,7 @@ impl SignIn {
             redirect_uris: Vec::new(),
             legacy_server: None,
         };
-        let key = RecordKey::binding(&self.site.url, &self.principal);
+        let key = RecordKey::binding(&self.site.name, &self.site.url, &self.principal);
         records::put(self.site.store(), &key, &binding).await?;
         let scopes = challenge.as_ref().and_then(|challenge| challenge.scope.as_deref());
         let resource = discovered.resource.as_ref().and_then(|metadata| metadata.scopes_supported.as_deref());
@@ -317,7 +321,7 @@ impl SignIn {
         self.state().moved = true;
         if !self.site.oauth.grant.has_person() {
             // Nobody has to sign in: the next call is bound anew.
-            let key = RecordKey::binding(&self.site.url, &self.principal);
+            let key = RecordKey::binding(&self.site.name, &self.site.url, &self.principal);
             if let Ok(guard) = self.site.store().lock(&key).await {
                 let _ = self.site.store().delete(&guard).await;
             }

@@ -49,6 +49,9 @@ pub struct SignedIn {
 struct Pending {
     core: PendingSignIn,
     binding: Binding,
+    /// What the browser that began must prove to be, where one did.
+    #[serde(default)]
+    browser: Option<String>,
 }
 
 /// What is known before tokens are asked for.
@@ -81,7 +84,14 @@ impl Site {
                 person: self.oauth.grant.has_person(),
             })
         };
-        let first = wanted(None).parameter();
+        // A registration that named only what is asked for now would be refused what calls turn out to need.
+        let supported = discovered.resource.as_ref().and_then(|metadata| metadata.scopes_supported.clone());
+        let first = wanted(None);
+        let first = match self.oauth.scopes {
+            None if !first.is_empty() => first.union(&supported.into_iter().flatten().collect()),
+            _ => first,
+        };
+        let first = first.parameter();
         let client = self.client(&discovered.server, redirect_uris, first, signed_in.as_ref()).await?;
         let binding = Binding {
             upstream: self.name.to_string(),
@@ -112,6 +122,20 @@ impl Site {
     /// # Errors
     /// Why it cannot be begun.
     pub async fn begin(&self, principal: &str, redirect_uri: &str) -> Result<Begun, SignInError> {
+        self.begin_in(principal, redirect_uri, None).await
+    }
+
+    /// As [`begin`](Self::begin), in a browser that [`complete_in`](Self::complete_in) must find again: `browser` is a digest of what
+    /// it alone knows.
+    ///
+    /// # Errors
+    /// Why it cannot be begun.
+    pub async fn begin_in(
+        &self,
+        principal: &str,
+        redirect_uri: &str,
+        browser: Option<String>,
+    ) -> Result<Begun, SignInError> {
         let principal = self.principal_of(principal);
         let prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
         let entropy = Entropy { verifier: Zeroizing::new(random()?), state: Zeroizing::new(random()?) };
@@ -129,7 +153,7 @@ impl Site {
         let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
         self.learn("pending", [&core.state, &core.verifier].into_iter());
         let key = RecordKey::pending(state.expose());
-        records::put(self.store(), &key, &Pending { core, binding: prepared.binding }).await?;
+        records::put(self.store(), &key, &Pending { core, binding: prepared.binding, browser }).await?;
         Ok(Begun { url, state, advertises_iss })
     }
 
@@ -139,12 +163,25 @@ impl Site {
     /// # Errors
     /// Why the sign-in failed. It is over then.
     pub async fn complete(&self, callback: Callback) -> Result<Option<SignedIn>, SignInError> {
+        self.complete_in(callback, None).await
+    }
+
+    /// As [`complete`](Self::complete), for a sign-in that was begun in the browser with this digest.
+    ///
+    /// # Errors
+    /// Why the sign-in failed. It is over then.
+    pub async fn complete_in(
+        &self,
+        callback: Callback,
+        browser: Option<&str>,
+    ) -> Result<Option<SignedIn>, SignInError> {
         let key = RecordKey::pending(callback.state.expose());
         let pending = {
             let guard = self.store().lock(&key).await?;
             let found: Option<Pending> = records::read(self.store(), &key).await?;
             let Some(pending) = found.filter(|pending| {
-                pending.core.is_for(&callback, self.now()) && pending.core.upstream == *self.name
+                let is_here = pending.core.upstream == *self.name && pending.browser.as_deref() == browser;
+                is_here && pending.core.is_for(&callback, self.now())
             }) else {
                 return Ok(None);
             };
@@ -197,7 +234,7 @@ impl Site {
         let record = TokenRecord::signed_in(tokens, previous.as_ref(), wanted, legacy);
         records::write(self.store(), &guard, &record).await?;
         drop(guard);
-        records::put(self.store(), &RecordKey::binding(&self.url, principal), binding).await?;
+        records::put(self.store(), &RecordKey::binding(&self.name, &self.url, principal), binding).await?;
         tracing::info!(event = "auth_signed_in", upstream = &*self.name, issuer = %binding.issuer);
         let scopes = record.scope_granted.as_ref().unwrap_or(&record.scope_wanted);
         Ok(SignedIn {

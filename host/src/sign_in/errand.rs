@@ -248,10 +248,24 @@ pub(super) async fn revoke(
         let answer = site.fetcher.send(asking.revoke(endpoint, token, kind)).await;
         let told = match answer.result {
             Ok(response) if response.status == 200 => Ok(()),
+            // Access tokens that nobody looks up cannot be revoked; without their refresh token they end by themselves.
+            Ok(response)
+                if kind == TokenKind::Access
+                    && is_unsupported(&response)
+                    && record.refresh_token.is_some() =>
+            {
+                Ok(())
+            }
             Ok(response) => Err(format!("http {}", response.status)),
             Err(trouble) => Err(trouble.to_string()),
         };
         outcome = outcome.and(told);
     }
     Some(outcome)
+}
+
+/// Whether a server cannot revoke tokens of this kind (RFC 7009 2.2.1).
+fn is_unsupported(response: &ptc_oauth::message::Response) -> bool {
+    let told: Option<ptc_mcp::json::Value> = serde_json::from_str(response.body.expose()).ok();
+    told.is_some_and(|told| told["error"] == "unsupported_token_type")
 }

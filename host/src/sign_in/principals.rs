@@ -13,11 +13,15 @@ impl Site {
     /// The sign-in that calls of `principal` use.
     pub(crate) fn sign_in(self: &Arc<Self>, principal: Option<&str>) -> Arc<SignIn> {
         let principal = principal.unwrap_or(PROCESS);
-        let mut how = format!("run: ptc login {}", self.name);
-        if self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS {
-            how.push_str(" --principal ");
-            how.push_str(principal);
-        }
+        let is_caller = self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS;
+        let how = match &self.context.page {
+            Some(origin) if is_caller => {
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                format!("open: {origin}/oauth/start?{}", query.append_pair("upstream", &self.name).finish())
+            }
+            _ if is_caller => format!("run: ptc login {} --principal {principal}", self.name),
+            _ => format!("run: ptc login {}", self.name),
+        };
         SignIn::new(self.clone(), self.principal_of(principal), how)
     }
 }

@@ -13,6 +13,7 @@ use crate::http::{Limits, Request, Target};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ptc","version":"1"}}}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
 
 /// The challenge that counts, of the headers of an answer.
 pub(crate) fn challenge(headers: &HeaderMap) -> Option<Bearer> {
@@ -23,15 +24,25 @@ impl Site {
     /// What the upstream answers to somebody without a token. One that does not answer says nothing: discovery goes on
     /// without it.
     pub(super) async fn probe(&self) -> Option<Bearer> {
+        if self.is_openapi {
+            return self.ask(Method::GET, "").await;
+        }
+        // Some servers let anybody open a session, and ask who it is at the first request.
+        match self.ask(Method::POST, INITIALIZE).await {
+            Some(challenge) => Some(challenge),
+            None => self.ask(Method::POST, LIST).await,
+        }
+    }
+
+    /// The challenge that answers one request.
+    async fn ask(&self, method: Method, body: &'static str) -> Option<Bearer> {
         let mut headers = HeaderMap::new();
         headers.extend(self.static_headers.iter().cloned());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let (method, body) = if self.is_openapi {
-            (Method::GET, Bytes::new())
-        } else {
+        if method == Method::POST {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            (Method::POST, Bytes::from_static(INITIALIZE.as_bytes()))
-        };
+        }
+        let body = Bytes::from_static(body.as_bytes());
         let target = Target::new(&self.address).ok()?.via(self.routing.route(&self.address));
         let limits = Limits {
             connect: TIMEOUT,

@@ -34,7 +34,7 @@ impl Binding {
     /// The key of the tokens.
     pub(super) fn token_key(&self, principal: &str) -> RecordKey {
         let resource = self.resource.as_deref().unwrap_or_default();
-        RecordKey::token(&self.issuer, &self.client_id, resource, principal)
+        RecordKey::token(&self.upstream, &self.issuer, &self.client_id, resource, principal)
     }
 
     /// The key of the registration.

@@ -49,6 +49,8 @@ pub struct SignInContext {
     pub http: HttpClient,
     /// Runs renewals, which nobody's cancelled call ends.
     pub owner: Handle,
+    /// The origin of the page on which callers over HTTP sign in, if there is one (auth.md 8).
+    pub page: Option<Arc<str>>,
 }
 
 impl SignInContext {
@@ -63,6 +65,7 @@ impl SignInContext {
             redactor: Redactor::new(),
             http: HttpClient::new(),
             owner: Handle::current(),
+            page: None,
         }
     }
 }
@@ -165,7 +168,7 @@ impl Site {
 
     /// What the upstream and `principal` use.
     pub(super) async fn binding(&self, principal: &str) -> Result<Option<Binding>, SignInError> {
-        Ok(records::read(self.store(), &RecordKey::binding(&self.url, principal)).await?)
+        Ok(records::read(self.store(), &RecordKey::binding(&self.name, &self.url, principal)).await?)
     }
 
     /// Discovers from the upstream on, and remembers what was found.

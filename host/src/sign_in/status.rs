@@ -60,8 +60,8 @@ impl Site {
     pub async fn statuses(&self, principal: &str) -> Result<Vec<SignInStatus>, SignInError> {
         let mut all = Vec::new();
         for listed in self.store().list(RecordKind::Binding).await? {
-            let [url, principal] = listed.key.parts() else { continue };
-            if *url == self.url {
+            let [upstream, url, principal] = listed.key.parts() else { continue };
+            if *upstream == *self.name && *url == self.url {
                 all.push(self.status(principal).await?);
             }
         }
@@ -73,7 +73,7 @@ impl Site {
     }
 
     async fn status(&self, principal: &str) -> Result<SignInStatus, SignInError> {
-        let key = RecordKey::binding(&self.url, principal);
+        let key = RecordKey::binding(&self.name, &self.url, principal);
         let sealed = matches!(self.store().read(&key).await, Err(StoreError::SealedWithAnotherKey));
         let binding = self.binding(principal).await?;
         let record = match &binding {

@@ -37,16 +37,20 @@ impl<'a> Signed<'a> {
         challenge: Option<&Bearer>,
         tool: Option<&str>,
     ) -> Result<bool, CallFault> {
-        let tool = tool.unwrap_or_default();
         let renewed = match (status, challenge) {
             (StatusCode::UNAUTHORIZED, challenge) => {
                 timeout_at(self.deadline, self.sign_in.refused(&mut self.ticket, challenge)).await
             }
             (StatusCode::FORBIDDEN, Some(challenge)) if challenge.is_insufficient_scope() => {
-                timeout_at(self.deadline, self.sign_in.lacks_scope(&mut self.ticket, tool, challenge)).await
+                timeout_at(
+                    self.deadline,
+                    self.sign_in.lacks_scope(&mut self.ticket, tool.unwrap_or_default(), challenge),
+                )
+                .await
             }
             (status, _) => {
-                if status.is_success() {
+                // A handshake that is let in says nothing of the list behind it.
+                if let Some(tool) = tool.filter(|_| status.is_success()) {
                     self.sign_in.admitted(tool);
                 }
                 return Ok(false);

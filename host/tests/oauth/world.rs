@@ -64,6 +64,7 @@ impl World {
             redactor: self.redactor.clone(),
             http: Client::new(),
             owner: Handle::current(),
+            page: None,
         }
     }
 

@@ -65,9 +65,9 @@ impl fmt::Debug for RecordKey {
 }
 
 impl RecordKey {
-    /// The key of these tokens.
-    pub fn token(issuer: &str, client_id: &str, resource: &str, principal: &str) -> Self {
-        Self::new(RecordKind::Token, &[issuer, client_id, resource, principal])
+    /// The key of these tokens. `upstream` is the name of the entry: two entries may be two accounts at one server.
+    pub fn token(upstream: &str, issuer: &str, client_id: &str, resource: &str, principal: &str) -> Self {
+        Self::new(RecordKind::Token, &[upstream, issuer, client_id, resource, principal])
     }
 
     /// The key of a registration for these redirect URIs.
@@ -77,9 +77,9 @@ impl RecordKey {
         Self::new(RecordKind::Client, &parts)
     }
 
-    /// The key of what an upstream and a principal use.
-    pub fn binding(url: &str, principal: &str) -> Self {
-        Self::new(RecordKind::Binding, &[url, principal])
+    /// The key of what an upstream and a principal use. An entry of the same name and another URL is another upstream.
+    pub fn binding(upstream: &str, url: &str, principal: &str) -> Self {
+        Self::new(RecordKind::Binding, &[upstream, url, principal])
     }
 
     /// The key of a sign-in that was begun with this `state`.

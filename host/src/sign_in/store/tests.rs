@@ -41,13 +41,13 @@ async fn get(store: &dyn AuthStore, key: &RecordKey) -> Option<String> {
 #[tokio::test]
 async fn what_one_handle_writes_the_other_reads() {
     for (one, other, _dir) in stores() {
-        let token = RecordKey::token("https://as", "client", "https://h/mcp", "*");
+        let token = RecordKey::token("u", "https://as", "client", "https://h/mcp", "*");
         assert_eq!(get(&*other, &token).await, None);
         put(&*one, &token, r#"{"access_token": "a", "n": 1}"#).await;
         assert_eq!(get(&*other, &token).await.as_deref(), Some(r#"{"access_token": "a", "n": 1}"#));
         put(&*other, &token, r#"{"n": 2}"#).await;
         assert_eq!(get(&*one, &token).await.as_deref(), Some(r#"{"n": 2}"#));
-        let somebody_else = RecordKey::token("https://as", "client", "https://h/mcp", "p");
+        let somebody_else = RecordKey::token("u", "https://as", "client", "https://h/mcp", "p");
         assert_eq!(get(&*one, &somebody_else).await, None);
         let guard = one.lock(&token).await.unwrap();
         one.delete(&guard).await.unwrap();
@@ -60,9 +60,9 @@ async fn what_one_handle_writes_the_other_reads() {
 async fn listings_have_keys_and_texts_and_no_pending_sign_ins() {
     for (one, other, _dir) in stores() {
         let keys = [
-            RecordKey::token("https://as", "c", "r", "*"),
-            RecordKey::token("https://as", "c", "r", "issuer|subject"),
-            RecordKey::binding("https://h/mcp", "*"),
+            RecordKey::token("u", "https://as", "c", "r", "*"),
+            RecordKey::token("u", "https://as", "c", "r", "issuer|subject"),
+            RecordKey::binding("u", "https://h/mcp", "*"),
             RecordKey::client("https://as", ["http://127.0.0.1:33418/callback"]),
             RecordKey::pending("the-state-that-is-secret"),
         ];
@@ -87,7 +87,7 @@ async fn listings_have_keys_and_texts_and_no_pending_sign_ins() {
 #[tokio::test]
 async fn a_lock_keeps_all_others_out_until_it_is_dropped() {
     for (one, other, _dir) in stores() {
-        let key = RecordKey::binding("https://h", "*");
+        let key = RecordKey::binding("u", "https://h", "*");
         let count = Arc::new(AtomicU32::new(0));
         let most = Arc::new(AtomicU32::new(0));
         let work = (0..20).map(|turn| {
@@ -109,7 +109,7 @@ async fn a_lock_keeps_all_others_out_until_it_is_dropped() {
         let waiting = tokio::time::timeout(Duration::from_millis(60), other.lock(&key)).await;
         assert!(waiting.is_err(), "still locked");
         // Another record is free.
-        drop(other.lock(&RecordKey::binding("https://h", "p")).await.unwrap());
+        drop(other.lock(&RecordKey::binding("u", "https://h", "p")).await.unwrap());
         drop(held);
         drop(other.lock(&key).await.unwrap());
     }
@@ -118,7 +118,7 @@ async fn a_lock_keeps_all_others_out_until_it_is_dropped() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_is_waited_for_at_most_30_s() {
     let memory = MemoryStore::default();
-    let key = RecordKey::binding("https://h", "*");
+    let key = RecordKey::binding("u", "https://h", "*");
     let _held = memory.lock(&key).await.unwrap();
     assert_eq!(memory.lock(&key).await.unwrap_err(), StoreError::Busy);
     let dir = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ async fn a_lock_is_waited_for_at_most_30_s() {
 #[tokio::test]
 async fn a_sealed_record_is_open_to_its_keys_alone() {
     let dir = tempfile::tempdir().unwrap();
-    let key = RecordKey::token("https://as", "c", "r", "p1");
+    let key = RecordKey::token("u", "https://as", "c", "r", "p1");
     put(&FileStore::new(dir.path(), None), &key, r#"{"t": "plain"}"#).await;
     let sealed = FileStore::new(dir.path(), Some(keys()));
     assert_eq!(
@@ -148,7 +148,7 @@ async fn a_sealed_record_is_open_to_its_keys_alone() {
         assert_eq!(listed[0].text.as_ref().unwrap_err(), &StoreError::SealedWithAnotherKey);
     }
     // Moved to another principal it opens for nobody.
-    let moved = RecordKey::token("https://as", "c", "r", "p2");
+    let moved = RecordKey::token("u", "https://as", "c", "r", "p2");
     let text = file.replace("\"p1\"", "\"p2\"");
     std::fs::write(sealed.folder().join(format!("{}.json", moved.name())), text).unwrap();
     #[cfg(unix)]
@@ -160,7 +160,7 @@ async fn a_sealed_record_is_open_to_its_keys_alone() {
 async fn files_that_are_no_records_are_told_and_never_read_as_some() {
     let dir = tempfile::tempdir().unwrap();
     let store = FileStore::new(dir.path(), None);
-    let key = RecordKey::binding("https://h", "*");
+    let key = RecordKey::binding("u", "https://h", "*");
     put(&store, &key, "{}").await;
     let path = store.folder().join(format!("{}.json", key.name()));
     for text in
@@ -186,7 +186,7 @@ async fn modes_are_made_and_checked_and_no_link_is_followed() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let store = FileStore::new(&dir.path().join("a/b"), None);
-    let key = RecordKey::binding("https://h", "*");
+    let key = RecordKey::binding("u", "https://h", "*");
     put(&store, &key, "{}").await;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(store.folder()), 0o700);
@@ -217,7 +217,7 @@ async fn modes_are_made_and_checked_and_no_link_is_followed() {
 async fn a_write_that_fails_leaves_the_record_of_before() {
     let dir = tempfile::tempdir().unwrap();
     let store = FileStore::new(dir.path(), None);
-    let key = RecordKey::binding("https://h", "*");
+    let key = RecordKey::binding("u", "https://h", "*");
     put(&store, &key, "{\"n\":1}").await;
     let guard = store.lock(&key).await.unwrap();
     // A folder in the place of the temporary file cannot be written to, whoever tries.
@@ -235,9 +235,9 @@ async fn a_write_that_fails_leaves_the_record_of_before() {
 #[test]
 fn names_depend_on_kind_and_every_part() {
     let names = [
-        RecordKey::token("a", "b", "c", "d").name(),
-        RecordKey::token("a", "b", "c", "e").name(),
-        RecordKey::binding("a", "b").name(),
+        RecordKey::token("u", "a", "b", "c", "d").name(),
+        RecordKey::token("u", "a", "b", "c", "e").name(),
+        RecordKey::binding("u", "a", "b").name(),
         RecordKey::client("a", ["b"]).name(),
         RecordKey::pending("a").name(),
     ];

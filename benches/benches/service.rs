@@ -111,7 +111,7 @@ async fn ptc() -> SocketAddr {
         boot::assemble(&settings, &engine, None, &Redactor::new()).expect("a server");
     let mut settings = settings.http.expect("--http");
     settings.port = 0;
-    let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry };
+    let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
     let server =
         HttpServer::new(&settings, Bound::open(&settings).expect("a free port"), listening, service, engine);
     let address = SocketAddr::from(([127, 0, 0, 1], server.address().expect("bound").port()));

@@ -5,6 +5,7 @@
 
 pub mod boot;
 pub mod cli;
+mod closing_page;
 mod concurrency_limiter;
 mod digest;
 mod identity;
@@ -12,9 +13,11 @@ pub mod observers;
 pub mod options;
 pub mod principal;
 pub mod protocol;
+mod public_url;
 mod report;
 pub mod settings;
 mod sharded_counter;
+pub mod static_page;
 #[cfg(test)]
 mod testing;
 mod timestamp;

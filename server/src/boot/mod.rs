@@ -144,6 +144,8 @@ async fn serve_http(
     engine: &Engine,
     health: Option<&HealthListener>,
 ) -> Result<(), BootError> {
+    let upstreams = telemetry.sources.upstreams.as_ref();
+    let sites = upstreams.into_iter().flat_map(|upstreams| upstreams.sites()).cloned().collect();
     let listening = Listening {
         call_budget: longest_call(settings) + CALL_OVERHEAD,
         memory: engine
@@ -151,6 +153,7 @@ async fn serve_http(
             .cloned()
             .unwrap_or_else(|| MemoryBudget::new(settings.limits.max_total_memory_bytes)),
         telemetry,
+        sites,
     };
     descriptors::make_room_for(http.max_connections);
     let server = HttpServer::new(http, bound, listening, service, engine.clone());

@@ -7,8 +7,10 @@ use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
 use ptc_host::http::Client;
+use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
+use crate::options::sign_in_store::StorePlace;
 use crate::settings::{BootError, Profile, Settings};
 
 /// An HTTP client that trusts the operator's certificate authorities.
@@ -38,7 +40,13 @@ pub(super) fn open_upstreams(
     for warning in &config.warnings {
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }
+    let place = &settings.aggregator;
+    let place = StorePlace::of(&settings.env, place.state_dir.clone(), place.state_key_file.clone());
     let options = AggregatorOptions {
+        auth_store: place.open_for(&config).map_err(BootError::new)?,
+        // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
+        principal: settings.http.is_none().then(|| PROCESS.into()),
+        sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
         limits: settings.aggregator.limits,
         redactor: redactor.clone(),
         http: client(settings)?,

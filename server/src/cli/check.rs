@@ -38,6 +38,12 @@ struct Finding {
     required: bool,
     connect_ms: u64,
     tools: usize,
+    /// A state that is no failure: `sign_in_needed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+    /// The command that a person runs next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +76,7 @@ async fn check(args: CheckArgs) -> ExitCode {
         Ok(None) => return report::fault(unconfigured),
         Err(error) => return refuse(&location.path, &error, args.json),
     };
-    let aggregator = match upstreams::start(config, SnapshotMode::Live, limits, http).await {
+    let aggregator = match upstreams::start(config, SnapshotMode::Live, limits, &env, http).await {
         Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
@@ -117,7 +123,11 @@ async fn progressing(examinations: impl Iterator<Item = impl Future<Output = Fin
     let told = examinations.map(|examination| async {
         let finding = examination.await;
         if terminal {
-            let outcome = if finding.ok { "ok" } else { "failed" };
+            let outcome = match &finding.next_step {
+                Some(_) => "needs a sign-in",
+                None if finding.ok => "ok",
+                None => "failed",
+            };
             errln!("{} {outcome} ({} ms)", finding.name, finding.connect_ms);
         }
         finding
@@ -137,8 +147,11 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
     let listed = catalog.server(name).filter(|server| server.loaded);
     let tools = listed.map_or(0, |server| server.tools().len());
     let remarks = listed.map_or_else(Vec::new, |server| server.remarks().to_vec());
+    // Nobody has signed in yet: that is a state, and the server is as it should be.
+    let signs_in = matches!(&loaded, Err(fault) if fault.reason.as_str() == "auth_required");
     let (reason, error) = match loaded {
         Ok(()) => (None, None),
+        Err(_) if signs_in => (None, None),
         Err(fault) => {
             (Some(fault.reason.as_str().to_owned()), Some(aggregator.redactor().scrub_string(fault.message)))
         }
@@ -150,6 +163,8 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
         required,
         connect_ms,
         tools,
+        state: signs_in.then_some("sign_in_needed"),
+        next_step: signs_in.then(|| format!("ptc login {name}")),
         reason,
         error,
         remarks,
@@ -163,7 +178,9 @@ fn table(findings: &[Finding]) -> String {
         format!("{:<width$}  {:<9}  {:>10}  {:>5}  status\n", "server", "transport", "connect ms", "tools");
     for f in findings {
         let status = match &f.reason {
-            None => "ok".to_owned(),
+            None => {
+                f.next_step.as_ref().map_or_else(|| "ok".to_owned(), |step| format!("sign in with: {step}"))
+            }
             Some(reason) if f.required => reason.clone(),
             Some(reason) => format!("{reason} (not required)"),
         };

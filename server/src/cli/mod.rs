@@ -12,6 +12,7 @@ pub mod limits;
 pub mod repl;
 pub mod report;
 pub mod setup;
+pub mod sign_in;
 pub mod start;
 pub mod tools;
 pub mod upstreams;
@@ -55,6 +56,12 @@ enum Command {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
+    /// Sign in to an upstream that wants OAuth
+    Login(sign_in::login::LoginArgs),
+    /// Sign out of an upstream
+    Logout(sign_in::logout::LogoutArgs),
+    /// Tell who is signed in where
+    Auth(sign_in::auth::AuthArgs),
     /// Take over the servers that MCP clients have
     Import(setup::import::ImportArgs),
     /// Make an upstreams file, and have a client start `ptc`
@@ -100,6 +107,9 @@ pub fn main() -> ExitCode {
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),
+        Command::Login(args) => sign_in::login::run(&args),
+        Command::Logout(args) => sign_in::logout::run(&args),
+        Command::Auth(args) => sign_in::auth::run(&args),
         Command::Import(args) => setup::import::run(args),
         Command::Init(args) => setup::init::run(args),
         Command::Add(args) => setup::add::run(args),

@@ -1,6 +1,7 @@
 //! Opens the configured upstreams for a sub-command.
 
 use crate::cli::output::errln;
+use crate::options::sign_in_store::StorePlace;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
@@ -32,7 +33,7 @@ pub async fn open(
 ) -> Result<Option<Arc<Aggregator>>, String> {
     let Some(location) = location else { return Ok(None) };
     match read(&location, env).map_err(|error| error.to_string())? {
-        Some(config) => start(config, mode, limits, http).await.map(Some),
+        Some(config) => start(config, mode, limits, env, http).await.map(Some),
         None => Ok(None),
     }
 }
@@ -57,12 +58,14 @@ pub(super) async fn start(
     config: UpstreamsConfig,
     mode: SnapshotMode,
     limits: AggregatorLimits,
+    env: &ProcessEnv,
     http: Client,
 ) -> Result<Arc<Aggregator>, String> {
     for warning in &config.warnings {
         errln!("ptc: {}", warning.message);
     }
-    Aggregator::start(config, AggregatorOptions { limits, http, ..AggregatorOptions::new(mode) })
+    let auth_store = StorePlace::of(env, None, None).open_for(&config)?;
+    Aggregator::start(config, AggregatorOptions { limits, http, auth_store, ..AggregatorOptions::new(mode) })
         .await
         .map_err(|error| error.to_string())
 }

@@ -255,6 +255,18 @@ pub(crate) const AGGREGATOR: Group = Group {
             "Largest result of a discovery form, in bytes of JSON",
         ),
         flag("ca-file", Path, Unset, "PEM file of certificate authorities to trust besides the system's"),
+        flag(
+            "state-dir",
+            Path,
+            Derived("$XDG_STATE_HOME/ptc_runner_mcp, else ~/.local/state/ptc_runner_mcp"),
+            "Folder of what outlives a process: sign-ins to upstreams",
+        ),
+        flag(
+            "state-key-file",
+            Path,
+            Unset,
+            "File of one or two lines that seal the sign-ins; the first seals, both open",
+        ),
     ],
 };
 
@@ -362,6 +374,12 @@ pub const HTTP: Group = Group {
         ),
         flag("http-auth-token-file", Path, Unset, "File of tokens, one a line: `token` or `name:token`"),
         flag("http-disable-auth", Switch, On(false), "No token; loopback only"),
+        flag(
+            "public-url",
+            Text,
+            Unset,
+            "URL under which clients and browsers reach the MCP endpoint: offers the sign-in page of upstreams",
+        ),
         flag("http-allowed-origin", List, Unset, "Origin of web pages that may connect; may be repeated"),
         flag("http-tls-cert", Path, Unset, "PEM file with the certificate chain: serve HTTPS"),
         flag("http-tls-key", Path, Unset, "PEM file with the certificate's private key"),

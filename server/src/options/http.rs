@@ -7,10 +7,12 @@ use ptc_host::credentials::Secret;
 
 use super::values::Values;
 use crate::settings::BootError;
-use crate::settings::{Health, Http, Limits, NamedToken, RateLimit};
+use crate::settings::{Health, Http, Limits, NamedToken, PublicUrl, RateLimit};
 
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;
+/// The paths of the sign-in page.
+const SIGN_IN_PATHS: [&str; 2] = ["/oauth/start", "/oauth/callback"];
 /// Largest token file that is read, in bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 
@@ -30,6 +32,10 @@ pub(super) fn resolve(
     let mut paths = vec!["/health", "/ready", &path, &metrics_path];
     if console {
         paths.push("/console");
+    }
+    let public_url = public_url(values)?;
+    if public_url.is_some() {
+        paths.extend(SIGN_IN_PATHS);
     }
     if (1..paths.len()).any(|at| paths[..at].contains(&paths[at])) {
         return Err(BootError::new("HTTP paths must be distinct"));
@@ -105,6 +111,7 @@ pub(super) fn resolve(
         metrics_path,
         instance: instance(values),
         console,
+        public_url,
     }))
 }
 
@@ -128,6 +135,18 @@ pub(super) fn health(values: &Values<'_>) -> Result<Option<Health>, BootError> {
 
 fn instance(values: &Values<'_>) -> String {
     values.text("http-instance-label").unwrap_or_else(host_name)
+}
+
+fn public_url(values: &Values<'_>) -> Result<Option<PublicUrl>, BootError> {
+    let Some(text) = values.text("public-url") else { return Ok(None) };
+    let url = PublicUrl::parse(&text).ok_or_else(|| {
+        BootError::new(format!(
+            "{} must be the https URL of the MCP endpoint without query, such as https://ptc.example/mcp (http only for \
+             loopback hosts), got: {text:?}",
+            values.shown("public-url")
+        ))
+    })?;
+    Ok(Some(url))
 }
 
 fn host(values: &Values<'_>) -> Result<IpAddr, BootError> {

@@ -11,6 +11,7 @@ pub mod values;
 mod http;
 mod memory;
 mod resolve;
+pub(crate) mod sign_in_store;
 
 #[cfg(test)]
 mod tests;

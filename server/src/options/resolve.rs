@@ -180,6 +180,8 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
         ca_file: values.path("ca-file"),
+        state_dir: values.path("state-dir"),
+        state_key_file: values.path("state-key-file"),
     })
 }
 

@@ -12,6 +12,7 @@ use ptc_host::config::{ConfigLocation, ProcessEnv};
 use ptc_host::credentials::Secret;
 use ptc_host::engine;
 
+pub use crate::public_url::PublicUrl;
 pub(crate) use error::BootError;
 pub(crate) use error::BootWarning;
 
@@ -111,6 +112,10 @@ pub struct Aggregator {
     pub inline_max_tools: usize,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
+    /// Where sign-ins are kept, if somebody names a folder.
+    pub state_dir: Option<PathBuf>,
+    /// The file with the key that seals them.
+    pub state_key_file: Option<PathBuf>,
 }
 
 /// Stateful sessions.
@@ -279,6 +284,8 @@ pub struct Http {
     pub instance: String,
     /// Whether the operators' page is served.
     pub console: bool,
+    /// Where clients and browsers reach the MCP endpoint, if the operator says so. The sign-in page needs it.
+    pub public_url: Option<PublicUrl>,
 }
 
 impl Http {

@@ -9,7 +9,7 @@ mod page;
 mod state;
 mod timeline;
 
-pub use page::{Page, page};
+pub use page::page;
 pub(crate) use state::Facts;
 pub use state::{catalog, state};
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
+use ptc_host::sign_in::Site;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio_rustls::TlsAcceptor;
@@ -21,11 +22,12 @@ use super::limiter::Limiter;
 use super::origin::OriginRule;
 use super::router::{Active, Endpoint};
 use super::sessions::{SessionLimits, Sessions};
+use super::sign_in::SignInPage;
 use super::tls;
 use crate::observers::Telemetry;
 use crate::protocol::{Drain, Service};
 use crate::settings::BootError;
-use crate::settings::Http;
+use crate::settings::{Http, PublicUrl};
 use crate::transport::readiness::Readiness;
 
 /// Interval of the search for expired sessions.
@@ -64,6 +66,8 @@ pub struct Listening {
     pub memory: MemoryBudget,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
+    /// The upstreams that are signed in to.
+    pub sites: Vec<Arc<Site>>,
 }
 
 /// A bound address. Connections to it wait until a server takes it.
@@ -130,7 +134,11 @@ impl HttpServer {
             } else {
                 settings.tokens.clone()
             }),
-            origins: OriginRule::new(&settings.allowed_origins, loopback_bind),
+            origins: OriginRule::new(
+                &settings.allowed_origins,
+                settings.public_url.as_ref().map(PublicUrl::origin),
+                loopback_bind,
+            ),
             limiter: settings.rate_limit.map(Limiter::new),
             sessions,
             connections: registry.clone(),
@@ -140,6 +148,9 @@ impl HttpServer {
             ending: Drain::default(),
             counts: Counts::default(),
             console: settings.console,
+            sign_in: (settings.public_url.clone())
+                .map(|public| Arc::new(SignInPage::new(public, listening.sites))),
+            public_url: settings.public_url.clone(),
             started: Instant::now(),
             metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),
             service,

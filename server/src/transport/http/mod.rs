@@ -26,6 +26,7 @@ mod portable_id;
 mod post;
 mod router;
 mod sessions;
+mod sign_in;
 mod tls;
 
 #[cfg(test)]

@@ -62,14 +62,18 @@ impl Origin {
 #[derive(Debug)]
 pub(super) struct OriginRule {
     allowed: Vec<Origin>,
+    /// That of our own pages.
+    own: Option<Origin>,
     loopback_bind: bool,
 }
 
 impl OriginRule {
-    /// The rule for these allow-list entries; entries that are no origin admit nothing.
-    pub(super) fn new(entries: &[String], loopback_bind: bool) -> Self {
+    /// The rule for these allow-list entries; entries that are no origin admit nothing. `own` is the origin of
+    /// `--public-url`, whose pages are ours.
+    pub(super) fn new(entries: &[String], own: Option<&str>, loopback_bind: bool) -> Self {
         OriginRule {
             allowed: entries.iter().filter_map(|entry| Origin::parse(entry)).collect(),
+            own: own.and_then(Origin::parse),
             loopback_bind,
         }
     }
@@ -78,6 +82,9 @@ impl OriginRule {
     pub(super) fn admits(&self, header: Option<Result<&str, ()>>) -> bool {
         let Some(header) = header else { return true };
         let Some(origin) = header.ok().and_then(Origin::parse) else { return false };
+        if self.own.as_ref() == Some(&origin) {
+            return true;
+        }
         if self.allowed.is_empty() {
             self.loopback_bind && is_loopback_host(&origin.host)
         } else {
@@ -112,8 +119,8 @@ mod tests {
 
     #[test]
     fn without_a_list_only_local_pages_reach_a_local_server() {
-        let local = OriginRule::new(&[], true);
-        let public = OriginRule::new(&[], false);
+        let local = OriginRule::new(&[], None, true);
+        let public = OriginRule::new(&[], None, false);
         assert!(local.admits(None) && public.admits(None));
         for yes in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:8080/path"] {
             assert!(local.admits(Some(Ok(yes))) && !public.admits(Some(Ok(yes))), "{yes}");
@@ -134,12 +141,23 @@ mod tests {
 
     #[test]
     fn with_a_list_nothing_else_is_admitted() {
-        let rule = OriginRule::new(&["https://App.example".into(), "http://[::1]:80/x".into()], true);
+        let rule = OriginRule::new(&["https://App.example".into(), "http://[::1]:80/x".into()], None, true);
         for yes in ["https://app.example", "HTTPS://APP.EXAMPLE:443", "http://[::1]"] {
             assert!(rule.admits(Some(Ok(yes))), "{yes}");
         }
         for no in ["http://app.example", "https://app.example:444", "http://localhost"] {
             assert!(!rule.admits(Some(Ok(no))), "{no}");
+        }
+    }
+
+    #[test]
+    fn the_pages_of_the_public_url_are_ours() {
+        for entries in [&[][..], &["https://app.example".to_owned()]] {
+            let rule = OriginRule::new(entries, Some("https://ptc.example"), true);
+            assert!(rule.admits(Some(Ok("https://ptc.example"))));
+            for no in ["http://ptc.example", "https://ptc.example:8443", "https://evil.example"] {
+                assert!(!rule.admits(Some(Ok(no))), "{no}");
+            }
         }
     }
 }

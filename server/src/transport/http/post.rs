@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, LocalBoxFuture, select};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
@@ -35,7 +35,7 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// Bytes of a body that is read at once. Larger ones are read in turns: the thread is everybody's.
 const AT_ONCE_BYTES: usize = 16 << 10;
 
-/// What a POST is waiting for.
+/// What a request is waiting for.
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },
@@ -43,6 +43,8 @@ pub(super) enum Waiting {
     Turn { received: Received, caller: Caller, said_modern: bool },
     /// The end of its calls.
     Calls(Calls),
+    /// What the sign-in page asks of an authorization server.
+    SignIn(LocalBoxFuture<'static, Answer>),
 }
 
 impl Waiting {
@@ -54,6 +56,7 @@ impl Waiting {
         seen: &mut Seen,
     ) -> Answer {
         let (received, caller, said_modern) = match *self {
+            Waiting::SignIn(answer) => return answer.await,
             Waiting::Calls(calls) => return calls.answer(endpoint, headers, seen).await,
             Waiting::Turn { received, caller, said_modern } => (received, caller, said_modern),
             Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {

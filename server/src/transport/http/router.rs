@@ -30,10 +30,12 @@ use super::limiter::{Limiter, Verdict};
 use super::origin::{OriginRule, is_loopback_authority};
 use super::post::{self, Waiting};
 use super::sessions::{NoSession, Session, Sessions};
+use super::sign_in::{self, SignInPage};
 use super::{console, ids, metrics};
 use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service, SessionNeed};
+use crate::settings::PublicUrl;
 use crate::sharded_counter::ShardedCounter;
 use crate::transport::readiness::{Readiness, probe};
 
@@ -67,6 +69,10 @@ pub(super) struct Endpoint {
     pub(super) counts: Counts,
     /// Whether the console is served.
     pub(super) console: bool,
+    /// Where the world reaches this endpoint, if the operator says so.
+    pub(super) public_url: Option<PublicUrl>,
+    /// Where callers sign in to upstreams, if there is such a page.
+    pub(super) sign_in: Option<Arc<SignInPage>>,
     /// When it was bound.
     pub(super) started: Instant,
     /// Where metrics are served, if they are.
@@ -189,8 +195,14 @@ fn step(
         }
         path => match probe(&parts.method, path, &endpoint.instance, || endpoint.readiness()) {
             Some((status, body)) => answer::json(status, body),
-            None => console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
-                .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found")),
+            None => {
+                let request = (&parts.method, &parts.uri);
+                if let Some(step) = sign_in::step(endpoint, peer, authority(), request, headers, seen) {
+                    return step;
+                }
+                console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
+                    .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found"))
+            }
         },
     })
 }
@@ -210,7 +222,7 @@ impl Exchange {
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
         let is_mcp = path == endpoint.path;
-        answer::caching(&mut answer, is_mcp || console::holds_data(path));
+        answer::caching(&mut answer, is_mcp || console::holds_data(path) || sign_in::holds_data(path));
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);
@@ -282,7 +294,7 @@ pub(super) fn check_source(
     headers: &Headers<'_>,
 ) -> Result<(), Box<Answer>> {
     let forbidden = || Err(Box::new(answer::text(StatusCode::FORBIDDEN, "forbidden")));
-    if endpoint.loopback_bind && !has_loopback_host(authority, headers) {
+    if endpoint.loopback_bind && !has_own_host(endpoint, authority, headers) {
         endpoint.counts.host_rejected(&endpoint.instance);
         return forbidden();
     }
@@ -402,8 +414,8 @@ impl Endpoint {
     }
 }
 
-/// Whether `Host`, or the HTTP/2 authority in its place, names this machine.
-fn has_loopback_host(authority: Option<&str>, headers: &Headers<'_>) -> bool {
+/// Whether `Host`, or the HTTP/2 authority in its place, names this machine, or the server as `--public-url` does.
+fn has_own_host(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<'_>) -> bool {
     // Two hosts are one too many.
     let Ok(host) = headers.host.only() else { return false };
     let host = match host.map(HeaderValue::to_str).transpose() {
@@ -412,7 +424,13 @@ fn has_loopback_host(authority: Option<&str>, headers: &Headers<'_>) -> bool {
     };
     match (host, authority) {
         (None, None) => false,
-        (host, authority) => host.into_iter().chain(authority).all(is_loopback_authority),
+        (host, authority) => {
+            let own =
+                |authority| endpoint.public_url.as_ref().is_some_and(|url| url.has_authority(authority));
+            host.into_iter()
+                .chain(authority)
+                .all(|authority| is_loopback_authority(authority) || own(authority))
+        }
     }
 }
 

@@ -53,6 +53,7 @@ fn settings() -> Http {
         metrics_path: "/metrics".into(),
         instance: "here".into(),
         console: false,
+        public_url: None,
     }
 }
 
@@ -77,6 +78,7 @@ impl Server {
             call_budget: Duration::from_secs(30),
             memory: MemoryBudget::new(1 << 30),
             telemetry: Arc::default(),
+            sites: Vec::new(),
         };
         let server =
             HttpServer::new(settings, Bound::open(settings).unwrap(), listening, Arc::new(service), engine);
@@ -888,6 +890,7 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
         call_budget: Duration::from_secs(30),
         memory: MemoryBudget::new(1 << 30),
         telemetry: Arc::default(),
+        sites: Vec::new(),
     };
     let server =
         HttpServer::new(&settings(), Bound::open(&settings()).unwrap(), listening, Arc::new(service), engine);

@@ -1,0 +1,123 @@
+//! What the commands need of an upstream's sign-ins: its entry of the upstreams file, and the store. No upstream is started.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use ptc_host::config::{OAuthClient, OAuthGrant, ProcessEnv, SERVER_VARIABLE, UpstreamsConfig, locate};
+use ptc_host::credentials::Redactor;
+use ptc_host::sign_in::failure::Failure;
+use ptc_host::sign_in::{Clock, SignInContext, SignInError, Site};
+
+use crate::cli::upstreams;
+use crate::options::flags::find;
+use crate::options::sign_in_store::StorePlace;
+
+/// Where the upstreams file and the store are.
+#[derive(Args, Debug)]
+pub(super) struct DeskArgs {
+    /// Upstreams file [default: as `ptc start` finds it]
+    #[arg(long, value_name = "FILE")]
+    upstreams_config: Option<PathBuf>,
+
+    #[arg(long, help = find("ca-file").described(), value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+
+    #[arg(long, help = find("state-dir").described(), value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
+    #[arg(long, help = find("state-key-file").described(), value_name = "FILE")]
+    state_key_file: Option<PathBuf>,
+}
+
+/// The present, in Unix seconds.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Why a sign-in failed: a code for programs, and a text for people.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) code: String,
+    pub(super) text: String,
+}
+
+impl Fault {
+    pub(super) fn new(code: &str, text: String) -> Fault {
+        Fault { code: code.to_owned(), text }
+    }
+}
+
+impl From<SignInError> for Fault {
+    fn from(error: SignInError) -> Fault {
+        Fault { code: error.code().to_owned(), text: error.to_string() }
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Fault {
+        Fault::from(SignInError::from(failure))
+    }
+}
+
+/// The upstream `name`, to be signed in to or out of by a person.
+///
+/// # Errors
+/// A sentence: there is no such upstream, or nobody signs in to it.
+pub(super) fn site(args: &DeskArgs, name: &str) -> Result<Arc<Site>, String> {
+    let (config, context) = open(args)?;
+    let Some(upstream) = config.upstreams.iter().find(|upstream| upstream.name == name) else {
+        let known: Vec<_> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(format!("no upstream '{name}' configured; there are: {known}"));
+    };
+    let site = Site::new(upstream, &Arc::new(config.credentials), &context)
+        .ok_or_else(|| format!("nobody signs in to upstream '{name}': its auth is not of type \"oauth\""))?;
+    if !site.config().grant.has_person() {
+        return Err(format!(
+            "upstream '{name}' acts for no person: its tokens are fetched when calls need them"
+        ));
+    }
+    Ok(site)
+}
+
+/// All upstreams that are signed in to, in the order of the file.
+///
+/// # Errors
+/// A sentence: the upstreams file or the store cannot be read.
+pub(super) fn sites(args: &DeskArgs) -> Result<Vec<Arc<Site>>, String> {
+    let (config, context) = open(args)?;
+    let credentials = Arc::new(config.credentials);
+    Ok(config.upstreams.iter().filter_map(|upstream| Site::new(upstream, &credentials, &context)).collect())
+}
+
+/// Whether the entry asks for a code rather than a browser.
+pub(super) fn wants_device(site: &Site) -> bool {
+    site.config().grant == OAuthGrant::DeviceCode
+}
+
+/// Whether a client is registered at the sign-in, with whatever redirect address.
+pub(super) fn registers(site: &Site) -> bool {
+    site.config().client == OAuthClient::Auto
+}
+
+fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
+    let env = ProcessEnv::current();
+    let unconfigured = "no upstreams are configured: name a file with --upstreams-config";
+    let location =
+        locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env).ok_or(unconfigured)?;
+    let config = upstreams::read(&location, &env).map_err(|error| error.to_string())?.ok_or(unconfigured)?;
+    let http = upstreams::http(args.ca_file.as_deref())?;
+    let place = StorePlace::of(&env, args.state_dir.clone(), args.state_key_file.clone());
+    let context = SignInContext {
+        store: place.open()?,
+        clock: Clock::default(),
+        redactor: Redactor::new(),
+        http,
+        owner: tokio::runtime::Handle::current(),
+        page: None,
+    };
+    config.register_secrets(&context.redactor);
+    Ok((config, context))
+}

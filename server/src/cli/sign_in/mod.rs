@@ -1,0 +1,12 @@
+//! Signing in to upstreams: `ptc login`, `ptc logout`, `ptc auth` (auth.md 11).
+
+pub mod auth;
+pub mod login;
+pub mod logout;
+
+mod announce;
+mod browser;
+mod desk;
+mod loopback;
+mod span;
+mod surroundings;

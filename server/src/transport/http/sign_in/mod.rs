@@ -1,0 +1,194 @@
+//! The sign-in page of upstreams (auth.md 8): a person says who they are by a token of this server, goes to the upstream's own
+//! sign-in, and comes back. The page holds nothing; the pending sign-in belongs to a principal and to a browser.
+
+mod cookie;
+mod page;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Method, StatusCode, Uri};
+use ptc_host::config::{OAuthConfig, OAuthIdentity};
+use ptc_host::sign_in::Site;
+use ptc_host::sign_in::callback::Callback;
+use tracing::warn;
+
+use super::answer::{self, Answer};
+use super::headers::Headers;
+use super::post::Waiting;
+use super::router::{Endpoint, Seen, Step, admit, check_source};
+use crate::closing_page::ClosingPage;
+use crate::settings::PublicUrl;
+use cookie::BrowserKey;
+
+/// Where the page is, and where it asks for the link to go to.
+const START: &str = "/oauth/start";
+/// Where the browser comes back to.
+const CALLBACK: &str = "/oauth/callback";
+
+/// The page, and the upstreams that are signed in to on it.
+pub(super) struct SignInPage {
+    public: PublicUrl,
+    sites: Vec<Arc<Site>>,
+}
+
+impl SignInPage {
+    /// The page at this URL. Callers sign in for themselves: a sign-in that is everybody's is the operator's.
+    pub(super) fn new(public: PublicUrl, mut sites: Vec<Arc<Site>>) -> SignInPage {
+        let own = |config: &OAuthConfig| {
+            config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
+        };
+        sites.retain(|site| own(site.config()));
+        SignInPage { public, sites }
+    }
+}
+
+/// Whether what is said at `path` must not be stored anywhere.
+pub(super) fn holds_data(path: &str) -> bool {
+    matches!(path, START | CALLBACK)
+}
+
+/// Answers a request of the page; `None` for any other path.
+pub(super) fn step(
+    endpoint: &Arc<Endpoint>,
+    peer: IpAddr,
+    authority: Option<&str>,
+    (method, uri): (&Method, &Uri),
+    headers: &Headers<'_>,
+    seen: &mut Seen,
+) -> Option<Step> {
+    let page = endpoint.sign_in.as_ref()?;
+    let step = match (uri.path(), method) {
+        (START, &Method::GET | &Method::HEAD) => Step::Ready(document()),
+        (START, &Method::POST) => {
+            let caller = match admit(endpoint, peer, authority, headers) {
+                Ok(caller) => caller,
+                Err(refusal) => return Some(Step::Ready(*refusal)),
+            };
+            seen.principal = Some(caller.principal.clone());
+            let principal = caller.principal.name().to_owned();
+            let upstream = upstream(uri.query().unwrap_or_default());
+            let begun = begin(page.clone(), upstream, principal);
+            Step::Waiting(Box::new(Waiting::SignIn(Box::pin(begun))))
+        }
+        (START, _) => Step::Ready(answer::method_not_allowed("GET, HEAD, POST")),
+        (CALLBACK, &Method::GET) => {
+            if let Err(refusal) = check_source(endpoint, authority, headers) {
+                return Some(Step::Ready(*refusal));
+            }
+            let query = uri.query().unwrap_or_default().to_owned();
+            let state = state(&query).unwrap_or_default();
+            match cookie::presented(headers.all, &state) {
+                Some(browser) => {
+                    let finished = finish(page.clone(), query, state, browser);
+                    Step::Waiting(Box::new(Waiting::SignIn(Box::pin(finished))))
+                }
+                // Whoever comes with somebody else's address has not begun here.
+                None => Step::Ready(closing(ClosingPage::Unknown)),
+            }
+        }
+        (CALLBACK, _) => Step::Ready(answer::method_not_allowed("GET")),
+        _ => return None,
+    };
+    Some(step)
+}
+
+/// Makes the pending sign-in of this principal, and gives the link to the upstream's sign-in.
+async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> Answer {
+    let Ok(browser) = BrowserKey::random() else {
+        return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
+    };
+    let Some(site) = page.sites.iter().find(|site| site.name() == upstream) else {
+        return answer::busy(
+            StatusCode::NOT_FOUND,
+            format!("nobody signs in to an upstream '{upstream}' here"),
+        );
+    };
+    let redirect = format!("{}{CALLBACK}", page.public.origin());
+    let begun = match site.begin_in(&principal, &redirect, Some(browser.digest())).await {
+        Ok(begun) => begun,
+        Err(error) => {
+            warn!(event = "auth_sign_in_failed", upstream, error = error.code());
+            return answer::busy(StatusCode::BAD_GATEWAY, format!("cannot sign in to {upstream}: {error}"));
+        }
+    };
+    let url = begun.url.expose();
+    let Some(set_cookie) = state(url).and_then(|state| browser.set_cookie(&state)) else {
+        return answer::text(StatusCode::BAD_GATEWAY, "the upstream's sign-in has no usable address");
+    };
+    let mut answer = answer::json(StatusCode::OK, ptc_mcp::json::json!({"url": url}).to_string());
+    answer.headers_mut().insert(SET_COOKIE, set_cookie);
+    answer
+}
+
+/// Takes the browser back.
+async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: String) -> Answer {
+    let shown = match Callback::read("GET", &format!("{CALLBACK}?{query}"), CALLBACK) {
+        Ok(callback) => page.complete(&callback, &browser).await,
+        Err(_) => ClosingPage::Unknown,
+    };
+    let mut answer = closing(shown);
+    if shown != ClosingPage::Unknown
+        && let Some(removal) = cookie::remove(&state)
+    {
+        answer.headers_mut().insert(SET_COOKIE, removal);
+    }
+    answer
+}
+
+impl SignInPage {
+    /// Goes on with the sign-in of whichever upstream the answer belongs to.
+    async fn complete(&self, callback: &Callback, browser: &str) -> ClosingPage {
+        for site in &self.sites {
+            match site.complete_in(callback.clone(), Some(browser)).await {
+                Ok(Some(_)) => return ClosingPage::SignedIn,
+                Ok(None) => {}
+                Err(_) => return ClosingPage::LogSaysWhy,
+            }
+        }
+        ClosingPage::Unknown
+    }
+}
+
+fn closing(page: ClosingPage) -> Answer {
+    let mut answer = answer::json(page.status(), page.html());
+    ClosingPage::set_headers(answer.headers_mut());
+    answer
+}
+
+fn document() -> Answer {
+    let page = page::page();
+    let mut answer = answer::json(StatusCode::OK, page.html.as_str());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let Ok(policy) = HeaderValue::from_str(&page.policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// The upstream that the page's address names.
+fn upstream(query: &str) -> String {
+    parameter(query, "upstream").unwrap_or_default()
+}
+
+/// The `state` of a query, or of a URL with one.
+fn state(text: &str) -> Option<String> {
+    parameter(text.split_once('?').map_or(text, |(_, query)| query), "state")
+}
+
+fn parameter(query: &str, wanted: &str) -> Option<String> {
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
+}

@@ -159,7 +159,8 @@ impl Listener {
         let mut http = settings.http.expect("--http");
         http.port = 0;
         let memory = engine.memory().expect("a budget").clone();
-        let listening = Listening { call_budget: Duration::from_secs(30), memory, telemetry };
+        let listening =
+            Listening { call_budget: Duration::from_secs(30), memory, telemetry, sites: Vec::new() };
         let server =
             HttpServer::new(&http, Bound::open(&http).expect("a free port"), listening, service, engine);
         let port = server.address().expect("bound").port();

@@ -21,6 +21,8 @@ use crate::credentials::Secret;
 
 /// The least time between two looks at which tokens are used.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Most tokens of one call that may end on their way.
+const MOST_LATE: u8 = 2;
 /// Pause before a discovery without a person is tried again.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(30);
 
@@ -56,6 +58,8 @@ pub(crate) struct Ticket {
     pub(crate) header: HeaderValue,
     serial: u64,
     attempts: Attempts,
+    /// How many tokens have ended on their way.
+    late: u8,
     /// Whether new scopes were fetched for this call.
     widened: bool,
 }
@@ -96,7 +100,7 @@ impl SignIn {
         let token = self.token(&mut attempts).await;
         self.note(token.as_ref().err());
         let token = token?;
-        Ok(Ticket { header: header(&token)?, serial: token.serial, attempts, widened: false })
+        Ok(Ticket { header: header(&token)?, serial: token.serial, attempts, late: 0, widened: false })
     }
 
     /// Another token after a 401; the request may be repeated with it.
@@ -107,12 +111,27 @@ impl SignIn {
     ) -> Result<(), NoToken> {
         let token = match ticket.attempts.refused(ticket.serial) {
             AfterRefusal::Renew => self.token(&mut ticket.attempts).await,
-            AfterRefusal::End => Err(self.rejected(ticket.serial, challenge).await),
+            AfterRefusal::End => match self.later(ticket).await {
+                Some(token) => Ok(token),
+                None => Err(self.rejected(ticket.serial, challenge).await),
+            },
         };
         self.note(token.as_ref().err());
         let token = token?;
         (ticket.header, ticket.serial) = (header(&token)?, token.serial);
         Ok(())
+    }
+
+    /// A token in place of one that has ended on its way, which says nothing of the sign-in: tokens of seconds do that where an
+    /// upstream is slow.
+    async fn later(self: &Arc<Self>, ticket: &mut Ticket) -> Option<Token> {
+        if ticket.late == MOST_LATE {
+            return None;
+        }
+        let mut attempts = Attempts::default();
+        let token = self.token(&mut attempts).await.ok().filter(|token| token.serial != ticket.serial)?;
+        (ticket.attempts, ticket.late) = (attempts, ticket.late + 1);
+        Some(token)
     }
 
     /// What follows a 403 that asks for more scopes: the fault, or for a grant without a person, once, a wider token.

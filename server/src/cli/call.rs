@@ -48,7 +48,7 @@ pub struct CallArgs {
 
 /// Runs the sub-command.
 pub fn run(args: CallArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(call(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

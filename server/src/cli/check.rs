@@ -55,7 +55,7 @@ struct Finding {
 
 /// Runs the sub-command.
 pub fn run(args: CheckArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(check(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

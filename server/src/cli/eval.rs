@@ -74,7 +74,7 @@ struct ErrorLine<'a> {
 
 /// Runs the sub-command.
 pub fn run(args: EvalArgs) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime,
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };

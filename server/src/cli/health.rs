@@ -42,7 +42,7 @@ pub struct HealthArgs {
 
 /// Runs the sub-command: exit status 0 for any 2xx answer.
 pub fn run(args: &HealthArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => match runtime.block_on(ask(args)) {
             Ok(text) => {
                 outln!("{text}");

@@ -17,6 +17,7 @@ pub mod start;
 pub mod tools;
 pub mod upstreams;
 
+pub(crate) mod event_loop;
 mod input;
 mod json;
 mod output;

@@ -37,7 +37,7 @@ pub struct ToolsArgs {
 
 /// Runs the sub-command. An upstream whose tools cannot be listed is reported; the others are still shown.
 pub fn run(args: ToolsArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(list(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

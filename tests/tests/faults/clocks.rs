@@ -3,8 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files that read the time of day, and what for. None of these ends or admits anything.
-const TIME_OF_DAY: [(&str, &str); 12] = [
+/// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
+/// signed request, and files that others wrote.
+const TIME_OF_DAY: [(&str, &str); 17] = [
+    (
+        "agent/src/llm/bedrock/mod.rs",
+        "the date of a signed request, which its receiver compares with its own",
+    ),
     (
         "agent/src/llm/endpoint/refusal.rs",
         "a date in Retry-After is relative to the sender's own, else to ours",
@@ -14,6 +19,13 @@ const TIME_OF_DAY: [(&str, &str); 12] = [
     ("agent/src/run/tool_call.rs", "the same"),
     ("host/src/engine/begin.rs", "what a program is told when it asks for the time"),
     ("host/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
+    (
+        "host/src/sign_in/clock.rs",
+        "whether a token has ended, which its issuer dated, for whatever process reads it",
+    ),
+    ("host/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
+    ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
+    ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),

@@ -75,7 +75,10 @@ async fn listings_have_keys_and_texts_and_no_pending_sign_ins() {
         found.sort_by_key(|(key, _)| key.parts().to_vec());
         assert_eq!(
             found,
-            [(keys[0].clone(), "{\"of\":\"c r *\"}"), (keys[1].clone(), "{\"of\":\"c r issuer|subject\"}")]
+            [
+                (keys[0].clone(), "{\"of\":\"https://as c r *\"}"),
+                (keys[1].clone(), "{\"of\":\"https://as c r issuer|subject\"}")
+            ]
         );
         assert_eq!(other.list(RecordKind::Client).await.unwrap().len(), 1);
         assert_eq!(other.list(RecordKind::Pending).await.unwrap().len(), 0);

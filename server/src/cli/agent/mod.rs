@@ -160,7 +160,7 @@ impl From<ModeArg> for Mode {
 /// Runs the sub-command.
 pub fn run(args: AgentArgs) -> ExitCode {
     // Tools and the model's connection live on this thread, programs on the engine's.
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(start(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

@@ -50,7 +50,7 @@ pub(crate) fn run_upstream(args: &UpstreamArgs) -> ExitCode {
 
 /// Runs the sub-command.
 pub fn run() -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime,
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };

@@ -73,7 +73,7 @@ enum CatalogSnapshotMode {
 
 /// Runs the sub-command.
 pub fn run(args: ReplArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => match &args.remote.connect {
             Some(url) => runtime.block_on(remote::run(url, &args.remote, &args.eval, args.history.clone())),
             None => runtime.block_on(start(args)),

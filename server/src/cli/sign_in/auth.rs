@@ -25,7 +25,7 @@ pub struct AuthArgs {
 
 /// Runs the sub-command.
 pub fn run(args: &AuthArgs) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime,
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };

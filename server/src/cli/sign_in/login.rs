@@ -54,7 +54,7 @@ pub struct LoginArgs {
 
 /// Runs the sub-command.
 pub fn run(args: &LoginArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(login(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

@@ -26,7 +26,7 @@ pub struct LogoutArgs {
 
 /// Runs the sub-command.
 pub fn run(args: &LogoutArgs) -> ExitCode {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    match crate::cli::event_loop::event_loop() {
         Ok(runtime) => runtime.block_on(logout(args)),
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
     }

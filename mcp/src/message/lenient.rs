@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 use super::outline::{Outline, Outlined};
 use super::{Envelope, Name, read_envelope};
 use crate::json::{Scanner, string_of};
+#[cfg(feature = "simdutf8")]
+use simdutf8::basic::from_utf8;
+#[cfg(not(feature = "simdutf8"))]
+use std::str::from_utf8;
 
 /// One JSON-RPC message with its payloads as raw JSON, borrowed from the bytes it was read from.
 ///
@@ -52,7 +56,7 @@ pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json:
 /// One message in its usual form, read in one fast pass. `None` for anything else: batches, very deep nesting, text
 /// that is not JSON.
 fn scan(bytes: &[u8]) -> Option<Message<'_>> {
-    let mut scanner = Scanner::new(simdutf8::basic::from_utf8(bytes).ok()?);
+    let mut scanner = Scanner::new(from_utf8(bytes).ok()?);
     let envelope: Usual<'_> = read_envelope(&mut scanner).ok()?;
     scanner.end().ok()?;
     Some(Message::from(envelope))

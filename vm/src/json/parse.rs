@@ -9,7 +9,11 @@ use crate::meter;
 use crate::number::{MAX_INTEGER_BITS, integer_too_large};
 use crate::value::{Map, ReplyText, Str, Value, Vector};
 use bytes::Bytes;
+#[cfg(feature = "simdutf8")]
+use simdutf8::compat::from_utf8;
 use std::rc::Rc;
+#[cfg(not(feature = "simdutf8"))]
+use std::str::from_utf8;
 
 /// Deepest nesting of arrays and objects that is read (ruling 10).
 pub const MAX_NESTING: usize = 128;
@@ -24,7 +28,7 @@ const SPACES_PER_UNIT: usize = 32;
 /// Charges steps and memory to the running program, and fails only at its limits.
 pub fn parse(text: &[u8]) -> Result<Option<Value>> {
     meter::charge_steps(text.len() as u64 / 16)?;
-    let Ok(text) = simdutf8::basic::from_utf8(text) else { return Ok(None) };
+    let Ok(text) = from_utf8(text) else { return Ok(None) };
     let mut parser = Parser::new(text);
     match parser.document() {
         Ok(value) => Ok(Some(value)),
@@ -48,7 +52,7 @@ pub(crate) enum Read {
 /// they came from a reply, and the rows of a large one stay text until a program reads them.
 pub(crate) fn parse_reply(bytes: &Bytes) -> Result<Read> {
     meter::charge_steps(bytes.len() as u64 / 16)?;
-    let text = match simdutf8::compat::from_utf8(bytes) {
+    let text = match from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Ok(Read::Malformed(format!("no UTF-8 at byte {}", error.valid_up_to()))),
     };

@@ -164,7 +164,8 @@ pub const CLASSES: &[Class] = &[
         work: Work::Grows,
         calls: "
             (set x) (dedupe x) (frequencies x) (sort x) (apply = x) (compare x (vec (reverse x)))
-            (group-by identity x) (partition-by identity x) (zipmap x x) (apply distinct? x)
+            (group-by identity x) (partition-by identity x) (zipmap x x) (apply distinct? x) (apply dissoc {:b 1} x)
+            (apply merge (map (fn [e] {e 1}) x))
         ",
     },
     Class {

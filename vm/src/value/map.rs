@@ -1,7 +1,7 @@
 //! Maps: unordered by contract, always traversed in ascending key order (language.md 2.6, 2.11).
 
 use super::missed_keys;
-use super::order::{compare_to_name, compare_to_underscored, is_dear};
+use super::order::{compare_to_name, compare_to_underscored, is_dear, may_have_dash};
 use super::ordered::{Held, Ordered, Rows, Shape};
 use super::{ReplyWatch, Value, Vector};
 use std::cell::Cell;
@@ -144,7 +144,8 @@ impl Map {
     pub(crate) fn get_guessed(&self, key: &Value, guess: &Cell<u32>) -> Option<&Value> {
         let Some((shape, values)) = self.0.small() else { return self.get_flexible(key) };
         let guessed = guess.get() as usize;
-        if shape.certainly_finds(key, guessed) {
+        // A long name is only compared where that is charged.
+        if !is_dear(key) && shape.certainly_finds(key, guessed) {
             return values.get(guessed);
         }
         let Some(index) = shape.find_flexible(key) else {
@@ -176,7 +177,7 @@ impl Map {
         };
         let respelled = |keyword| self.0.get_by(|k| compare_to_underscored(k, name, keyword));
         self.entry_named(name, !keyword).or_else(|| {
-            if name.contains('-') { respelled(keyword).or_else(|| respelled(!keyword)) } else { None }
+            if may_have_dash(name) { respelled(keyword).or_else(|| respelled(!keyword)) } else { None }
         })
     }
 

@@ -105,6 +105,12 @@ pub(super) fn compare_to_underscored(key: &Value, name: &str, keyword: bool) -> 
     text.bytes().cmp(name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }))
 }
 
+/// Whether `name` has a `-`, so that it may be spelled otherwise. Looking through a long one costs what comparing it does; one that
+/// nobody can pay for may have it.
+pub(super) fn may_have_dash(name: &str) -> bool {
+    !charge_text(name.len()) || name.contains('-')
+}
+
 /// The groups of 2.11, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {

@@ -1,7 +1,9 @@
 //! The keys of a small map, shared by all maps that have the same ones.
 
 use crate::meter;
-use crate::value::order::{compare_to_name, compare_to_underscored, is_dear, key_compare, sort_by_key};
+use crate::value::order::{
+    compare_to_name, compare_to_underscored, is_dear, key_compare, may_have_dash, sort_by_key,
+};
 use crate::value::{Value, drop_deferred};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -51,7 +53,7 @@ impl Kinds {
             Value::Str(s) => (Self::STRINGS, s.as_str()),
             _ => return,
         };
-        self.0 |= kind | if name.contains('-') { Self::DASHES } else { 0 };
+        self.0 |= kind | if may_have_dash(name) { Self::DASHES } else { 0 };
     }
 
     fn has(self, kind: u8) -> bool {
@@ -157,7 +159,7 @@ impl Shape {
         {
             return Some(index);
         }
-        if !name.contains('-') {
+        if !may_have_dash(name) {
             return None;
         }
         let respelled =

@@ -51,8 +51,8 @@ with tempfile.TemporaryDirectory() as scratch:
     faults += [f"the authorization server refused: {refused}" for refused in authority.told(event="refused")]
     if authority.told(event="revoked"):
         faults.append("the sign-in was ended by a refresh token that was sent twice")
-    # Each token is used until it has ended, or nearly so: all processes together renew it once.
-    most = SECONDS / (LIFE * 0.8) + PROCESSES
+    # Each token is used until it has ended, or nearly so, and all processes together renew it once. Ends are whole seconds.
+    most = SECONDS / ((LIFE - 1) * 0.8) + PROCESSES
     if not SECONDS / (LIFE * 3) <= refreshes <= most:
         faults.append(f"{refreshes} refreshes, expected up to {most:.0f}")
     notes.stop()

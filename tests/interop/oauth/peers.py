@@ -1,4 +1,5 @@
 """What the tests of signing in are made of: foreign processes that tell facts as JSON lines, and `ptc` with a state of its own."""
+import atexit
 import base64
 import json
 import os
@@ -20,6 +21,8 @@ class Peer:
     def __init__(self, command, **environment):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                         env={**os.environ, **{name: str(value) for name, value in environment.items()}})
+        # A test that fails leaves nobody behind.
+        atexit.register(self.process.kill)
         self.lines, self.changed = [], threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
         self.where = self.wait(lambda facts: "event" not in facts)

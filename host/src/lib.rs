@@ -7,6 +7,7 @@
 //! | [`config`], [`credentials`] | the upstreams file, fully validated; secrets, their request headers, the redactor |
 //! | [`catalog`] | what the upstreams offer: rendering, search, checks of calls |
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
+//! | [`state`] | stores of what outlives a request or a process |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 //!
@@ -50,6 +51,7 @@ mod seen_shape;
 pub mod sign_in;
 #[cfg(feature = "upstreams")]
 pub mod similar;
+pub mod state;
 pub mod text;
 #[cfg(feature = "upstreams")]
 pub mod upstream;

@@ -1,0 +1,24 @@
+//! The clock of stores within one process.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::lease::millis;
+
+/// The time of day when it was made, and a monotonic clock from then on: nothing expires because the machine's clock jumps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreClock {
+    made: u64,
+    since: Instant,
+}
+
+impl StoreClock {
+    pub(super) fn start() -> Self {
+        let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis);
+        Self { made, since: Instant::now() }
+    }
+
+    /// Milliseconds since 1970.
+    pub(super) fn now(&self) -> u64 {
+        self.made.saturating_add(millis(self.since.elapsed()))
+    }
+}

@@ -1,0 +1,27 @@
+//! State that outlives a request or a process, and how processes share it (state.md).
+//!
+//! * [`StateStore`] — the trait of all back ends: versioned records under an [`Owner`], leases with fences, ids that are spent
+//!   once, inboxes, and what replicas tell each other.
+//! * [`MemoryState`] — the back end without a disk or a server: gone with the process.
+//! * [`Commit`], [`Claim`] — what is written, all or nothing; how a record is taken for a while.
+//!
+//! Blobs are bytes to a store. What is in them, and whether it can still be read, is the matter of whoever wrote them.
+
+mod change;
+mod clock;
+mod error;
+mod key;
+mod lease;
+mod memory;
+mod record;
+mod replica;
+mod rows;
+mod store;
+
+pub use change::{Change, Commit, End, Write};
+pub use error::StateError;
+pub use key::{BadId, Key, Kind, MAX_ID, Owner, is_id};
+pub use memory::MemoryState;
+pub use record::{Claim, Claimed, Lease, Listed, Versioned};
+pub use replica::{News, Replica};
+pub use store::{Answer, StateStore, StoreLimits, TOMBSTONE_LIFE};

@@ -1,0 +1,81 @@
+//! What is read of records.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Kind;
+
+/// A record as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned {
+    /// One more with each commit, from 1 on; 0 for a record that was claimed before there was one.
+    pub version: u64,
+    /// The fence of whoever took it last; 0 if nobody has.
+    pub fence: u64,
+    /// Its content. `None` if it was claimed by somebody who knows this version, or there is none yet.
+    pub blob: Option<Bytes>,
+    /// Time until its end, however much it is used; `None` if it has none.
+    pub ends_in: Option<Duration>,
+    /// Time until it goes if nobody uses it; `None` if it stays.
+    pub expires_in: Option<Duration>,
+    /// Who has taken it, if somebody has now.
+    pub lease: Option<Lease>,
+}
+
+/// A lease that has not run out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The replica that holds it.
+    pub holder: Arc<str>,
+    /// Time until it runs out, by the store's clock.
+    pub left: Duration,
+}
+
+/// How a record is taken for a while (state.md 4.2): one round trip reads it, leases it and counts as a use of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The replica that takes it.
+    pub holder: Arc<str>,
+    /// For how long.
+    pub lease: Duration,
+    /// Time that it may rest from now on; `None` leaves that as it is. It never outlives its end.
+    pub rest: Option<Duration>,
+    /// The version whose content the holder has: that need not travel. 0 for none.
+    pub known: u64,
+    /// Whether a record that does not exist is taken too: then nobody else makes it meanwhile.
+    pub creates: bool,
+}
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// There is no such record.
+    Absent,
+    /// Somebody has it; nothing was changed.
+    Held(Lease),
+    /// It is taken. [`Versioned::fence`] is the fence of the lease.
+    Taken(Versioned),
+}
+
+/// A record of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The owner's name in this store: 32 hex digits of a digest, or in memory the principal itself.
+    pub owner: Arc<str>,
+    /// The conversation's name in this store, if the owner is one.
+    pub conversation: Option<Arc<str>>,
+    /// What it is.
+    pub kind: Kind,
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its version.
+    pub version: u64,
+    /// Bytes of its content, as they lie in the store.
+    pub bytes: u64,
+    /// Time until it goes if nobody uses it; `None` if it stays.
+    pub expires_in: Option<Duration>,
+    /// Who has taken it, if somebody has now.
+    pub lease: Option<Lease>,
+}

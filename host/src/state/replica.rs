@@ -1,0 +1,63 @@
+//! What the processes that share a store tell each other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A process that uses the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replica {
+    /// Its name, which no other has.
+    pub name: String,
+    /// Its build.
+    pub build: String,
+    /// When it was heard of last, before now.
+    #[serde(skip)]
+    pub seen: Duration,
+}
+
+/// What was announced after a point in time, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// The point up to which this tells everything. 0 is the beginning.
+    pub until: u64,
+    /// The announcements.
+    pub said: Vec<Arc<str>>,
+    /// Whether announcements after the point that was asked for are forgotten already.
+    pub missed: bool,
+}
+
+/// Announcements that a store remembers.
+pub(super) const REMEMBERED: usize = 4096;
+/// How long a replica is listed after it was heard of.
+pub(super) const REPLICA_LIFE: Duration = Duration::from_secs(30);
+
+/// The announcements of a store within one process.
+#[derive(Debug, Default)]
+pub(super) struct Announcements {
+    said: VecDeque<Arc<str>>,
+    /// The number of the latest one.
+    latest: u64,
+}
+
+impl Announcements {
+    pub(super) fn add(&mut self, text: &str) {
+        self.said.push_back(text.into());
+        self.latest += 1;
+        if self.said.len() > REMEMBERED {
+            self.said.pop_front();
+        }
+    }
+
+    pub(super) fn after(&self, point: u64) -> News {
+        let unheard = usize::try_from(self.latest.saturating_sub(point)).unwrap_or(usize::MAX);
+        let known = unheard.min(self.said.len());
+        News {
+            until: self.latest,
+            said: self.said.iter().skip(self.said.len() - known).cloned().collect(),
+            missed: unheard > known,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The trait of all stores.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+
+use super::{Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, Versioned};
+
+/// How long a deletion is remembered (state.md 1).
+pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(3600);
+
+/// The answer of a store, which comes later.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StateError>>;
+
+/// Bounds of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreLimits {
+    /// Bytes that the sessions, runs and blobs of one principal may take together, as they lie in the store.
+    pub owner_bytes: u64,
+}
+
+impl Default for StoreLimits {
+    fn default() -> Self {
+        Self { owner_bytes: 256 << 20 }
+    }
+}
+
+/// A store of state (state.md 2). Several handles, of several processes where the back end allows it, may work on one store.
+///
+/// No operation blocks the thread. Times are the store's own: processes whose clocks differ agree on what has expired. Every
+/// operation but [`read`](StateStore::read), [`list`](StateStore::list) and [`look`](StateStore::look) is tried once: whether one
+/// whose answer was lost has been done is told by the next version.
+pub trait StateStore: Send + Sync {
+    /// The record under `key`; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`StateError::Gone`] if it was buried, [`StateError::Corrupt`], [`StateError::Unavailable`].
+    fn read<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Versioned>>;
+
+    /// Reads the record, takes it for a while, and counts as a use of it. Nobody else takes it before the lease ends; a commit
+    /// without its fence can still change it.
+    ///
+    /// # Errors
+    /// As [`read`](StateStore::read). Whoever may have the lease although the answer was lost waits for its end.
+    fn claim<'a>(&'a self, key: &'a Key, claim: Claim) -> Answer<'a, Claimed>;
+
+    /// Has the lease of `fence` run out `lease` from now; zero ends it, as whoever has nothing to commit does.
+    ///
+    /// # Errors
+    /// [`StateError::Fenced`] if somebody else has taken the record since, [`StateError::Gone`], [`StateError::Unavailable`].
+    fn renew<'a>(&'a self, key: &'a Key, fence: u64, lease: Duration) -> Answer<'a, ()>;
+
+    /// Makes all changes of `commit`, or none.
+    ///
+    /// # Errors
+    /// [`StateError::Gone`], [`StateError::Conflict`] and [`StateError::Fenced`], looked for in this order in each write,
+    /// [`StateError::Full`], [`StateError::Unavailable`].
+    fn commit(&self, commit: Commit) -> Answer<'_, ()>;
+
+    /// Spends an id of `owner`'s principal. `true` for the first who does so within `life`, and for nobody else.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`]; it may be spent then.
+    fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool>;
+
+    /// Puts a message into the inbox of a run and wakes its holder. The inbox lives for `life` from now at least.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`]; it may be there then.
+    fn push<'a>(&'a self, run: &'a Key, message: Bytes, life: Duration) -> Answer<'a, ()>;
+
+    /// Takes all messages out of the inbox of a run, oldest first.
+    ///
+    /// # Errors
+    /// [`StateError::Corrupt`] if one is none of ours, [`StateError::Unavailable`]; they may be lost then.
+    fn drain<'a>(&'a self, run: &'a Key) -> Answer<'a, Vec<Bytes>>;
+
+    /// Completes when a message for a run that `holder` has taken came in, or perhaps for no reason. It is a hint: whoever waits
+    /// looks each second too.
+    fn woken<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, ()>;
+
+    /// The records of a kind, of one owner or of all, in no order. Buried ones are not among them.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>>;
+
+    /// A listed record; `None` if it is not there any more.
+    ///
+    /// # Errors
+    /// As [`read`](StateStore::read).
+    fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>>;
+
+    /// Buries a listed record, whoever has taken it. Whether it was there.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn erase<'a>(&'a self, listed: &'a Listed) -> Answer<'a, bool>;
+
+    /// Tells everybody who uses the store.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn announce<'a>(&'a self, text: &'a str) -> Answer<'a, ()>;
+
+    /// What was announced after `point`, which an earlier answer named.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn news(&self, point: u64) -> Answer<'_, News>;
+
+    /// Says that this replica is there. It is listed for 30 s.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()>;
+
+    /// The replicas that were heard of within 30 s, in order of their names.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn replicas(&self) -> Answer<'_, Vec<Replica>>;
+}

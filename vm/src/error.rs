@@ -54,6 +54,45 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them, each at the index of its discriminant.
+    pub(crate) const ALL: [Reason; 35] = [
+        Reason::ProgramTooLarge,
+        Reason::ParseError,
+        Reason::SymbolLimitExceeded,
+        Reason::InvalidForm,
+        Reason::InvalidArity,
+        Reason::InvalidCondForm,
+        Reason::InvalidThreadForm,
+        Reason::UnsupportedPattern,
+        Reason::InvalidPlaceholder,
+        Reason::DuplicateKey,
+        Reason::UnboundVar,
+        Reason::UnknownTool,
+        Reason::CompileMemoryExceeded,
+        Reason::TypeError,
+        Reason::ArithmeticError,
+        Reason::ArityError,
+        Reason::ArityMismatch,
+        Reason::NotCallable,
+        Reason::InvalidKeywordCall,
+        Reason::InvalidMapCall,
+        Reason::UnsupportedMethod,
+        Reason::DestructureError,
+        Reason::InvalidToolArgs,
+        Reason::ToolError,
+        Reason::ToolCallLimitExceeded,
+        Reason::RuntimeError,
+        Reason::PmapError,
+        Reason::PcallsError,
+        Reason::Timeout,
+        Reason::StepLimitExceeded,
+        Reason::MemoryExceeded,
+        Reason::Fail,
+        Reason::ValidationError,
+        Reason::InvalidConfig,
+        Reason::Cancelled,
+    ];
+
     /// The snake_case word for this reason.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -329,6 +368,18 @@ impl Error {
         self
     }
 
+    /// The same error with `(fail payload)`'s payload, for who reads one that was written.
+    pub(crate) fn with_payload(mut self, payload: Option<Value>) -> Error {
+        self.0.payload = payload;
+        self
+    }
+
+    /// The same error of a call that had these arguments.
+    pub(crate) fn of_nil_arguments(mut self, nil_arguments: NilArguments) -> Error {
+        self.0.nil_arguments = Some(nil_arguments);
+        self
+    }
+
     /// What was `nil` in the call that failed, if that is why it failed and [`Error::position`] is a place in the program
     /// itself. `ptc_compiler::nil_origin` tells from it where the `nil` came from.
     pub fn nil_arguments(&self) -> Option<&NilArguments> {
@@ -377,6 +428,14 @@ mod tests {
     fn an_error_is_one_word() {
         assert_eq!(size_of::<Error>(), size_of::<usize>());
         assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn all_reasons_are_listed() {
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, index, "{reason}");
+        }
+        assert_eq!(Reason::Cancelled as usize + 1, Reason::ALL.len(), "the last one is known");
     }
 
     #[test]

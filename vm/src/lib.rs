@@ -16,11 +16,13 @@
 //! | `number` | arithmetic |
 //! | [`mod@print`], [`json`] | values as text |
 //! | `regex` | the engines behind regular expressions |
+//! | [`graph`] | values as bytes and back |
 //! | [`error`] | what a failed program says |
 
 pub mod builtins;
 pub mod code;
 pub mod error;
+pub mod graph;
 pub mod json;
 pub mod machine;
 pub mod meter;

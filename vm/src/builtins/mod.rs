@@ -101,6 +101,7 @@ pub fn library() -> &'static Library {
             call_combinator_now: combinators::direct::call_now,
             call_combinator: combinators::call,
             call_tool: tools::call,
+            accepts_combinator: combinators::accepts,
             result: support::endless::result,
         })
     });

@@ -47,6 +47,8 @@ pub(crate) struct LibraryParts {
     pub call_combinator: fn(&mut Ctx<'_>, &Rc<Combinator>, Args) -> Result<Flow>,
     /// Calls the tool of this name.
     pub call_tool: fn(&mut Ctx<'_>, &Str, &[Value]) -> Result<Flow>,
+    /// Whether a combinator has the parts that calls of it expect: one that was made by the library's functions has.
+    pub accepts_combinator: fn(&Rc<Combinator>) -> bool,
     /// What the last value of a program is to the outside.
     pub result: fn(Value) -> Result<Value>,
 }
@@ -154,6 +156,15 @@ impl Library {
     /// The builtin of a bare name or a qualified spelling as a function.
     pub(crate) fn function_named(&'static self, name: &str) -> Option<Value> {
         self.id(name).map(|id| self.function(id))
+    }
+
+    /// The function whose value has this very name, those that no program can name included.
+    pub(crate) fn function_called(&'static self, name: &str) -> Option<Value> {
+        let named = self.known(name).builtin;
+        let unnamed = || self.all[self.named..].iter().position(|builtin| builtin.name == name);
+        let id = named.or_else(|| u16::try_from(self.named + unnamed()?).ok())?;
+        let is_function = !matches!(self.get(id).native, Native::Constant(_));
+        is_function.then(|| self.function(id))
     }
 
     /// One of the functions that no name reaches.

@@ -12,6 +12,7 @@ mod call_stack;
 mod ctx;
 mod env;
 mod fiber;
+mod fingerprint;
 mod fork;
 mod frame;
 mod fuel;
@@ -24,6 +25,7 @@ mod namespace;
 mod native;
 mod operations;
 mod output;
+mod restoring;
 mod stack;
 mod unbound;
 
@@ -31,6 +33,7 @@ pub use crate::json::ToolArguments;
 pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section};
 pub use call::CallNow;
 pub use ctx::Ctx;
+pub use fingerprint::fingerprint;
 pub use fork::ForkNote;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{
@@ -40,6 +43,7 @@ pub use host_call::{
 pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};
+pub use restoring::Restoring;
 pub use stack::Stack;
 pub use unbound::qualified_hint;
 

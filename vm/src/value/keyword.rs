@@ -1,5 +1,6 @@
 //! Keywords: names without namespace, equal when their names are.
 
+use super::Allocation;
 use crate::meter;
 use compact_str::CompactString;
 use std::rc::Rc;
@@ -35,6 +36,11 @@ impl Keyword {
     #[inline]
     pub fn name(&self) -> &str {
         &self.0.text
+    }
+
+    /// Where the name lies.
+    pub(super) fn allocation(&self) -> Allocation {
+        Allocation::of(&self.0)
     }
 
     /// Whether both are the same allocation; a cheap first test, never a proof of difference.

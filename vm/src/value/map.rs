@@ -2,8 +2,8 @@
 
 use super::missed_keys;
 use super::order::{compare_to_name, compare_to_underscored, is_dear, may_have_dash};
-use super::ordered::{Held, Ordered, Rows, Shape};
-use super::{ReplyWatch, Value, Vector};
+use super::ordered::{Contents, Held, Ordered, Rows, Shape};
+use super::{Allocation, ReplyWatch, Value, Vector};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -18,6 +18,9 @@ impl Map {
     /// Most entries of a map that has a [`shape`](Map::shape) however it was made.
     pub const SMALL_MAX: usize = super::ordered::SMALL_MAX;
 
+    /// Fewest entries that a tree can come to have: with fewer it becomes a small map again.
+    pub(crate) const LEAST_OF_TREE: usize = super::ordered::SMALL_MAX / 2 + 1;
+
     /// The empty map.
     pub fn new() -> Map {
         Map::default()
@@ -29,6 +32,14 @@ impl Map {
     /// If there are not as many values as keys.
     pub fn with_shape(shape: Rc<Shape>, values: Vec<Value>) -> Map {
         Map(Ordered::from_shape(shape, values))
+    }
+
+    /// The map of these entries, kept as a tree.
+    ///
+    /// # Panics
+    /// If there are none. In debug builds also if their keys do not ascend.
+    pub(crate) fn tree(entries: Vec<(Value, Value)>) -> Map {
+        Map(Ordered::tree(entries))
     }
 
     /// A row of a large reply, whose members are scalars: its first member begins at `at`. `owed` are the bytes that its strings will
@@ -241,6 +252,16 @@ impl Map {
         matches!((self.shape(), other.shape()), (Some(a), Some(b)) if Rc::ptr_eq(a, b))
     }
 
+    /// What this consists of, read as little as it has been.
+    pub(crate) fn contents(&self) -> Contents<'_, Value> {
+        self.0.contents()
+    }
+
+    /// Where this lies, and how many hold it.
+    pub(super) fn allocation(&self) -> Allocation {
+        self.0.allocation()
+    }
+
     /// Where this lies: no other value of its kind lies there as long as this lives.
     #[inline]
     pub(super) fn address(&self) -> usize {
@@ -275,6 +296,12 @@ impl IntoIterator for Map {
 pub struct MapIter(Held<Value>);
 
 impl MapIter {
+    /// The map, and how many of its entries have been taken.
+    pub(crate) fn taken(&self) -> (Map, usize) {
+        let (ordered, taken) = self.0.taken();
+        (Map(ordered.clone()), taken)
+    }
+
     /// Begins again with the first entry.
     pub(crate) fn restart(&mut self) {
         self.0.restart();

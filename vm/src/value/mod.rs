@@ -6,6 +6,7 @@
 //! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
 //! is built and credits it when it is dropped.
 
+mod allocation;
 mod blob;
 mod builtin;
 mod closure;
@@ -24,6 +25,7 @@ mod string;
 mod temporal;
 mod vector;
 
+pub(crate) use allocation::Allocation;
 pub use blob::{Blob, BlobContent, decoded_len};
 pub use builtin::{BuiltinHandle, BuiltinId};
 pub use closure::{Captures, Closure, Combinator, CombinatorKind};
@@ -36,8 +38,8 @@ pub use missed_keys::{KeyName, MissedKey};
 pub(crate) use missed_keys::{replace as replace_missed_keys, take as take_missed_keys};
 pub(crate) use order::identical;
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
+pub(crate) use ordered::{Contents, Field, ReplyText, RowReader, Rows};
 pub use ordered::{Layouts, Shape};
-pub(crate) use ordered::{ReplyText, RowReader, Rows};
 pub(crate) use regex::{PaidPatterns, Plan};
 pub use regex::{Regex, forget_patterns, pattern_bytes};
 pub use reply_watch::ReplyWatch;
@@ -45,6 +47,7 @@ pub use set::{Set, SetIter};
 pub use string::Str;
 pub(crate) use temporal::day_of_week;
 pub use temporal::{Day, Temporal};
+pub(crate) use vector::{Pieces, Uniform};
 pub use vector::{Vector, VectorIter};
 
 use crate::error::Result;
@@ -142,6 +145,16 @@ impl Cursor {
             Cursor::Vector(iter) => iter.next(),
             Cursor::Map(iter) => iter.next().map(|(key, value)| Value::pair(key, value)),
             Cursor::Set(iter) => iter.next(),
+        }
+    }
+
+    /// Passes over so many elements.
+    pub(crate) fn skip(&mut self, count: usize) {
+        let Some(last) = count.checked_sub(1) else { return };
+        match self {
+            Cursor::Vector(iter) => drop(iter.nth(last)),
+            Cursor::Map(iter) => drop(iter.nth(last)),
+            Cursor::Set(iter) => drop(iter.nth(last)),
         }
     }
 

@@ -186,6 +186,16 @@ impl Regex {
         Regex::new(source, engine)
     }
 
+    /// The value of a pattern that was a value before, and whose text was written down; `None` if it is none. Charges the
+    /// work of reading.
+    pub(crate) fn read_again(source: &str) -> Result<Option<Rc<Regex>>> {
+        if source.len() > MAX_PATTERN_BYTES {
+            return Ok(None);
+        }
+        meter::charge_steps(READ_STEPS + read_steps(source))?;
+        Engine::new(source).ok().map(|engine| Regex::new(source, engine)).transpose()
+    }
+
     /// How many groups it reports besides the whole match.
     pub(crate) fn groups(&self) -> usize {
         self.engine.groups()

@@ -1,7 +1,8 @@
 //! Sets: elements unique by identity, always traversed in ascending order (language.md 2.7, 2.11).
 
-use super::Value;
-use super::ordered::{Held, Ordered};
+use super::ordered::{Contents, Held, Ordered, Shape};
+use super::{Allocation, Value};
+use std::rc::Rc;
 
 /// An immutable set.
 #[derive(Clone, Default)]
@@ -14,6 +15,20 @@ impl Set {
     /// The empty set.
     pub fn new() -> Set {
         Set::default()
+    }
+
+    /// The set of the keys of `shape`.
+    pub(crate) fn with_shape(shape: Rc<Shape>) -> Set {
+        let places = vec![(); shape.len()];
+        Set(Ordered::from_shape(shape, places))
+    }
+
+    /// The set of these elements, kept as a tree.
+    ///
+    /// # Panics
+    /// If there are none. In debug builds also if they do not ascend.
+    pub(crate) fn tree(elements: Vec<Value>) -> Set {
+        Set(Ordered::tree(elements.into_iter().map(|element| (element, ())).collect()))
     }
 
     /// How many elements.
@@ -57,6 +72,16 @@ impl Set {
     #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
         self.0.iter().map(|(value, ())| value)
+    }
+
+    /// What this consists of, read as little as it has been.
+    pub(crate) fn contents(&self) -> Contents<'_, ()> {
+        self.0.contents()
+    }
+
+    /// Where this lies, and how many hold it.
+    pub(super) fn allocation(&self) -> Allocation {
+        self.0.allocation()
     }
 
     /// Where this lies: no other value of its kind lies there as long as this lives.
@@ -116,3 +141,11 @@ impl DoubleEndedIterator for SetIter {
 }
 
 impl ExactSizeIterator for SetIter {}
+
+impl SetIter {
+    /// The set, and how many of its elements have been taken.
+    pub(crate) fn taken(&self) -> (Set, usize) {
+        let (ordered, taken) = self.0.taken();
+        (Set(ordered.clone()), taken)
+    }
+}

@@ -1,7 +1,7 @@
 //! Strings: UTF-8, with lengths and positions in extended grapheme clusters (language.md 2.3).
 
 use super::graphemes::Graphemes;
-use super::{Value, Vector};
+use super::{Allocation, Value, Vector};
 use crate::meter;
 use compact_str::CompactString;
 use std::cell::Cell;
@@ -75,6 +75,11 @@ impl Str {
     #[inline]
     pub(crate) fn same_allocation(&self, other: &Str) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Where the text lies.
+    pub(super) fn allocation(&self) -> Allocation {
+        Allocation::of(&self.0)
     }
 
     /// Whether every byte is a grapheme of its own, so that positions in bytes and in graphemes agree.

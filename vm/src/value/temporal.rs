@@ -26,6 +26,9 @@ const SECONDS_PER_DAY: i64 = 86_400;
 impl Temporal {
     const BYTES: usize = 40;
 
+    /// Days that a date may lie from 1970-01-01: about a million years.
+    pub(crate) const MOST_DAYS: i64 = 365_000_000;
+
     /// A calendar day, in days since 1970-01-01.
     pub fn date(days: i64) -> Temporal {
         meter::charge_memory(Self::BYTES);

@@ -7,12 +7,14 @@
 pub(super) mod calling;
 pub(crate) mod direct;
 mod making;
+mod parts;
 
 use super::Builtin;
 use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 pub(crate) use calling::{COMPARING, call};
+pub(crate) use parts::accepts;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("comb", "Combinators").of([

@@ -11,8 +11,6 @@ use crate::value::{Day, Temporal, Value, day_of_week};
 /// The first day after year 9999, and that of year −9999.
 const LAST_DAY: i64 = 2_932_896;
 const FIRST_DAY: i64 = -4_371_587;
-/// Days that a date may lie from 1970-01-01: about a million years.
-const MOST_DAYS: i64 = 365_000_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
 pub(super) fn instant(moment: Moment) -> Value {
@@ -59,7 +57,7 @@ pub(super) fn out_of_range(method: &str) -> Error {
 
 fn date(method: &str, days: Option<i64>) -> Result<Value> {
     match days {
-        Some(days) if days.unsigned_abs() <= MOST_DAYS.unsigned_abs() => {
+        Some(days) if days.unsigned_abs() <= Temporal::MOST_DAYS.unsigned_abs() => {
             Ok(Value::temporal(Temporal::date(days)))
         }
         _ => Err(out_of_range(method)),

@@ -4,7 +4,7 @@ use super::tree::Tree;
 use super::{EntryValue, Ordered, Repr, SMALL_MAX, Shape};
 use crate::meter;
 use crate::value::Value;
-use crate::value::order::{key_compare, sort_by_key};
+use crate::value::order::{is_dear, key_compare, sort_by_key};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -20,6 +20,19 @@ impl<V: EntryValue> Ordered<V> {
             let (keys, payloads) = entries.into_iter().unzip();
             return Ordered::from_shape(Shape::new(keys), payloads);
         }
+        Ordered(Rc::new(Repr::tree(Tree::from_sorted(entries))))
+    }
+
+    /// A tree of these entries, however few they are, in ascending order of their keys, which are all different.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub(in crate::value) fn tree(entries: Vec<(Value, V)>) -> Ordered<V> {
+        assert!(!entries.is_empty(), "a tree has an entry");
+        debug_assert!(
+            entries.iter().any(|(key, _)| is_dear(key)) || is_ascending(&entries),
+            "the keys of a tree ascend and are all different"
+        );
         Ordered(Rc::new(Repr::tree(Tree::from_sorted(entries))))
     }
 

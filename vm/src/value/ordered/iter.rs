@@ -98,6 +98,11 @@ impl<V: EntryValue> Held<V> {
         Held { ordered, next: 0, end, leaf: None }
     }
 
+    /// What is iterated, and how many of its entries have been taken from the front.
+    pub(in crate::value) fn taken(&self) -> (&Ordered<V>, usize) {
+        (&self.ordered, self.next)
+    }
+
     /// Begins again.
     pub(in crate::value) fn restart(&mut self) {
         *self = Held::new(self.ordered.clone());

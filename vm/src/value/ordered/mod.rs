@@ -5,6 +5,7 @@
 //! nodes are shared between versions. Both are changed in place where nobody else holds them.
 
 mod build;
+mod contents;
 mod iter;
 mod layouts;
 mod node;
@@ -14,13 +15,14 @@ mod tests;
 mod tree;
 mod unread;
 
+pub(crate) use contents::{Contents, Field};
 pub(super) use iter::{Held, Iter};
 pub use layouts::Layouts;
 pub use shape::Shape;
 pub(crate) use unread::{ReplyText, RowReader, Rows};
 
 use super::order::key_compare;
-use super::{ReplyWatch, Value, drop_deferred};
+use super::{Allocation, ReplyWatch, Value, drop_deferred};
 use crate::meter;
 use std::cmp::Ordering;
 use std::convert::Infallible;
@@ -264,6 +266,11 @@ impl<V: EntryValue> Ordered<V> {
     #[inline]
     pub(super) fn address(&self) -> usize {
         Rc::as_ptr(&self.0).addr()
+    }
+
+    /// Where this lies, and how many hold it.
+    pub(super) fn allocation(&self) -> Allocation {
+        Allocation::of(&self.0)
     }
 
     #[inline]

@@ -90,6 +90,11 @@ impl Shape {
         is_ascending(&keys).then(|| Shape::new(keys))
     }
 
+    /// The shape of these keys, of which there are at most 32 and whose caller has seen that they ascend.
+    pub(crate) fn of_ascending(keys: Vec<Value>) -> Rc<Shape> {
+        Shape::new(keys)
+    }
+
     fn charged(keys: Vec<Value>, kinds: Kinds) -> Shape {
         meter::charge_memory(Shape::BYTES + keys.capacity() * size_of::<Value>());
         Shape { keys, kinds, of_reply: Cell::new(false), change: RefCell::new(None) }

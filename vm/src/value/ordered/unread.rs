@@ -133,6 +133,9 @@ pub(in crate::value) trait Unread<V> {
     /// The payload of the key at `index`, which exists.
     fn get(&self, index: usize) -> &V;
 
+    /// All payloads in key order, for who looks at them without reading the row.
+    fn fields(&self) -> Vec<super::Field>;
+
     /// Reads all payloads, because they are going to be asked for.
     fn read_all(&self);
 
@@ -147,6 +150,10 @@ impl Unread<()> for Infallible {
     }
 
     fn get(&self, _: usize) -> &() {
+        match *self {}
+    }
+
+    fn fields(&self) -> Vec<super::Field> {
         match *self {}
     }
 
@@ -265,6 +272,24 @@ impl Unread<Value> for UnreadRow {
             Some(Field::All(values)) => &values[index],
             None => ABSENT,
         }
+    }
+
+    fn fields(&self) -> Vec<super::Field> {
+        let mut members = Vec::new();
+        if let Some(rows) = self.rows.take() {
+            // What is made for a look stays nowhere, so that looking charges the program nothing.
+            let shared = rows.shared.take();
+            members = (rows.reader.all)(&rows, self.at as usize);
+            rows.shared.replace(shared);
+            let values = rows.order.iter().map(|member| std::mem::take(&mut members[usize::from(*member)]));
+            members = values.collect();
+            self.rows.set(Some(rows));
+        }
+        let field = |index| match self.find(index) {
+            Ok(value) => super::Field::Read(value.clone()),
+            Err(_) => super::Field::Text(members.get_mut(index).map(std::mem::take).unwrap_or_default()),
+        };
+        (0..self.shape.len()).map(field).collect()
     }
 
     fn read_all(&self) {

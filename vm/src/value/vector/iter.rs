@@ -31,6 +31,11 @@ impl VectorIter {
         self.vector.slice(self.next, self.end)
     }
 
+    /// The vector, and how many of its elements have been taken from the front.
+    pub(crate) fn taken(&self) -> (&Vector, usize) {
+        (&self.vector, self.next)
+    }
+
     #[cold]
     fn load(&mut self) {
         if let Repr::Tree(trie) = &*self.vector.0 {

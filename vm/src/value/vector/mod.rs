@@ -8,13 +8,15 @@
 
 mod iter;
 mod node;
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod trie;
 
 pub use iter::VectorIter;
+pub(crate) use pieces::{Pieces, Uniform};
 
-use super::{Value, drop_deferred};
+use super::{Allocation, Value, drop_deferred};
 use crate::meter;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -384,6 +386,11 @@ impl Vector {
     #[inline]
     pub(super) fn address(&self) -> usize {
         Rc::as_ptr(&self.0).addr()
+    }
+
+    /// Where this lies, and how many hold it.
+    pub(super) fn allocation(&self) -> Allocation {
+        Allocation::of(&self.0)
     }
 
     /// Whether both are the same allocation.

@@ -30,12 +30,35 @@ pub(super) enum Run {
 
 impl Trie {
     fn uniform(root: Node, step: i64, len: usize) -> Trie {
-        let end = len as u64;
+        Trie::from_root(root, step, 0, len as u64)
+    }
+
+    /// The elements at the addresses from `start` up to `end`, at least one, of a tree that is `root` all over.
+    pub(super) fn from_root(root: Node, step: i64, start: u64, end: u64) -> Trie {
         let mut shift = 0;
         while !fits(end - 1, shift) {
             shift += BITS;
         }
-        Trie { root, shift, start: 0, end, step }
+        Trie { root, shift, start, end, step }
+    }
+
+    /// The address of the first element.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Replaces as many elements as `items` has, from the one at `index` on. They exist.
+    pub(super) fn overwrite(&mut self, index: usize, items: impl Iterator<Item = Value>) {
+        let mut items = items.peekable();
+        let mut address = self.start + index as u64;
+        while items.peek().is_some() {
+            let places =
+                &mut self.root.leaf_mut(self.shift, address, self.step)[super::node::index(address, 0)..];
+            for (place, item) in places.iter_mut().zip(items.by_ref()) {
+                place.put(item);
+                address += 1;
+            }
+        }
     }
 
     /// `start, start + step, …`; `len` is not 0.

@@ -1,0 +1,31 @@
+//! What combinators consist of. Functions of the library make them right; bytes from outside may say anything.
+
+use crate::builtins::support::endless;
+use crate::value::{Combinator, CombinatorKind, Value};
+use std::rc::Rc;
+
+/// Whether a combinator has the parts that calls of it, and who takes it apart, expect.
+pub(crate) fn accepts(combinator: &Rc<Combinator>) -> bool {
+    let parts = &combinator.parts[..];
+    match combinator.kind {
+        CombinatorKind::Comp => true,
+        CombinatorKind::Complement | CombinatorKind::Constantly | CombinatorKind::Reduced => parts.len() == 1,
+        CombinatorKind::EveryPred
+        | CombinatorKind::Fnil
+        | CombinatorKind::Juxt
+        | CombinatorKind::Partial
+        | CombinatorKind::SomeFn => !parts.is_empty(),
+        CombinatorKind::Endless => match endless::open(&Value::Combinator(combinator.clone())) {
+            Some(endless::Endless::Cycle(items)) => !items.is_empty(),
+            other => other.is_some(),
+        },
+        CombinatorKind::Transducer => match parts {
+            // Steps of nothing would never get on.
+            [Value::Builtin(builtin), args @ ..] if matches!(builtin.name, "take-nth" | "partition-all") => {
+                matches!(args, [Value::Int(1..)] | [Value::BigInt(_)])
+            }
+            [Value::Builtin(_), ..] => true,
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,230 @@
+//! The way through values: what a node refers to, child by child, with a stack on the heap.
+
+use crate::value::{
+    Captures, Closure, Combinator, Contents, Cursor, Field, Map, MapIter, Pieces, Set, SetIter, Shape, Str,
+    Uniform, Value, Vector, VectorIter,
+};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What a node refers to.
+pub(super) enum Child {
+    Value(Value),
+    /// A field of a row that is text still: nobody holds this value.
+    Made(Value),
+    Shape(Rc<Shape>),
+    Captures(Rc<Captures>),
+    Text(Str),
+}
+
+/// A child, and whether it is met once only: nobody but its parent holds it, and the parent is met once.
+pub(super) struct Met {
+    pub(super) child: Child,
+    pub(super) once: bool,
+}
+
+impl Met {
+    fn held(value: &Value) -> Met {
+        // Before this look has made a holder more.
+        let once = value.allocation().is_none_or(|allocation| allocation.holders == 1);
+        Met { child: Child::Value(value.clone()), once }
+    }
+
+    /// A value out of a tree, whose nodes several versions of a collection may share.
+    fn of_tree(value: Value) -> Met {
+        Met { child: Child::Value(value), once: false }
+    }
+
+    fn shape(shape: Rc<Shape>) -> Met {
+        Met { child: Child::Shape(shape), once: false }
+    }
+}
+
+/// A value some of whose children are still to be written.
+pub(super) enum Open {
+    Flat {
+        vector: Vector,
+        at: usize,
+    },
+    Long(VectorIter),
+    Pieces {
+        pieces: Pieces,
+        repeated: Option<Value>,
+        items: VectorIter,
+        piece: usize,
+        taken: usize,
+    },
+    Shape {
+        shape: Rc<Shape>,
+        at: usize,
+    },
+    Small {
+        map: Map,
+        shape: Option<Rc<Shape>>,
+        at: usize,
+    },
+    Row {
+        _row: Map,
+        shape: Option<Rc<Shape>>,
+        fields: std::vec::IntoIter<Field>,
+    },
+    TreeMap {
+        entries: MapIter,
+        value: Option<Value>,
+    },
+    SmallSet {
+        _set: Set,
+        shape: Option<Rc<Shape>>,
+    },
+    TreeSet(SetIter),
+    Closure {
+        closure: Rc<Closure>,
+        captures: Option<Rc<Captures>>,
+    },
+    Captures {
+        captures: Rc<Captures>,
+        at: usize,
+    },
+    Combinator {
+        combinator: Rc<Combinator>,
+        at: usize,
+    },
+    /// A var, a symbol or a tool.
+    Named {
+        value: Value,
+        text: Option<Str>,
+    },
+    Cursor {
+        _cursor: Rc<RefCell<Cursor>>,
+        collection: Option<Value>,
+        taken: usize,
+    },
+}
+
+impl Open {
+    pub(super) fn vector(vector: Vector) -> Open {
+        if vector.as_flat().is_some() {
+            return Open::Flat { vector, at: 0 };
+        }
+        match vector.pieces() {
+            Some(pieces) => {
+                let repeated = match &pieces.uniform {
+                    Uniform::Repeat(value) => Some(value.clone()),
+                    Uniform::Run(..) => None,
+                };
+                Open::Pieces { pieces, repeated, items: vector.into_iter(), piece: 0, taken: 0 }
+            }
+            None => Open::Long(vector.into_iter()),
+        }
+    }
+
+    pub(super) fn map(map: Map) -> Open {
+        let (shape, fields) = match map.contents() {
+            Contents::Small(shape, _) | Contents::Watched(shape, ..) => (Some(shape.clone()), None),
+            Contents::Row(shape, fields) => (Some(shape.clone()), Some(fields.into_iter())),
+            Contents::Tree => (None, None),
+        };
+        match (shape, fields) {
+            (None, _) => Open::TreeMap { entries: map.into_iter(), value: None },
+            (shape, None) => Open::Small { map, shape, at: 0 },
+            (shape, Some(fields)) => Open::Row { _row: map, shape, fields },
+        }
+    }
+
+    pub(super) fn set(set: Set) -> Open {
+        let shape = match set.contents() {
+            Contents::Small(shape, _) => Some(shape.clone()),
+            _ => None,
+        };
+        if shape.is_some() { Open::SmallSet { _set: set, shape } } else { Open::TreeSet(set.into_iter()) }
+    }
+
+    pub(super) fn cursor(cursor: Rc<RefCell<Cursor>>) -> Open {
+        let (collection, taken) = match &*cursor.borrow() {
+            Cursor::Vector(iter) => {
+                let (vector, taken) = iter.taken();
+                (Value::Vector(vector.clone()), taken)
+            }
+            Cursor::Map(iter) => {
+                let (map, taken) = iter.taken();
+                (Value::Map(map), taken)
+            }
+            Cursor::Set(iter) => {
+                let (set, taken) = iter.taken();
+                (Value::Set(set), taken)
+            }
+        };
+        Open::Cursor { _cursor: cursor, collection: Some(collection), taken }
+    }
+
+    /// The next child, in the order in which the node tells them.
+    pub(super) fn next(&mut self) -> Option<Met> {
+        match self {
+            Open::Flat { vector, at } => {
+                *at += 1;
+                vector.as_flat()?.get(*at - 1).map(Met::held)
+            }
+            Open::Long(items) => items.next().map(Met::of_tree),
+            Open::Pieces { pieces, repeated, items, piece, taken } => {
+                if let Some(value) = repeated.take() {
+                    return Some(Met::of_tree(value));
+                }
+                let mut skipped = 0;
+                while *taken == *pieces.lengths.get(*piece)? {
+                    skipped += pieces.lengths.get(*piece + 1)?;
+                    (*piece, *taken) = (*piece + 2, 0);
+                }
+                *taken += 1;
+                items.nth(skipped).map(Met::of_tree)
+            }
+            Open::Shape { shape, at } => {
+                *at += 1;
+                shape.keys().get(*at - 1).map(Met::held)
+            }
+            Open::Small { map, shape, at } => {
+                if let Some(shape) = shape.take() {
+                    return Some(Met::shape(shape));
+                }
+                *at += 1;
+                match map.contents() {
+                    Contents::Small(_, values) | Contents::Watched(_, values, _) => {
+                        values.get(*at - 1).map(Met::held)
+                    }
+                    _ => None,
+                }
+            }
+            Open::Row { shape, fields, .. } => {
+                if let Some(shape) = shape.take() {
+                    return Some(Met::shape(shape));
+                }
+                Some(match fields.next()? {
+                    Field::Read(value) => Met::of_tree(value),
+                    Field::Text(value) => Met { child: Child::Made(value), once: true },
+                })
+            }
+            Open::TreeMap { entries, value } => {
+                if let Some(value) = value.take() {
+                    return Some(Met::of_tree(value));
+                }
+                let (key, its) = entries.next()?;
+                *value = Some(its);
+                Some(Met::of_tree(key))
+            }
+            Open::SmallSet { shape, .. } => shape.take().map(Met::shape),
+            Open::TreeSet(elements) => elements.next().map(Met::of_tree),
+            Open::Closure { captures, .. } => {
+                captures.take().map(|captures| Met { child: Child::Captures(captures), once: false })
+            }
+            Open::Captures { captures, at } => {
+                *at += 1;
+                captures.values().get(*at - 1).map(Met::held)
+            }
+            Open::Combinator { combinator, at } => {
+                *at += 1;
+                combinator.parts.get(*at - 1).map(Met::held)
+            }
+            Open::Named { text, .. } => text.take().map(|text| Met { child: Child::Text(text), once: false }),
+            Open::Cursor { collection, .. } => collection.take().map(Met::of_tree),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Compiled code as bytes, to tell whether a text came to the same code again.
+
+use super::{Bounds, Encoder, Unwritten, Writer};
+use crate::code::Program;
+use std::fmt::Write as _;
+
+/// Gives `sink` all that decides what a compiled program does, piece by piece: the same pieces for the same code only, as
+/// long as the build is the same one. Who keeps a program's text keeps a digest of this beside it. Charges a step for each
+/// 64 bytes.
+///
+/// # Errors
+/// The account is at its limits, or the constants are more than [`Bounds::default`] admits.
+pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), Unwritten> {
+    let mut constants = Encoder::new(Bounds::default());
+    let mut text = String::new();
+    let mut flush = |text: &mut String| {
+        sink(&(text.len() as u64).to_le_bytes());
+        sink(text.as_bytes());
+        let charged = crate::meter::charge_steps(text.len() as u64 / super::BYTES_A_STEP);
+        text.clear();
+        charged
+    };
+    let mut places = Writer::new();
+    let shown = write!(
+        text,
+        "{:?} {:?} {:?} {}",
+        program.globals, program.requires, program.tools, program.shadows_builtin
+    );
+    debug_assert!(shown.is_ok(), "a string takes any text");
+    flush(&mut text)?;
+    for function in &program.functions {
+        let shown = write!(
+            text,
+            "{:?} {:?} {} {}",
+            function.name,
+            function.captures,
+            function.display,
+            function.arities.len()
+        );
+        debug_assert!(shown.is_ok(), "a string takes any text");
+        for arity in &function.arities {
+            let shown = write!(
+                text,
+                "{:?} {} {} {:?} {:?}",
+                arity.parameters,
+                arity.max_stack,
+                arity.lookups.len(),
+                arity.code,
+                arity.positions
+            );
+            debug_assert!(shown.is_ok(), "a string takes any text");
+            for constant in &arity.constants {
+                places.place(constants.value(constant)?);
+            }
+        }
+        flush(&mut text)?;
+    }
+    for info in &program.defs {
+        let shown = write!(text, "{info:?}");
+        debug_assert!(shown.is_ok(), "a string takes any text");
+        flush(&mut text)?;
+    }
+    let mut table = Writer::new();
+    constants.finish().write(&mut table);
+    sink(&table.into_bytes());
+    sink(&places.into_bytes());
+    Ok(())
+}

@@ -1,0 +1,532 @@
+//! Bytes to values.
+
+use super::nodes::{COMBINATORS, NodeKind, reason};
+use super::{BYTES_A_STEP, Bounds, Place, Reader, Told, Unread};
+use crate::code::{DefInfo, Module};
+use crate::error::{Error, NilArguments, Position};
+use crate::meter::{self, Held};
+use crate::number::MAX_INTEGER_BITS;
+use crate::value::{
+    Blob, Captures, Closure, Combinator, Cursor, Keyword, Map, Pieces, Regex, ReplyWatch, Set, Shape, Str,
+    Temporal, Uniform, Value, Vector, key_compare,
+};
+use num_bigint::BigInt;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Keys that are compared between two places where others may have the thread.
+const KEYS_A_PIECE: usize = 1 << 10;
+
+/// What the bytes of a graph refer to outside of it.
+pub trait Origins {
+    /// The function of this name.
+    fn builtin(&self, name: &str) -> Option<Value>;
+
+    /// Whether a combinator has the parts that its calls expect.
+    fn accepts(&self, combinator: &Rc<Combinator>) -> bool;
+
+    /// The program with this number, linked to the namespace that the values belong to.
+    fn module(&self, number: u32) -> Option<&Rc<Module>>;
+
+    /// Who learns of the reading of the result with this number.
+    fn watch(&self, number: u32) -> Option<&Rc<ReplyWatch>>;
+}
+
+/// A graph that was read.
+pub struct Graph {
+    nodes: Vec<Node>,
+    /// Charges the table itself; values charge themselves.
+    _held: Held,
+}
+
+/// What a node holds.
+enum Node {
+    Value(Value),
+    /// The state of a `for` level, which no collection has in it.
+    Cursor(Rc<RefCell<Cursor>>),
+    Shape(Rc<Shape>),
+    Captures(Rc<Captures>),
+    Info(Rc<DefInfo>),
+    Error(Error),
+}
+
+/// Reads a graph, as [`Encoded::write`](super::Encoded::write) writes it, and leaves what comes behind it.
+///
+/// All that is made is charged to the account that is installed.
+///
+/// # Errors
+/// The bytes are none of an encoder within `bounds`, or the account is at its limits.
+pub fn decode(reader: &mut Reader<'_>, bounds: Bounds, origins: &dyn Origins) -> Result<Graph, Unread> {
+    let count = reader.count()?;
+    if count > bounds.nodes as usize {
+        return Err(Unread::Invalid("number of nodes"));
+    }
+    let mut table = Table { nodes: Vec::new(), held: Held::default(), reader: reader.clone(), origins };
+    let all = table.reader.left();
+    while table.nodes.len() < count {
+        let before = table.reader.left();
+        let node = table.node()?;
+        meter::charge_steps(1 + (before - table.reader.left()) as u64 / BYTES_A_STEP)?;
+        meter::check_memory()?;
+        table.push(node)?;
+        if all - table.reader.left() > bounds.bytes {
+            return Err(Unread::Invalid("number of bytes"));
+        }
+    }
+    *reader = table.reader;
+    Ok(Graph { nodes: table.nodes, _held: table.held })
+}
+
+impl Graph {
+    /// The value at a place.
+    ///
+    /// # Errors
+    /// There is none, or it is one that no program sees.
+    pub fn value(&self, place: Place) -> Result<Value, Unread> {
+        value(&self.nodes, place)
+    }
+
+    /// The value at a place that may be the state of a `for` level.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn slot(&self, place: Place) -> Result<Value, Unread> {
+        match place.told() {
+            Told::Node(number) if matches!(find(&self.nodes, number), Some(Node::Cursor(_))) => {
+                let Some(Node::Cursor(cursor)) = find(&self.nodes, number) else {
+                    unreachable!("just found")
+                };
+                Ok(Value::Cursor(cursor.clone()))
+            }
+            _ => self.value(place),
+        }
+    }
+
+    /// The captured values at a place.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn captures(&self, place: Place) -> Result<Rc<Captures>, Unread> {
+        match node(&self.nodes, place) {
+            Some(Node::Captures(captures)) => Ok(captures.clone()),
+            _ => Err(Unread::Invalid("captures")),
+        }
+    }
+
+    /// The documentation of a definition at a place.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn info(&self, place: Place) -> Result<Rc<DefInfo>, Unread> {
+        match node(&self.nodes, place) {
+            Some(Node::Info(info)) => Ok(info.clone()),
+            _ => Err(Unread::Invalid("definition")),
+        }
+    }
+
+    /// The error at a place.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn error(&self, place: Place) -> Result<Error, Unread> {
+        match node(&self.nodes, place) {
+            Some(Node::Error(error)) => Ok(error.clone()),
+            _ => Err(Unread::Invalid("error")),
+        }
+    }
+}
+
+fn find(nodes: &[Node], number: u64) -> Option<&Node> {
+    nodes.get(usize::try_from(number).ok()?)
+}
+
+fn node(nodes: &[Node], place: Place) -> Option<&Node> {
+    match place.told() {
+        Told::Node(number) => find(nodes, number),
+        _ => None,
+    }
+}
+
+fn value(nodes: &[Node], place: Place) -> Result<Value, Unread> {
+    Ok(match place.told() {
+        Told::Nil => Value::Nil,
+        Told::False => Value::False,
+        Told::True => Value::True,
+        Told::Int(n) => Value::Int(n),
+        Told::Node(number) => match find(nodes, number) {
+            Some(Node::Value(value)) => value.clone(),
+            _ => return Err(Unread::Invalid("value")),
+        },
+    })
+}
+
+/// The nodes that have been read.
+struct Table<'a, 'b> {
+    nodes: Vec<Node>,
+    held: Held,
+    reader: Reader<'a>,
+    origins: &'b dyn Origins,
+}
+
+impl<'a> Table<'a, '_> {
+    fn push(&mut self, node: Node) -> Result<(), Unread> {
+        if self.nodes.len() == self.nodes.capacity() {
+            let more = (self.nodes.len() / 2).max(16);
+            self.held.resize((self.nodes.len() + more) * size_of::<Node>())?;
+            self.nodes.reserve_exact(more);
+        }
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    /// Reads the next node.
+    fn node(&mut self) -> Result<Node, Unread> {
+        let kind = NodeKind::of(self.reader.byte()?).ok_or(Unread::Invalid("kind of node"))?;
+        Ok(Node::Value(match kind {
+            NodeKind::Int => {
+                let n = self.reader.signed()?;
+                if Place::int(n).is_some() {
+                    return Err(Unread::Invalid("integer"));
+                }
+                Value::Int(n)
+            }
+            NodeKind::Float => {
+                let bytes = self.reader.raw(8)?;
+                Value::float(f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default())))
+            }
+            NodeKind::Big => self.big()?,
+            NodeKind::Keyword => {
+                let name = self.reserved_text()?;
+                Value::Keyword(Keyword::new(name))
+            }
+            NodeKind::Str => Value::Str(Str::new(self.reserved_text()?)),
+            NodeKind::Var => Value::Var(self.string()?),
+            NodeKind::Symbol => Value::Symbol(self.string()?),
+            NodeKind::Tool => Value::Tool(self.string()?),
+            NodeKind::Regex => {
+                let source = self.reader.text()?;
+                Value::Regex(Regex::read_again(source)?.ok_or(Unread::Invalid("regular expression"))?)
+            }
+            NodeKind::Builtin => {
+                let name = self.reader.text()?;
+                self.origins.builtin(name).ok_or(Unread::Invalid("function"))?
+            }
+            NodeKind::Vector => {
+                let count = self.reader.count()?;
+                Value::Vector(Vector::from_vec(self.values(count)?))
+            }
+            NodeKind::LongVector => self.long_vector()?,
+            NodeKind::Shape => return self.shape().map(Node::Shape),
+            NodeKind::ShapedMap => Value::Map(self.shaped_map()?),
+            NodeKind::WatchedMap => {
+                let map = self.shaped_map()?;
+                let watch = self.origins.watch(self.reader.unsigned_32()?).ok_or(Unread::Invalid("watch"))?;
+                Value::Map(map.watched(watch.clone()))
+            }
+            NodeKind::TreeMap => self.tree_map()?,
+            NodeKind::ShapedSet => {
+                let shape = self.shape_at()?;
+                Value::Set(Set::with_shape(shape))
+            }
+            NodeKind::TreeSet => self.tree_set()?,
+            NodeKind::Closure => self.closure()?,
+            NodeKind::Captures => {
+                let count = self.reader.count()?;
+                meter::reserve(count * size_of::<Value>())?;
+                let mut values = SmallVec::with_capacity(count);
+                for _ in 0..count {
+                    values.push(self.value()?);
+                }
+                return Ok(Node::Captures(Captures::new(values)));
+            }
+            NodeKind::Combinator => self.combinator()?,
+            NodeKind::Date => {
+                let days = self.reader.signed()?;
+                if days.unsigned_abs() > Temporal::MOST_DAYS.unsigned_abs() {
+                    return Err(Unread::Invalid("date"));
+                }
+                Value::temporal(Temporal::date(days))
+            }
+            NodeKind::Instant => {
+                let (micros, digits) = (self.reader.signed()?, self.reader.byte()?);
+                if digits > 6 {
+                    return Err(Unread::Invalid("instant"));
+                }
+                Value::temporal(Temporal::instant(micros, digits))
+            }
+            NodeKind::Duration => Value::temporal(Temporal::duration(self.reader.signed()?)),
+            NodeKind::Cursor => return self.cursor(),
+            NodeKind::InfoOfProgram => {
+                let module = self.module()?;
+                let index = self.reader.index(module.program.defs.len(), "definition")?;
+                return Ok(Node::Info(module.program.defs[index].clone()));
+            }
+            NodeKind::Info => return self.info(),
+            NodeKind::Error => return self.error().map(Node::Error),
+            NodeKind::Blob => {
+                let (kind, mime_type) = (self.reader.text()?, self.reader.text()?);
+                let (uri, base64) = (self.reader.text()?, self.reader.text()?);
+                let blob = Blob::new(kind, mime_type, uri, base64.as_bytes())?;
+                let as_written = |blob: &Rc<Blob>| {
+                    let content = blob.content();
+                    content.kind == kind && *content.mime_type == *mime_type && *content.base64 == *base64
+                };
+                Value::Blob(blob.filter(as_written).ok_or(Unread::Invalid("binary content"))?)
+            }
+        }))
+    }
+
+    /// A text whose bytes are about to be held.
+    fn reserved_text(&mut self) -> Result<&'a str, Unread> {
+        let text = self.reader.text()?;
+        meter::reserve(text.len())?;
+        Ok(text)
+    }
+
+    fn value(&mut self) -> Result<Value, Unread> {
+        let place = self.reader.place()?;
+        value(&self.nodes, place)
+    }
+
+    fn values(&mut self, count: usize) -> Result<Vec<Value>, Unread> {
+        meter::reserve(count * size_of::<Value>())?;
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            values.push(self.value()?);
+            if values.len().is_multiple_of(KEYS_A_PIECE) {
+                meter::charge_steps(1)?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// The node with the number that comes next.
+    fn numbered(&mut self) -> Result<&Node, Unread> {
+        let index = self.reader.index(self.nodes.len(), "number of a node")?;
+        Ok(&self.nodes[index])
+    }
+
+    fn string(&mut self) -> Result<Str, Unread> {
+        match self.numbered()? {
+            Node::Value(Value::Str(text)) => Ok(text.clone()),
+            _ => Err(Unread::Invalid("name")),
+        }
+    }
+
+    fn shape_at(&mut self) -> Result<Rc<Shape>, Unread> {
+        match self.numbered()? {
+            Node::Shape(shape) => Ok(shape.clone()),
+            _ => Err(Unread::Invalid("shape")),
+        }
+    }
+
+    fn module(&mut self) -> Result<Rc<Module>, Unread> {
+        let number = self.reader.unsigned_32()?;
+        self.origins.module(number).cloned().ok_or(Unread::Invalid("program"))
+    }
+
+    fn big(&mut self) -> Result<Value, Unread> {
+        let bytes = self.reader.bytes()?;
+        if bytes.len() as u64 > MAX_INTEGER_BITS / 8 + 1 {
+            return Err(Unread::Invalid("integer"));
+        }
+        meter::reserve(bytes.len())?;
+        let n = BigInt::from_signed_bytes_le(bytes);
+        if n.to_signed_bytes_le() != bytes || n.bits() > MAX_INTEGER_BITS || i64::try_from(&n).is_ok() {
+            return Err(Unread::Invalid("integer"));
+        }
+        Ok(Value::integer(n))
+    }
+
+    fn long_vector(&mut self) -> Result<Value, Unread> {
+        let uniform = match self.reader.byte()? {
+            0 => Uniform::Run(self.reader.signed()?, self.reader.signed()?),
+            1 => Uniform::Repeat(self.value()?),
+            _ => return Err(Unread::Invalid("vector")),
+        };
+        let start = self.reader.unsigned()?;
+        let count = self.reader.count()?;
+        meter::reserve(count * size_of::<usize>())?;
+        let mut lengths = Vec::with_capacity(count);
+        let mut there = 0_usize;
+        for place in 0..count {
+            let length = usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("vector"))?;
+            // Only the first may be empty, as an encoder has it.
+            if length == 0 && place > 0 {
+                return Err(Unread::Invalid("vector"));
+            }
+            there = there.saturating_add(if place % 2 == 0 { length } else { 0 });
+            lengths.push(length);
+        }
+        if count < 2 || there > self.reader.left() {
+            return Err(Unread::Invalid("vector"));
+        }
+        let items = self.values(there)?;
+        // A path to a leaf for each piece, at most: a dozen branches.
+        meter::reserve(Vector::bytes_of_pieces(&lengths))?;
+        let vector = Vector::from_pieces(Pieces { uniform, start, lengths }, items);
+        vector.map(Value::Vector).ok_or(Unread::Invalid("vector"))
+    }
+
+    fn shape(&mut self) -> Result<Rc<Shape>, Unread> {
+        let of_reply = match self.reader.byte()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Unread::Invalid("shape")),
+        };
+        let count = self.reader.count()?;
+        if count > Shape::MOST_KEYS {
+            return Err(Unread::Invalid("shape"));
+        }
+        let keys = self.values(count)?;
+        ascending(&keys, |key| key)?;
+        let shape = Shape::of_ascending(keys);
+        if of_reply {
+            shape.mark_reply();
+        }
+        Ok(shape)
+    }
+
+    fn shaped_map(&mut self) -> Result<Map, Unread> {
+        let shape = self.shape_at()?;
+        let values = self.values(shape.len())?;
+        Ok(Map::with_shape(shape, values))
+    }
+
+    fn tree_map(&mut self) -> Result<Value, Unread> {
+        let count = self.tree_count(2)?;
+        meter::reserve(2 * count * Map::ENTRY_BYTES)?;
+        let mut entries = Vec::with_capacity(count);
+        for _ in 0..count {
+            entries.push((self.value()?, self.value()?));
+            if entries.len().is_multiple_of(KEYS_A_PIECE) {
+                meter::charge_steps(1)?;
+            }
+        }
+        ascending(&entries, |(key, _)| key)?;
+        Ok(Value::Map(Map::tree(entries)))
+    }
+
+    fn tree_set(&mut self) -> Result<Value, Unread> {
+        let count = self.tree_count(1)?;
+        meter::reserve(2 * count * Set::ELEMENT_BYTES)?;
+        let elements = self.values(count)?;
+        ascending(&elements, |element| element)?;
+        Ok(Value::Set(Set::tree(elements)))
+    }
+
+    /// How many entries a tree has, of so many places each.
+    fn tree_count(&mut self, places: usize) -> Result<usize, Unread> {
+        let count = self.reader.count()?;
+        if count < Map::LEAST_OF_TREE || count > self.reader.left() / places {
+            return Err(Unread::Invalid("tree"));
+        }
+        Ok(count)
+    }
+
+    fn closure(&mut self) -> Result<Value, Unread> {
+        let module = self.module()?;
+        let index = self.reader.index(module.program.functions.len(), "function")?;
+        let Node::Captures(captures) = self.numbered()? else { return Err(Unread::Invalid("captures")) };
+        let captures = captures.clone();
+        // The code has been made for as many.
+        if captures.values().len() < module.program.functions[index].captures.len() {
+            return Err(Unread::Invalid("captures"));
+        }
+        Ok(Value::Closure(Closure::new(module, index as u32, captures)))
+    }
+
+    fn combinator(&mut self) -> Result<Value, Unread> {
+        let kind = usize::from(self.reader.byte()?);
+        let kind = *COMBINATORS.get(kind).ok_or(Unread::Invalid("combinator"))?;
+        let count = self.reader.count()?;
+        let combinator = Combinator::new(kind, self.values(count)?);
+        if !self.origins.accepts(&combinator) {
+            return Err(Unread::Invalid("combinator"));
+        }
+        Ok(Value::Combinator(combinator))
+    }
+
+    fn cursor(&mut self) -> Result<Node, Unread> {
+        let collection = self.value()?;
+        let taken = usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("cursor"))?;
+        let invalid = Unread::Invalid("cursor");
+        let mut cursor = match collection {
+            Value::Vector(vector) => Cursor::Vector(vector.into_iter()),
+            Value::Map(map) => Cursor::Map(map.into_iter()),
+            Value::Set(set) => Cursor::Set(set.into_iter()),
+            _ => return Err(invalid),
+        };
+        if taken > cursor.remaining() {
+            return Err(invalid);
+        }
+        cursor.skip(taken);
+        Ok(Node::Cursor(Rc::new(RefCell::new(cursor))))
+    }
+
+    fn flag(&mut self) -> Result<bool, Unread> {
+        match self.reader.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Unread::Invalid("flag")),
+        }
+    }
+
+    fn optional_text(&mut self) -> Result<Option<&'a str>, Unread> {
+        if self.flag()? { self.reserved_text().map(Some) } else { Ok(None) }
+    }
+
+    fn info(&mut self) -> Result<Node, Unread> {
+        let doc = self.optional_text()?.map(Rc::from);
+        let count = self.reader.count()?;
+        meter::reserve(count * size_of::<Rc<str>>())?;
+        let mut parameters = Vec::with_capacity(count);
+        for _ in 0..count {
+            parameters.push(Rc::from(self.reserved_text()?));
+        }
+        let source = Rc::from(self.reserved_text()?);
+        Ok(Node::Info(Rc::new(DefInfo { doc, parameters, source })))
+    }
+
+    fn error(&mut self) -> Result<Error, Unread> {
+        let reason = reason(self.reader.text()?).ok_or(Unread::Invalid("reason"))?;
+        let mut error = Error::verbatim(reason, self.reserved_text()?);
+        if self.flag()? {
+            let (line, column) = (self.reader.unsigned_32()?, self.reader.unsigned_32()?);
+            error = error.at(Some(Position { line, column }));
+        }
+        if self.flag()? {
+            error = error.with_payload(Some(self.value()?));
+        }
+        if let Some(hint) = self.optional_text()? {
+            error = error.with_hint(hint.to_owned());
+        }
+        if self.flag()? {
+            let function = self.reserved_text()?.to_owned();
+            let counted = self.flag()?;
+            let mut number =
+                || usize::try_from(self.reader.unsigned()?).map_err(|_| Unread::Invalid("number"));
+            let (count, first) = (number()?, number()?);
+            let count = counted.then_some(count);
+            error = error.of_nil_arguments(NilArguments { function, count, first });
+        }
+        Ok(error)
+    }
+}
+
+/// Refuses keys that do not ascend, or of which two are the same.
+fn ascending<T>(items: &[T], key: impl Fn(&T) -> &Value) -> Result<(), Unread> {
+    for (index, pair) in items.windows(2).enumerate() {
+        if index.is_multiple_of(KEYS_A_PIECE) {
+            meter::charge_steps(KEYS_A_PIECE as u64)?;
+        }
+        if key_compare(key(&pair[0]), key(&pair[1])) != Ordering::Less {
+            // An order that was cut short says nothing.
+            meter::charge_steps(0)?;
+            return Err(Unread::Invalid("order of keys"));
+        }
+    }
+    Ok(())
+}

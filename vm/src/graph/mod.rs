@@ -1,0 +1,130 @@
+//! Values as bytes, and back: the value graph of snapshots and of sessions that are kept (waiting.md 2.3).
+//!
+//! A graph is a table of nodes. A node is what one allocation holds, and refers to nodes before it only: so there are no
+//! cycles, one pass reads it, and neither way recurses. What several values share is one node, also the keys of maps, the
+//! captured values of a `letfn` group and a `for` cursor; nodes of trees that versions of one collection share are not kept
+//! shared. A value is told by a [`Place`]: a number of the table, or the value itself where that is shorter.
+//!
+//! ```text
+//! encoder:  Encoder::new → value, captures, info, error (each gives its Place) → finish → Encoded { table, programs, watches }
+//! decoder:  modules from the programs' texts → decode(&mut Reader, …) → Graph → value, slot, captures, info, error
+//! ```
+//!
+//! Code is never in it. A closure is told by the index of its program in a list beside the table, and who reads has compiled
+//! that program's text again ([`write_code`] tells whether it came to the same code). A builtin is told by its name, a regular
+//! expression by its text.
+//!
+//! Bytes are read as if an enemy had written them: each length is held against what is left, each number against its table,
+//! each kind against its place, keys against their order, parts of combinators against what calls them expect.
+//!
+//! Both ways charge the account that is installed: a step for each node and each [`BYTES_A_STEP`] bytes, and what they
+//! hold in memory. So they give way like any other work, and whoever calls them says how much they may take
+//! ([`Allowance`](crate::meter::Allowance)).
+
+mod children;
+mod code;
+mod decoder;
+mod encoder;
+mod nodes;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use code::write_code;
+pub use decoder::{Graph, Origins, decode};
+pub use encoder::{Encoded, Encoder};
+pub(crate) use nodes::NODE_KINDS;
+pub use wire::{Reader, Writer};
+
+use crate::error::Error;
+
+/// Bytes whose writing or reading costs a step.
+pub const BYTES_A_STEP: u64 = 64;
+
+/// How large a graph may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Most nodes.
+    pub nodes: u32,
+    /// Most bytes of the table.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    /// One million nodes and 16 MiB (waiting.md 2.6).
+    fn default() -> Bounds {
+        Bounds { nodes: 1_000_000, bytes: 16 << 20 }
+    }
+}
+
+/// A value of a graph: the number of its node, or the value itself if it is `nil`, a boolean or an integer of at most 62 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(u64);
+
+/// What a place says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nil,
+    False,
+    True,
+    Int(i64),
+    Node(u64),
+}
+
+impl Place {
+    const NIL: Place = Place(0);
+    const FALSE: Place = Place(2);
+    const TRUE: Place = Place(4);
+    /// Places that are even and less than this stand for values.
+    const FIRST_NODE: u64 = 6;
+
+    fn node(number: u32) -> Place {
+        Place(Place::FIRST_NODE + 2 * u64::from(number))
+    }
+
+    /// The place of an integer, if that is no node.
+    fn int(n: i64) -> Option<Place> {
+        let zigzag = wire::zigzag(n);
+        (zigzag <= u64::MAX >> 1).then_some(Place(zigzag << 1 | 1))
+    }
+
+    fn told(self) -> Told {
+        match self.0 {
+            0 => Told::Nil,
+            2 => Told::False,
+            4 => Told::True,
+            odd if odd & 1 == 1 => Told::Int(wire::unzigzag(odd >> 1)),
+            even => Told::Node((even - Place::FIRST_NODE) / 2),
+        }
+    }
+}
+
+/// Why values could not be written.
+#[derive(Clone, Debug)]
+pub enum Unwritten {
+    /// They are more than [`Bounds`] admit; the text says of what.
+    TooLarge(&'static str),
+    /// The account had no steps, memory or time left.
+    Refused(Error),
+}
+
+impl From<Error> for Unwritten {
+    fn from(error: Error) -> Unwritten {
+        Unwritten::Refused(error)
+    }
+}
+
+/// Why bytes could not be read.
+#[derive(Clone, Debug)]
+pub enum Unread {
+    /// They are not what an encoder writes; the word says which part is wrong.
+    Invalid(&'static str),
+    /// The account had no steps, memory or time left.
+    Refused(Error),
+}
+
+impl From<Error> for Unread {
+    fn from(error: Error) -> Unread {
+        Unread::Refused(error)
+    }
+}

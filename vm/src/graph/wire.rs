@@ -1,0 +1,246 @@
+//! Numbers, texts and places as bytes: LEB128, each number in its shortest form.
+
+use super::{Place, Unread};
+
+/// An integer with its sign in the lowest bit, so that small ones are short.
+pub(super) fn zigzag(n: i64) -> u64 {
+    (n << 1 ^ n >> 63) as u64
+}
+
+pub(super) fn unzigzag(n: u64) -> i64 {
+    (n >> 1) as i64 ^ -((n & 1) as i64)
+}
+
+/// Bytes that are being written.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Nothing yet.
+    pub fn new() -> Writer {
+        Writer::default()
+    }
+
+    /// What has been written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Bytes that have been written.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// One byte.
+    pub fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// A number of 1 to 10 bytes.
+    pub fn unsigned(&mut self, mut n: u64) {
+        while n >= 0x80 {
+            self.0.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.0.push(n as u8);
+    }
+
+    /// A number with sign.
+    pub fn signed(&mut self, n: i64) {
+        self.unsigned(zigzag(n));
+    }
+
+    /// A length or an index.
+    pub fn count(&mut self, n: usize) {
+        self.unsigned(n as u64);
+    }
+
+    /// Bytes of a length that the reader knows.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Bytes behind their length.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.raw(bytes);
+    }
+
+    /// A text behind its length in bytes.
+    pub fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// A value.
+    pub fn place(&mut self, place: Place) {
+        self.unsigned(place.0);
+    }
+}
+
+/// Bytes that are being read.
+#[derive(Clone, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// All of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader(bytes)
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Nothing may be left.
+    ///
+    /// # Errors
+    /// `part` is invalid if something is.
+    pub fn finish(self, part: &'static str) -> Result<(), Unread> {
+        if self.0.is_empty() { Ok(()) } else { Err(Unread::Invalid(part)) }
+    }
+
+    /// One byte.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn byte(&mut self) -> Result<u8, Unread> {
+        let (first, rest) = self.0.split_first().ok_or(Unread::Invalid("length"))?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    /// A number in its shortest form.
+    ///
+    /// # Errors
+    /// It is cut, longer than need be, or of more than 64 bits.
+    pub fn unsigned(&mut self) -> Result<u64, Unread> {
+        let mut n = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits || (byte == 0 && shift > 0) {
+                break;
+            }
+            n |= bits << shift;
+            if byte < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err(Unread::Invalid("number"))
+    }
+
+    /// A number with sign.
+    ///
+    /// # Errors
+    /// As [`unsigned`](Reader::unsigned).
+    pub fn signed(&mut self) -> Result<i64, Unread> {
+        self.unsigned().map(unzigzag)
+    }
+
+    /// The number of things that come next, each of at least one byte.
+    ///
+    /// # Errors
+    /// As [`unsigned`](Reader::unsigned); also if there are not as many bytes left.
+    pub fn count(&mut self) -> Result<usize, Unread> {
+        let n = usize::try_from(self.unsigned()?).unwrap_or(usize::MAX);
+        if n <= self.left() { Ok(n) } else { Err(Unread::Invalid("length")) }
+    }
+
+    /// An index below `end`.
+    ///
+    /// # Errors
+    /// As [`unsigned`](Reader::unsigned); `part` is invalid if it is not below `end`.
+    pub fn index(&mut self, end: usize, part: &'static str) -> Result<usize, Unread> {
+        usize::try_from(self.unsigned()?).ok().filter(|index| *index < end).ok_or(Unread::Invalid(part))
+    }
+
+    /// A number of 32 bits.
+    ///
+    /// # Errors
+    /// As [`unsigned`](Reader::unsigned); also if it has more bits.
+    pub fn unsigned_32(&mut self) -> Result<u32, Unread> {
+        u32::try_from(self.unsigned()?).map_err(|_| Unread::Invalid("number"))
+    }
+
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// There are not as many left.
+    pub fn raw(&mut self, count: usize) -> Result<&'a [u8], Unread> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Unread::Invalid("length"))?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    /// Bytes behind their length.
+    ///
+    /// # Errors
+    /// As [`count`](Reader::count).
+    pub fn bytes(&mut self) -> Result<&'a [u8], Unread> {
+        let count = self.count()?;
+        self.raw(count)
+    }
+
+    /// A text behind its length in bytes.
+    ///
+    /// # Errors
+    /// As [`count`](Reader::count); also if it is no UTF-8.
+    pub fn text(&mut self) -> Result<&'a str, Unread> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Unread::Invalid("text"))
+    }
+
+    /// A value; [`Graph`](super::Graph) says which.
+    ///
+    /// # Errors
+    /// As [`unsigned`](Reader::unsigned).
+    pub fn place(&mut self) -> Result<Place, Unread> {
+        self.unsigned().map(Place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_and_small_ones_are_short() {
+        for (n, bytes) in [(0, 1), (1, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
+            let mut writer = Writer::new();
+            writer.unsigned(n);
+            assert_eq!(writer.len(), bytes, "{n}");
+            let bytes = writer.into_bytes();
+            let mut reader = Reader::new(&bytes);
+            assert_eq!((reader.unsigned().expect("a number"), reader.left()), (n, 0));
+        }
+        for (n, bytes) in [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (i64::MIN, 10), (i64::MAX, 10)] {
+            let mut writer = Writer::new();
+            writer.signed(n);
+            assert_eq!(writer.len(), bytes, "{n}");
+            assert_eq!(Reader::new(&writer.into_bytes()).signed().expect("a number"), n);
+        }
+    }
+
+    #[test]
+    fn a_number_has_one_form() {
+        let long = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
+        let longer = [0x80; 11];
+        for bytes in [&[0x80, 0x00][..], &[0xff, 0x80, 0x00], &long, &longer, &[0x80], &[]] {
+            assert!(Reader::new(bytes).unsigned().is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_held_against_what_is_left() {
+        assert_eq!(Reader::new(&[2, b'h', b'i']).text().ok(), Some("hi"));
+        for bytes in [&[3, b'h', b'i'][..], &[1, 0xff], &[0xff, 0xff, 0xff, 0xff, 0x0f, b'h']] {
+            assert!(Reader::new(bytes).text().is_err(), "{bytes:?}");
+        }
+        assert!(Reader::new(&[0]).finish("end").is_err());
+    }
+}

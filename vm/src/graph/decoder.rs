@@ -357,7 +357,7 @@ impl<'a> Table<'a, '_> {
             if length == 0 && place > 0 {
                 return Err(Unread::Invalid("vector"));
             }
-            there = there.saturating_add(if place % 2 == 0 { length } else { 0 });
+            there = there.saturating_add(if place.is_multiple_of(2) { length } else { 0 });
             lengths.push(length);
         }
         if count < 2 || there > self.reader.left() {

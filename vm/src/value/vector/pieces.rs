@@ -58,7 +58,7 @@ impl Vector {
                 }
             };
             // Elements that are there have even places.
-            if is_there == (lengths.len() % 2 == 0) {
+            if is_there == lengths.len().is_multiple_of(2) {
                 lengths.push(0);
             }
             if let Some(last) = lengths.last_mut() {
@@ -103,7 +103,7 @@ impl Vector {
         let mut trie = Trie::from_root(root, step, start, start + len as u64);
         let (mut items, mut at) = (items.into_iter(), 0);
         for (place, length) in lengths.into_iter().enumerate() {
-            if place % 2 == 0 {
+            if place.is_multiple_of(2) {
                 trie.overwrite(at, items.by_ref().take(length));
             }
             at += length;

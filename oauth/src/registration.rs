@@ -14,6 +14,8 @@ use crate::secret::Secret;
 use crate::timestamp::Timestamp;
 
 const ENDPOINT: &str = "registration";
+/// The grant of RFC 8628.
+const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// `auth.client`.
 #[derive(Clone, Debug)]
@@ -130,7 +132,7 @@ pub fn client_document(url: &str, redirect_uris: &[String]) -> Value {
     })
 }
 
-/// A dynamic registration: at most one request and two corrected ones.
+/// A dynamic registration: at most one request and three corrected ones.
 #[derive(Debug)]
 pub struct Registration {
     issuer: String,
@@ -141,6 +143,8 @@ pub struct Registration {
     native: bool,
     /// Whether the type of application has been corrected.
     corrected: bool,
+    /// Whether the device grant is asked for: a server that has one gives it only to clients that did.
+    device: bool,
 }
 
 impl Registration {
@@ -155,14 +159,17 @@ impl Registration {
             version: needs.version.to_owned(),
             native: needs.redirect_uris.iter().all(is_loopback),
             corrected: false,
+            device: needs.server.device_authorization_endpoint.is_some(),
         }
     }
 
     fn request(&self) -> Next<ClientRecord, Failure> {
+        let mut grants = vec!["authorization_code", "refresh_token"];
+        grants.extend(self.device.then_some(DEVICE_GRANT));
         let mut body = json!({
             "client_name": "ptc",
             "redirect_uris": self.redirect_uris,
-            "grant_types": ["authorization_code", "refresh_token"],
+            "grant_types": grants,
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
             "application_type": if self.native { "native" } else { "web" },
@@ -191,6 +198,7 @@ impl Registration {
         let document = json::object(response.body.expose()).unwrap_or_default();
         let code = json::text(&document, "error");
         match (response.status, code) {
+            (400, Some("invalid_client_metadata")) if std::mem::take(&mut self.device) => Ok(self.request()),
             (400, Some("invalid_client_metadata")) if self.scope.take().is_some() => Ok(self.request()),
             (400, Some("invalid_redirect_uri")) if !std::mem::replace(&mut self.corrected, true) => {
                 self.native = !self.native;

@@ -173,7 +173,19 @@ fn register(
     scope: Option<&str>,
     replies: &[(u16, Value)],
 ) -> (Vec<Value>, Result<ClientRecord, Failure>) {
-    let server = server(json!({"registration_endpoint": "https://a.example/reg"}));
+    register_at(&json!({}), redirect_uri, scope, replies)
+}
+
+/// The same at a server whose metadata have these members as well.
+fn register_at(
+    members: &Value,
+    redirect_uri: &str,
+    scope: Option<&str>,
+    replies: &[(u16, Value)],
+) -> (Vec<Value>, Result<ClientRecord, Failure>) {
+    let mut members = members.clone();
+    members["registration_endpoint"] = json!("https://a.example/reg");
+    let server = server(members);
     let (setting, uris) = (auto(None), [redirect_uri.to_owned()]);
     let needs = Needs { scope: scope.map(str::to_owned), ..needs(&setting, &server, &uris) };
     let Ok(Choice::Register(mut flow)) = choose(&needs) else { panic!("it registers") };
@@ -197,7 +209,7 @@ fn register(
 
 #[test]
 fn a_registration_says_who_we_are_and_keeps_what_comes_back() {
-    // Failure 14 of auth.md 18.5: a secret and a method that nobody asked for.
+    // A secret and a method that nobody asked for.
     let reply = json!({"client_id": "c", "client_secret": "s", "client_secret_expires_at": 0, "token_endpoint_auth_method": "client_secret_post"});
     let (sent, record) = register(REDIRECT, Some("a b"), &[(201, reply)]);
     let expected = json!({
@@ -252,6 +264,44 @@ fn a_registration_is_corrected_once_for_each_reason() {
     assert_eq!(refused(&[(201, json!({}))]), text("no client_id"));
     assert_eq!(refused(&[(503, Value::Null)]), "the registration endpoint does not answer: http 503");
     assert_eq!(refused(&[(307, Value::Null)]), "the registration endpoint redirects; not followed");
+}
+
+#[test]
+fn a_registration_asks_for_the_device_grant_where_there_is_one() {
+    let device = json!({"device_authorization_endpoint": "https://a.example/device"});
+    let scope = (400, json!({"error": "invalid_client_metadata"}));
+    let given = (201, json!({"client_id": "c"}));
+    let grants = |body: &Value| body["grant_types"].as_array().unwrap().len();
+    let (sent, record) = register_at(&device, REDIRECT, Some("a"), std::slice::from_ref(&given));
+    assert!(record.is_ok());
+    assert_eq!(
+        sent[0]["grant_types"],
+        json!(["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"])
+    );
+    // A server that gives it to nobody gets what it takes: first without the grant, then without the scope.
+    let (sent, record) = register_at(&device, REDIRECT, Some("a"), &[scope.clone(), scope.clone(), given]);
+    assert!(record.is_ok());
+    assert_eq!(sent.iter().map(grants).collect::<Vec<_>>(), [3, 2, 2]);
+    let scopes: Vec<_> = sent.iter().map(|body| body["scope"].as_str()).collect();
+    assert_eq!(scopes, [Some("a"), Some("a"), None]);
+    let (sent, record) = register_at(&device, REDIRECT, Some("a"), &[scope.clone(), scope.clone(), scope]);
+    assert_eq!((sent.len(), record.unwrap_err().code()), (3, "registration_refused"));
+}
+
+#[test]
+fn a_server_that_takes_no_secret_may_hand_one_out() {
+    let reply = json!({"client_id": "c", "client_secret": "s", "token_endpoint_auth_method": "none"});
+    let record = register(REDIRECT, None, &[(201, reply)]).1.unwrap();
+    let lists = |methods: &[&str]| server(json!({"token_endpoint_auth_methods_supported": methods}));
+    assert_eq!(record.client(&lists(&["none"])).unwrap().method, Method::None);
+    // Where it takes secrets as well, it means this one.
+    let both = record.client(&lists(&["none", "client_secret_post"])).unwrap();
+    assert_eq!(both.method, Method::ClientSecretPost);
+    // A secret of the operator's is not left out.
+    let own = Client::new("c".to_owned(), Origin::Configured, secret("s"), None, &lists(&["none"]));
+    assert!(matches!(own, Err(Failure::Unsupported { .. })));
+    // Nor is one where nothing but a signature would do.
+    assert!(record.client(&lists(&["private_key_jwt"])).is_err());
 }
 
 #[test]

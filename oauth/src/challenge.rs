@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(found, Some(expected));
         assert_eq!(Bearer::find(["Bearer scope=x, Bearer scope=y"]).unwrap().scope.as_deref(), Some("x"));
         assert_eq!(Bearer::find(["Basic realm=x"]), None);
-        // Failure 13 of auth.md 18.5: `resource=` is another parameter.
+        // `resource=` is another parameter.
         assert_eq!(Bearer::find(["Bearer resource=\"https://h/x\""]), Some(Bearer::default()));
     }
 

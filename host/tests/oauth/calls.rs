@@ -6,7 +6,7 @@ use ptc_host::sign_in::PROCESS;
 use ptc_mcp::json::json;
 
 use crate::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
-use crate::world::{World, call, call_as, fault, linear};
+use crate::world::{CLIENT_SECRET, World, call, call_as, fault, linear};
 
 const NEVER: &str = "not signed in to upstream 'linear'; a person must run: ptc login linear";
 
@@ -50,7 +50,6 @@ async fn fifty_callers_at_the_end_of_a_token_make_one_refresh() {
             }
             let refreshes = world.server.grants("refresh_token");
             assert_eq!(refreshes.len(), round, "{rotation:?}");
-            // Failure 7 of auth.md 18.5.
             assert!(refreshes.iter().all(|hit| hit.get("resource") == Some(world.server.mcp().as_str())));
             assert!(refreshes.iter().all(|hit| hit.get("scope").is_none()));
         }
@@ -102,7 +101,7 @@ async fn a_refused_refresh_ends_the_sign_in_without_a_loop() {
         assert_eq!(fault(&process, "whoami").await, ("auth_required", ended.to_owned()));
     }
     assert_eq!(world.server.hits("/token").len(), asked, "a refused credential is not tried again");
-    // Failure 3 of auth.md 18.5: it is not stuck.
+    // It is not stuck.
     world.log_in().await.unwrap();
     world.advance(2);
     call(&process, "whoami").await.unwrap();
@@ -212,7 +211,7 @@ async fn scopes_that_a_call_lacks_are_asked_for_at_the_next_sign_in_and_three_ti
 async fn a_client_that_acts_for_itself_needs_nobody() {
     let auth = json!({"type": "oauth", "grant": "client_credentials", "client": {"id": "robot", "secret": "secret"}, "scopes": ["a"]});
     let mut script = Script { lifetime: Some(100), ..Script::default() };
-    script.clients.insert("robot".to_owned(), Some("a-client-secret/of+32-characters".to_owned()));
+    script.clients.insert("robot".to_owned(), Some(CLIENT_SECRET.to_owned()));
     let world = World::with_auth(script, auth);
     let process = world.process().await;
     for reply in futures_util::future::join_all((0..20).map(|_| call(&process, "whoami"))).await {
@@ -238,7 +237,7 @@ async fn an_upstream_that_has_moved_wants_a_new_sign_in() {
     world.log_in().await.unwrap();
     let process = world.process().await;
     let other = AuthorizationServer::start(Script::default());
-    world.server.script().servers = Some(vec![other.issuer().to_owned()]);
+    world.server.script().servers = Some(vec![other.issuer()]);
     world.server.script().lifetime = Some(0);
     world.server.forget_access();
     let moved =

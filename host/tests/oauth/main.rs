@@ -2,7 +2,12 @@
 
 mod authorization_server;
 mod calls;
+mod discovering;
+mod interrupted_store;
 mod keeping;
+mod killed;
+mod panicking;
 mod processes;
+mod services;
 mod signing_in;
 mod world;

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
-use ptc_host::sign_in::Clock;
+use ptc_host::sign_in::store::FileStore;
 use ptc_mcp::json::json;
 
 use crate::authorization_server::{Rotation, Script, Trouble};
-use crate::world::{World, call, config, fault, open};
+use crate::world::{World, ahead, call, config, fault, mcp_entry, open};
 
 const URL: &str = "PTC_TEST_OAUTH_URL";
 const STATE: &str = "PTC_TEST_OAUTH_STATE";
@@ -22,10 +23,9 @@ async fn child() {
     else {
         return;
     };
-    let clock = Clock::default();
-    clock.advance(Duration::from_secs(ahead.parse().unwrap()));
-    let process =
-        open(config(&url, &json!({"type": "oauth"})), Path::new(&state), clock, Redactor::new()).await;
+    let config = config(&mcp_entry(&url, &json!({"type": "oauth"})));
+    let store = Arc::new(FileStore::new(Path::new(&state), None));
+    let process = open(config, store, self::ahead(ahead.parse().unwrap()), Redactor::new()).await;
     for reply in futures_util::future::join_all((0..10).map(|_| call(&process, "whoami"))).await {
         reply.unwrap();
     }

@@ -2,10 +2,10 @@
 
 use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::callback::Callback;
-use ptc_mcp::json::{Value, json};
+use ptc_mcp::json::json;
 
 use crate::authorization_server::{Iss, Registration, Script, Trouble, browse};
-use crate::world::{REDIRECT, World, call};
+use crate::world::{CLIENT_SECRET, REDIRECT, World, call};
 
 /// Code and text of the sign-in that fails.
 async fn refused(world: &World) -> (String, String) {
@@ -33,13 +33,12 @@ async fn an_answer_of_somebody_else_is_not_acted_on() {
 
 #[tokio::test]
 async fn refusals_have_the_codes_and_texts_of_the_specification() {
-    let issuer = |world: &World| world.server.issuer().to_owned();
+    let issuer = |world: &World| world.server.issuer();
     let world = World::new(Script { denies: true, ..Script::default() });
     assert_eq!(refused(&world).await.1, "the authorization server answered: access_denied");
     let world = World::new(Script { pkce: None, ..Script::default() });
     assert_eq!(refused(&world).await.0, "no_pkce");
-    let world =
-        World::new(Script { issuer: Some(json!("https://other.example")).map(into), ..Script::default() });
+    let world = World::new(Script { issuer: Some(json!("https://other.example")), ..Script::default() });
     assert_eq!(
         refused(&world).await.1,
         format!("metadata for issuer {:?} says it is \"https://other.example\"", issuer(&world))
@@ -71,15 +70,11 @@ async fn refusals_have_the_codes_and_texts_of_the_specification() {
     assert_eq!(refused(&world).await.1, "the token endpoint redirects; not followed");
 }
 
-fn into(value: Value) -> serde_json::Value {
-    serde_json::from_str(&value.to_string()).unwrap()
-}
-
 #[tokio::test]
 async fn a_configured_client_is_never_registered() {
     let auth = json!({"type": "oauth", "client": {"id": "mine", "secret": "secret"}});
     let mut script = Script::default();
-    script.clients.insert("mine".to_owned(), Some("a-client-secret/of+32-characters".to_owned()));
+    script.clients.insert("mine".to_owned(), Some(CLIENT_SECRET.to_owned()));
     let world = World::with_auth(script, auth);
     world.log_in().await.unwrap();
     assert!(world.server.hits("/register").is_empty());
@@ -90,7 +85,10 @@ async fn a_configured_client_is_never_registered() {
 
 #[tokio::test]
 async fn a_registration_that_brings_a_secret_uses_it() {
-    let world = World::new(Script { registration: Registration::WithSecret, ..Script::default() });
+    let world = World::new(Script {
+        registration: Registration::WithSecret("client_secret_post"),
+        ..Script::default()
+    });
     world.log_in().await.unwrap();
     world.advance(3600);
     call(&world.process().await, "whoami").await.unwrap();

@@ -1,9 +1,11 @@
 //! An authorization server, a store, and processes' views of both.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
@@ -25,7 +27,7 @@ pub(crate) struct World {
     pub(crate) state: tempfile::TempDir,
     pub(crate) clock: Clock,
     pub(crate) redactor: Redactor,
-    auth: Value,
+    entry: Value,
 }
 
 impl World {
@@ -34,13 +36,40 @@ impl World {
     }
 
     pub(crate) fn with_auth(script: Script, auth: Value) -> Self {
+        let server = AuthorizationServer::start(script);
+        let entry = mcp_entry(&server.mcp(), &auth);
+        Self::of(server, entry)
+    }
+
+    /// With the protected server of REST as the upstream.
+    pub(crate) fn of_rest(script: Script, auth: Value) -> Self {
+        let server = AuthorizationServer::start(script);
+        let origin = server.origin();
+        let schema = format!("{origin}/openapi.json");
+        let entry = json!({"transport": "openapi", "base_url": origin, "schema_url": schema, "include_operations": ["items", "write"], "auth": auth, "allow_insecure_http": true});
+        Self::of(server, entry)
+    }
+
+    fn of(server: AuthorizationServer, entry: Value) -> Self {
         Self {
-            server: AuthorizationServer::start(script),
+            server,
             state: tempfile::tempdir().unwrap(),
             clock: Clock::default(),
             redactor: Redactor::new(),
-            auth,
+            entry,
         }
+    }
+
+    /// The same with another `auth`.
+    pub(crate) fn authorized_by(mut self, auth: Value) -> Self {
+        self.entry["auth"] = auth;
+        self
+    }
+
+    /// The same with an upstream that one can go without.
+    pub(crate) fn optional(mut self) -> Self {
+        self.entry["required"] = false.into();
+        self
     }
 
     pub(crate) fn store(&self) -> Arc<dyn AuthStore> {
@@ -54,18 +83,7 @@ impl World {
     }
 
     pub(crate) fn config(&self) -> UpstreamsConfig {
-        config(&self.server.mcp(), &self.auth)
-    }
-
-    fn context(&self, store: Arc<dyn AuthStore>) -> SignInContext {
-        SignInContext {
-            store,
-            clock: self.clock.clone(),
-            redactor: self.redactor.clone(),
-            http: Client::new(),
-            owner: Handle::current(),
-            page: None,
-        }
+        config(&self.entry)
     }
 
     /// What a command has that is run beside the server.
@@ -74,9 +92,7 @@ impl World {
     }
 
     fn site_on(&self, store: Arc<dyn AuthStore>) -> Arc<Site> {
-        let config = self.config();
-        let context = self.context(store);
-        Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
+        site_of(&self.config(), store, &self.clock, &self.redactor)
     }
 
     /// A person signs in.
@@ -85,24 +101,72 @@ impl World {
     }
 
     pub(crate) async fn log_in_with(&self, store: Arc<dyn AuthStore>) -> Result<SignedIn, SignInError> {
-        let site = self.site_on(store);
-        let begun = site.begin(PROCESS, REDIRECT).await?;
-        let url = begun.url.expose().to_owned();
-        let back = tokio::task::spawn_blocking(move || browse(&url)).await.unwrap();
-        let callback = Callback::of_pasted(&back, REDIRECT, None).unwrap();
-        Ok(site.complete(callback).await?.expect("it is the sign-in that was begun"))
+        sign_in_at(&self.site_on(store)).await
     }
 
     /// A process of its own, as far as tokens are concerned.
     pub(crate) async fn process(&self) -> Arc<Aggregator> {
-        open(self.config(), self.state.path(), self.clock.clone(), self.redactor.clone()).await
+        open(self.config(), self.store(), self.clock.clone(), self.redactor.clone()).await
     }
 }
 
-pub(crate) fn config(url: &str, auth: &Value) -> UpstreamsConfig {
+/// The upstream of a file as a command has it.
+pub(crate) fn site_of(
+    config: &UpstreamsConfig,
+    store: Arc<dyn AuthStore>,
+    clock: &Clock,
+    redactor: &Redactor,
+) -> Arc<Site> {
+    let context = SignInContext {
+        store,
+        clock: clock.clone(),
+        redactor: redactor.clone(),
+        http: Client::new(),
+        owner: Handle::current(),
+        page: None,
+    };
+    Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
+}
+
+/// The answer of the browser of a person who goes to this address.
+pub(crate) async fn consent(url: &str) -> Callback {
+    let url = url.to_owned();
+    let back = tokio::task::spawn_blocking(move || browse(&url)).await.unwrap();
+    Callback::of_pasted(&back, REDIRECT, None).unwrap()
+}
+
+pub(crate) async fn sign_in_at(site: &Site) -> Result<SignedIn, SignInError> {
+    let begun = site.begin(PROCESS, REDIRECT).await?;
+    let callback = consent(begun.url.expose()).await;
+    Ok(site.complete(callback).await?.expect("it is the sign-in that was begun"))
+}
+
+/// What percent-encoding touches.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A secret as it might hide in a text: raw, percent-encoded, in base64, escaped in JSON.
+pub(crate) fn spellings(secret: &str) -> [String; 4] {
+    let quoted = Value::from(secret).to_string();
+    [
+        secret.to_owned(),
+        utf8_percent_encode(secret, &RESERVED).to_string(),
+        STANDARD_NO_PAD.encode(secret),
+        quoted[1..quoted.len() - 1].to_owned(),
+    ]
+}
+
+/// The secret of clients that were registered beforehand.
+pub(crate) const CLIENT_SECRET: &str = "a-client-secret/of+32-characters";
+
+/// The entry of the MCP server at `url`.
+pub(crate) fn mcp_entry(url: &str, auth: &Value) -> Value {
+    json!({"transport": "mcp_http", "url": url, "protocol": "handshake", "auth": auth, "allow_insecure_http": true})
+}
+
+pub(crate) fn config(entry: &Value) -> UpstreamsConfig {
     let file = json!({
-        "credentials": {"secret": {"source": "literal", "value": "a-client-secret/of+32-characters"}},
-        "upstreams": {"linear": {"transport": "mcp_http", "url": url, "protocol": "handshake", "auth": auth, "allow_insecure_http": true}}
+        "credentials": {"secret": {"source": "literal", "value": CLIENT_SECRET}},
+        "upstreams": {"linear": entry}
     });
     let env = ProcessEnv::from_iter([("HOME", "/home/u")]);
     UpstreamsConfig::from_value(&file, &LoadOptions { env: &env, base_dir: None, own_exe: None }).unwrap()
@@ -110,17 +174,20 @@ pub(crate) fn config(url: &str, auth: &Value) -> UpstreamsConfig {
 
 pub(crate) async fn open(
     config: UpstreamsConfig,
-    state: &Path,
+    auth_store: Arc<dyn AuthStore>,
     clock: Clock,
     redactor: Redactor,
 ) -> Arc<Aggregator> {
-    let options = AggregatorOptions {
-        auth_store: Arc::new(FileStore::new(state, None)),
-        clock,
-        redactor,
-        ..AggregatorOptions::new(SnapshotMode::Frozen)
-    };
+    let options =
+        AggregatorOptions { auth_store, clock, redactor, ..AggregatorOptions::new(SnapshotMode::Frozen) };
     Aggregator::start(config, options).await.expect("a missing sign-in ends no start")
+}
+
+/// A clock that is ahead.
+pub(crate) fn ahead(seconds: u64) -> Clock {
+    let clock = Clock::default();
+    clock.advance(Duration::from_secs(seconds));
+    clock
 }
 
 pub(crate) fn linear(process: &Arc<Aggregator>) -> Arc<dyn Upstream> {

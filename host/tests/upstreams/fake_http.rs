@@ -17,8 +17,11 @@ pub(crate) struct Hit {
     pub(crate) connection: usize,
     pub(crate) method: String,
     pub(crate) path: String,
-    headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
+    /// The body, where it is JSON.
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) text: String,
 }
 
 impl Hit {
@@ -267,10 +270,11 @@ fn read_request(reader: &mut BufReader<TcpStream>, connection: usize) -> Option<
         let Some((name, value)) = line.split_once(':') else { break };
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut hit = Hit { connection, method, path, headers, body: Value::Null };
+    let mut hit = Hit { connection, method, path, headers, body: Value::Null, text: String::new() };
     let length = hit.header("content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     hit.body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    hit.text = String::from_utf8_lossy(&body).into_owned();
     Some(hit)
 }

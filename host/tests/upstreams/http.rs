@@ -968,6 +968,7 @@ async fn shutdown_says_farewell() {
     assert_eq!(fault_of(call(&upstream, "t", "{}").await), closed);
     let deleted: Vec<Hit> = server.hits().into_iter().filter(|hit| hit.method == "DELETE").collect();
     assert_eq!(deleted.len(), 1);
+    assert_eq!(deleted[0].text, "", "it says all in its head");
     assert_eq!(deleted[0].header("mcp-session-id"), Some("session-0"));
     assert_eq!(deleted[0].header("mcp-protocol-version"), Some("2025-06-18"));
 }

@@ -93,6 +93,12 @@ impl DeviceAuthorization {
         })
     }
 
+    /// What it is polled with: a secret, as a token is.
+    #[must_use]
+    pub fn device_code(&self) -> &Secret {
+        &self.device_code
+    }
+
     /// The polling that begins at `now`.
     #[must_use]
     pub fn poll(&self, now: Timestamp) -> Polling {

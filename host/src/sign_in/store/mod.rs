@@ -118,12 +118,18 @@ impl RecordKey {
 pub type RecordText = Zeroizing<String>;
 
 /// A record of a listing.
-#[derive(Debug)]
 pub struct Listed {
     /// Its key.
     pub key: RecordKey,
     /// Its text, or why that cannot be had.
     pub text: Result<RecordText, StoreError>,
+}
+
+/// The text is secret.
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listed").field(&self.key).field(&self.text.as_ref().err()).finish()
+    }
 }
 
 /// Why the store does not do what it is asked for.

@@ -1,0 +1,107 @@
+//! The protected servers: one of MCP, and one of REST with an OpenAPI document.
+
+use ptc_mcp::json::json;
+
+use super::request::{Answer, Hit, json_answer};
+use super::script::Script;
+use super::server::{Access, Shared, State};
+
+impl Shared {
+    /// Who asks with a good token.
+    fn admitted<'s>(&self, hit: &Hit, state: &'s State) -> Option<&'s Access> {
+        let access = state.access.get(hit.bearer()?)?;
+        access.until.is_none_or(|until| self.now() < until).then_some(access)
+    }
+
+    /// Where a challenge says that the metadata are.
+    fn metadata_parameter(&self, script: &Script) -> String {
+        let path = script.path.trim_end_matches('/');
+        format!("resource_metadata=\"{}/.well-known/oauth-protected-resource{path}\"", self.origin())
+    }
+
+    fn challenge(&self, hit: &Hit, script: &Script) -> Answer {
+        let mut challenge = String::from("Bearer ");
+        if hit.bearer().is_some() {
+            challenge += "error=\"invalid_token\", ";
+        }
+        challenge += &match script.has_resource_metadata {
+            true => self.metadata_parameter(script),
+            false => "realm=\"mcp\"".to_owned(),
+        };
+        if let Some(scope) = script.challenged {
+            challenge += &format!(", scope=\"{scope}\"");
+        }
+        let challenge = script.challenge.clone().unwrap_or(challenge);
+        (401, vec![("www-authenticate".to_owned(), challenge)], Vec::new())
+    }
+
+    /// The refusal of a call that needs more scopes, if it does.
+    fn lacks(&self, access: &Access, script: &Script) -> Option<Answer> {
+        let has = |scope: &&str| access.scope.split(' ').any(|had| had == *scope);
+        if script.write_needs.iter().all(has) {
+            return None;
+        }
+        let scope = script.write_needs.join(" ");
+        let metadata = self.metadata_parameter(script);
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\", {metadata}");
+        Some((403, vec![("www-authenticate".to_owned(), challenge)], Vec::new()))
+    }
+
+    pub(super) fn mcp(&self, hit: &Hit, script: &Script, state: &State) -> Answer {
+        let Some(access) = self.admitted(hit, state) else { return self.challenge(hit, script) };
+        if hit.method != "POST" {
+            return (if hit.method == "DELETE" { 200 } else { 405 }, Vec::new(), Vec::new());
+        }
+        let method = hit.json["method"].as_str().unwrap_or_default();
+        let result = match method {
+            "initialize" => {
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
+            }
+            "tools/list" => {
+                let tools =
+                    ["whoami", "write"].map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+                json!({"tools": tools})
+            }
+            "tools/call" => {
+                let refusal =
+                    (hit.json["params"]["name"] == "write").then(|| self.lacks(access, script)).flatten();
+                if let Some(refusal) = refusal {
+                    return refusal;
+                }
+                // A server that echoes what it should not.
+                let echoed = hit.header("authorization").unwrap_or_default();
+                json!({"content": [{"type": "text", "text": format!("family {} echoes {echoed}", access.family)}]})
+            }
+            _ if hit.json.get("id").is_none() => return (202, Vec::new(), Vec::new()),
+            _ => {
+                return json_answer(
+                    200,
+                    &json!({"jsonrpc": "2.0", "id": hit.json["id"], "error": {"code": -32601, "message": "no such method"}}),
+                );
+            }
+        };
+        let mut answer = json_answer(200, &json!({"jsonrpc": "2.0", "id": hit.json["id"], "result": result}));
+        if method == "initialize" {
+            answer.1.push(("mcp-session-id".to_owned(), "session-1".to_owned()));
+        }
+        answer
+    }
+
+    pub(super) fn rest(&self, hit: &Hit, script: &Script, state: &State) -> Answer {
+        let Some(access) = self.admitted(hit, state) else { return self.challenge(hit, script) };
+        let operation =
+            |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "done"}}}});
+        let answer = match hit.path.as_str() {
+            "/items" => json!([1, 2]),
+            "/write" => match self.lacks(access, script) {
+                Some(refusal) => return refusal,
+                None => json!({"written": true}),
+            },
+            _ => {
+                json!({"openapi": "3.0.0", "info": {"title": "Items", "version": "1"},
+                    "paths": {"/items": operation("items"), "/write": operation("write")}})
+            }
+        };
+        json_answer(200, &answer)
+    }
+}

@@ -1,0 +1,278 @@
+//! What all parts of the server share, its documents, and the page where a person consents.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ptc_mcp::json::{Value, json};
+use url::form_urlencoded;
+
+use super::fake_http::{Step, Steps, response};
+use super::request::{Answer, Hit, json_answer, refuse};
+use super::script::{Iss, Registration, Script, Trouble};
+
+/// A family of tokens: what came of one consent.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) client: String,
+    pub(super) scope: String,
+    pub(super) refresh: String,
+    pub(super) spent: Vec<String>,
+    pub(super) over: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Access {
+    pub(super) family: usize,
+    pub(super) scope: String,
+    pub(super) until: Option<u64>,
+}
+
+/// A code that was given out.
+pub(super) struct Code {
+    pub(super) client: String,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+    pub(super) scope: String,
+}
+
+/// A client that was registered here.
+pub(super) struct Registered {
+    pub(super) secret: Option<String>,
+    pub(super) grants: Vec<String>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) hits: Vec<Hit>,
+    pub(super) families: Vec<Family>,
+    pub(super) access: HashMap<String, Access>,
+    pub(super) codes: HashMap<String, Code>,
+    /// Client, scope and what is left of the patience of each device.
+    pub(super) devices: HashMap<String, (String, String, u32)>,
+    pub(super) clients: HashMap<String, Registered>,
+    /// Every secret that was given out.
+    pub(super) issued: Vec<String>,
+    count: u64,
+}
+
+impl State {
+    /// A number that no other has.
+    pub(super) fn next(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Notes a secret that is given out.
+    pub(super) fn issue(&mut self, secret: String) -> String {
+        self.issued.push(secret.clone());
+        secret
+    }
+}
+
+pub(super) struct Shared {
+    pub(super) origin: OnceLock<String>,
+    pub(super) script: Mutex<Script>,
+    state: Mutex<State>,
+    /// Seconds by which its clock is ahead.
+    pub(super) ahead: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(script: Script) -> Self {
+        Self {
+            origin: OnceLock::new(),
+            script: Mutex::new(script),
+            state: Mutex::default(),
+            ahead: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + self.ahead.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn origin(&self) -> &str {
+        self.origin.wait()
+    }
+
+    /// What becomes of a request.
+    pub(super) fn serve(&self, mut hit: Hit) -> Steps {
+        let trouble = {
+            let mut script = self.script.lock().unwrap();
+            script.trouble.get_mut(hit.path.as_str()).and_then(|due| due.pop_front())
+        };
+        let (answer, pause) = match trouble {
+            None => (Some(self.answer(&hit)), Duration::ZERO),
+            Some(Trouble::Slow(pause)) => (Some(self.answer(&hit)), pause),
+            Some(Trouble::Lost) => {
+                self.answer(&hit);
+                self.state().hits.push(hit);
+                return vec![Step::Close];
+            }
+            Some(silence @ (Trouble::Ignored | Trouble::Withheld)) => {
+                if matches!(silence, Trouble::Withheld) {
+                    self.answer(&hit);
+                }
+                self.state().hits.push(hit);
+                return vec![Step::Hang];
+            }
+            Some(Trouble::Status(status, after)) => {
+                let after = after.map(|seconds| ("retry-after".to_owned(), seconds.to_string()));
+                (Some((status, after.into_iter().collect(), Vec::new())), Duration::ZERO)
+            }
+            Some(Trouble::Error(code)) => (Some(refuse(&hit, 400, code)), Duration::ZERO),
+            Some(Trouble::Redirect(to)) => {
+                (Some((307, vec![("location".to_owned(), to)], Vec::new())), Duration::ZERO)
+            }
+            Some(Trouble::Huge(bytes)) => (Some((200, Vec::new(), vec![b' '; bytes])), Duration::ZERO),
+            Some(Trouble::Garbage) => (Some((200, Vec::new(), b"<html>".to_vec())), Duration::ZERO),
+        };
+        let (status, headers, body) = answer.expect("all others have returned");
+        hit.status = status;
+        let is_last = hit.header("connection") == Some("close");
+        self.state().hits.push(hit);
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let mut steps = vec![Step::Pause(pause)];
+        steps.extend(response(status, &headers, &body));
+        steps.extend(is_last.then_some(Step::Close));
+        steps
+    }
+
+    fn answer(&self, hit: &Hit) -> Answer {
+        let script = self.script.lock().unwrap().clone();
+        let mut state = self.state();
+        let path = hit.path.as_str();
+        if path == script.path {
+            return self.mcp(hit, &script, &state);
+        }
+        let own_resource =
+            format!("/.well-known/oauth-protected-resource{}", script.path.trim_end_matches('/'));
+        if script.has_resource_metadata
+            && (path == own_resource || path == "/.well-known/oauth-protected-resource")
+        {
+            return json_answer(200, &self.resource_metadata(&script));
+        }
+        let own_server = match script.openid_only {
+            true => format!("{}/.well-known/openid-configuration", script.issuer_path),
+            false => format!("/.well-known/oauth-authorization-server{}", script.issuer_path),
+        };
+        if script.has_metadata && path == own_server {
+            return json_answer(200, &self.metadata(&script));
+        }
+        match path.strip_prefix(script.issuer_path).unwrap_or(path) {
+            "/openapi.json" | "/items" | "/write" => self.rest(hit, &script, &state),
+            "/register" => super::tokens::register(hit, &script, &mut state),
+            "/authorize" => self.authorize(hit, &script, &mut state),
+            "/token" => self.token(hit, &script, &mut state),
+            "/device" => self.device(hit, &script, &mut state),
+            "/revoke" => super::tokens::revoke(hit, &mut state),
+            _ => (404, Vec::new(), Vec::new()),
+        }
+    }
+
+    fn resource_metadata(&self, script: &Script) -> Value {
+        let own = || format!("{}{}", self.origin(), script.issuer_path);
+        let resource = script.resource.clone().unwrap_or_else(|| format!("{}{}", self.origin(), script.path));
+        let servers = script.servers.clone().unwrap_or_else(|| vec![own()]);
+        let mut document = json!({"resource": resource, "authorization_servers": servers});
+        if !script.scopes.is_empty() {
+            document["scopes_supported"] = json!(script.scopes);
+        }
+        document
+    }
+
+    fn metadata(&self, script: &Script) -> Value {
+        let issuer = format!("{}{}", self.origin(), script.issuer_path);
+        let at = |path: &str| format!("{issuer}{path}");
+        let mut document = json!({
+            "issuer": script.issuer.clone().unwrap_or_else(|| json!(issuer)),
+            "authorization_endpoint": at("/authorize"),
+            "token_endpoint": at("/token"),
+            "revocation_endpoint": at("/revoke"),
+            "device_authorization_endpoint": at("/device"),
+            "response_types_supported": ["code"],
+            "token_endpoint_auth_methods_supported": script.methods,
+        });
+        if script.registration != Registration::None {
+            document["registration_endpoint"] = json!(at("/register"));
+        }
+        if let Some(methods) = &script.pkce {
+            document["code_challenge_methods_supported"] = json!(methods);
+        }
+        if let Some(advertises) = script.advertises_iss {
+            document["authorization_response_iss_parameter_supported"] = json!(advertises);
+        }
+        if script.cimd {
+            document["client_id_metadata_document_supported"] = json!(true);
+        }
+        let scopes = [&script.scopes[..], &script.tenant_scopes[..]].concat();
+        if !scopes.is_empty() {
+            document["scopes_supported"] = json!(scopes);
+        }
+        if script.issuer == Some(Value::Null) {
+            document.as_object_mut().unwrap().remove("issuer");
+        }
+        document
+    }
+
+    /// Why a request is not to be granted, if it is not.
+    pub(super) fn fault(&self, hit: &Hit, script: &Script) -> Option<&'static str> {
+        let asked: Vec<&str> = hit.get("scope").unwrap_or_default().split_whitespace().collect();
+        let resource = hit.get("resource");
+        let own = script.resource.clone().unwrap_or_else(|| format!("{}{}", self.origin(), script.path));
+        if script.tenant_scopes.iter().any(|scope| asked.contains(scope)) {
+            Some("invalid_scope")
+        } else if resource.is_some_and(|resource| resource != own)
+            || script.wants_resource.is_some_and(|wanted| wanted != resource.is_some())
+        {
+            Some("invalid_target")
+        } else {
+            None
+        }
+    }
+
+    fn authorize(&self, hit: &Hit, script: &Script, state: &mut State) -> Answer {
+        let redirect_uri = hit.text("redirect_uri");
+        let is_right = hit.get("code_challenge_method") == Some("S256")
+            && hit.get("state").is_some()
+            && hit.get("response_type") == Some("code")
+            && redirect_uri.starts_with(script.redirects)
+            && !(script.demands_scope && hit.get("scope").is_none());
+        if let Some(code) = self.fault(hit, script).or((!is_right).then_some("invalid_request")) {
+            return refuse(hit, 400, code);
+        }
+        let mut back = form_urlencoded::Serializer::new(String::new());
+        back.append_pair("state", &hit.text("state"));
+        match &script.iss {
+            Iss::Right => {
+                back.append_pair("iss", &format!("{}{}", self.origin(), script.issuer_path));
+            }
+            Iss::Other(other) => {
+                back.append_pair("iss", other);
+            }
+            Iss::Absent => {}
+        }
+        if script.denies {
+            back.append_pair("error", "access_denied");
+        } else {
+            let number = state.next();
+            let code = state.issue(format!("the-code-of-consent-{number}"));
+            back.append_pair("code", &code);
+            let code_of = Code {
+                client: hit.text("client_id"),
+                redirect_uri: redirect_uri.clone(),
+                challenge: hit.text("code_challenge"),
+                scope: hit.text("scope"),
+            };
+            state.codes.insert(code, code_of);
+        }
+        (302, vec![("location".to_owned(), format!("{redirect_uri}?{}", back.finish()))], Vec::new())
+    }
+}

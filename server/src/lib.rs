@@ -17,7 +17,7 @@ mod public_url;
 mod report;
 pub mod settings;
 mod sharded_counter;
-pub mod static_page;
+mod static_page;
 #[cfg(test)]
 mod testing;
 mod timestamp;

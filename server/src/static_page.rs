@@ -1,21 +1,42 @@
 //! A page built from three texts, with a content security policy that allows exactly these.
 
+use std::sync::OnceLock;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// The page and its browser policy.
+/// A page and its browser policy.
 #[derive(Debug)]
-pub struct Page {
+pub(crate) struct Page {
     /// The document.
-    pub html: String,
+    pub(crate) html: String,
     /// `Content-Security-Policy`
-    pub policy: String,
+    pub(crate) policy: String,
+}
+
+/// The three files of a page, which is built at its first use.
+pub(crate) struct PageFiles {
+    html: &'static str,
+    style: &'static str,
+    script: &'static str,
+    built: OnceLock<Page>,
+}
+
+impl PageFiles {
+    /// The files; `html` names the places of the two others.
+    pub(crate) const fn new(html: &'static str, style: &'static str, script: &'static str) -> PageFiles {
+        PageFiles { html, style, script, built: OnceLock::new() }
+    }
+
+    /// The page.
+    pub(crate) fn page(&self) -> &Page {
+        self.built.get_or_init(|| Page::build(self.html, self.style, self.script))
+    }
 }
 
 impl Page {
-    /// The page of `html`, with `style` and `script` in the places that it names.
-    pub(crate) fn build(html: &str, style: &str, script: &str) -> Page {
+    fn build(html: &str, style: &str, script: &str) -> Page {
         Page {
             html: html.replace("/*STYLE*/", style).replace("/*SCRIPT*/", script),
             policy: format!(
@@ -35,9 +56,11 @@ fn hash(text: &str) -> String {
 
 /// Fails unless the parts of a page need nothing from elsewhere and no hole in the policy.
 #[cfg(test)]
-pub(crate) fn assert_self_contained(page: &Page, html: &str, style: &str, script: &str) {
-    assert!(page.html.contains(style) && page.html.contains(script));
-    for part in [html, style, script] {
+pub(crate) fn assert_self_contained(files: &PageFiles) {
+    let PageFiles { html, style, script, .. } = files;
+    let page = files.page();
+    assert!(page.html.contains(*style) && page.html.contains(*script));
+    for part in [*html, style, script] {
         assert!(!part.contains("//cdn") && !part.contains("@import") && !part.contains("innerHTML"));
         // The only addresses are names of XML vocabularies.
         for scheme in ["http://", "https://", "ws:", "wss:"] {

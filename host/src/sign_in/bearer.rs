@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::errand::Carrier;
 use super::fault::{NoToken, SignInError};
+use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::Site;
 use super::store::RecordKey;
@@ -150,7 +151,8 @@ impl SignIn {
             let sign_in = if has_person { signed_in_at } else { ticket.serial };
             state.step_ups.refused(tool, sign_in)
         };
-        tracing::info!(event = "auth_step_up", upstream = &*self.site.name, scope = %asked);
+        let owner_hash = owner_hash(&self.principal);
+        tracing::info!(event = "auth_step_up", upstream = &*self.site.name, owner_hash, scope = %asked);
         if step == StepUp::GiveUp || (!has_person && ticket.widened) {
             return Err(NoToken::GivingUp(asked));
         }
@@ -414,6 +416,7 @@ impl SignIn {
                 event = "auth_sign_in_needed",
                 upstream = &*self.site.name,
                 issuer = %issuer,
+                owner_hash = owner_hash(&self.principal),
                 error = code,
                 "{}",
                 self.how

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::fault::SignInError;
+use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
@@ -192,7 +193,8 @@ impl Site {
         let signed_in = self.exchange(&pending, callback).await;
         self.counts.note_sign_in(signed_in.is_ok());
         if let Err(error) = &signed_in {
-            tracing::warn!(event = "auth_sign_in_failed", upstream = &*self.name, issuer = %pending.core.issuer, error = error.code());
+            tracing::warn!(event = "auth_sign_in_failed", upstream = &*self.name, issuer = %pending.core.issuer,
+                owner_hash = owner_hash(&pending.core.principal), error = error.code());
         }
         signed_in.map(Some)
     }
@@ -235,7 +237,8 @@ impl Site {
         records::write(self.store(), &guard, &record).await?;
         drop(guard);
         records::put(self.store(), &RecordKey::binding(&self.name, &self.url, principal), binding).await?;
-        tracing::info!(event = "auth_signed_in", upstream = &*self.name, issuer = %binding.issuer);
+        let owner_hash = owner_hash(principal);
+        tracing::info!(event = "auth_signed_in", upstream = &*self.name, issuer = %binding.issuer, owner_hash);
         let scopes = record.scope_granted.as_ref().unwrap_or(&record.scope_wanted);
         Ok(SignedIn {
             issuer: binding.issuer.clone(),

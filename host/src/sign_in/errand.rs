@@ -13,6 +13,7 @@ use ring::rand::SystemRandom;
 
 use super::bearer::SignIn;
 use super::fault::SignInError;
+use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::{Guard, StoreError};
@@ -83,7 +84,8 @@ impl Carrier {
                         None => Err(StoreError::OtherLock),
                     };
                     if let Err(error) = &written {
-                        tracing::error!(event = "auth_store_write_failed", upstream = site.name(), issuer = %binding.issuer, error = %error);
+                        tracing::error!(event = "auth_store_write_failed", upstream = site.name(), issuer = %binding.issuer,
+                            owner_hash = owner_hash(&self.sign_in.principal), error = %error);
                     }
                     self.errand.written(written.is_ok());
                 }
@@ -107,18 +109,25 @@ impl Carrier {
     fn tell(&self, outcome: &Outcome) {
         let site = &self.sign_in.site;
         let (upstream, issuer) = (site.name(), self.bound.as_ref().map_or("", |binding| &binding.issuer));
+        let owner_hash = owner_hash(&self.sign_in.principal);
         match outcome {
             Outcome::Record { renewed: true, .. } => {
                 site.counts.note_refreshed();
-                tracing::info!(event = "auth_refreshed", upstream, issuer);
+                tracing::info!(event = "auth_refreshed", upstream, issuer, owner_hash);
             }
             Outcome::Refused { code, .. } => {
                 site.counts.note_refused();
-                tracing::warn!(event = "auth_refresh_failed", upstream, issuer, error = code.registered());
+                tracing::warn!(
+                    event = "auth_refresh_failed",
+                    upstream,
+                    issuer,
+                    owner_hash,
+                    error = code.registered()
+                );
             }
             Outcome::Unavailable { reason, .. } => {
                 site.counts.note_unavailable();
-                tracing::warn!(event = "auth_refresh_failed", upstream, issuer, reason = %reason);
+                tracing::warn!(event = "auth_refresh_failed", upstream, issuer, owner_hash, reason = %reason);
             }
             Outcome::Record { .. } | Outcome::Absent => {}
         }

@@ -31,7 +31,7 @@ pub use counts::SignInCounts;
 pub use device::DeviceSignIn;
 pub(crate) use fault::NoToken;
 pub use fault::SignInError;
-pub use principals::PROCESS;
+pub use principals::{NextStep, PROCESS};
 pub(crate) use probe::challenge;
 pub use site::{SignInContext, Site};
 pub use status::{SignInStatus, SignedOut};

@@ -1,6 +1,9 @@
-//! The sign-in of each principal, made when it is first asked for.
+//! The sign-in of each principal, made when it is first asked for, and what a person does for one that is missing.
 
+use std::fmt;
 use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
 
 use super::bearer::SignIn;
 use super::site::Site;
@@ -9,19 +12,49 @@ use crate::config::OAuthIdentity;
 /// The principal of a pipe, of the command line, and of whoever has no name.
 pub const PROCESS: &str = "process";
 
+/// What a person does to sign in. Neither form holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// Runs this command: `ptc login linear`.
+    Run(String),
+    /// Opens this address.
+    Open(String),
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(command) => write!(f, "run: {command}"),
+            Self::Open(url) => write!(f, "open: {url}"),
+        }
+    }
+}
+
+/// The principal in the log: the first 16 hex digits of the SHA-256 of its name, by which the server's own lines know it too.
+pub(super) fn owner_hash(principal: &str) -> String {
+    let hash = digest(&SHA256, principal.as_bytes());
+    hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Site {
+    /// What a person does so that calls of `principal` have a token.
+    pub fn next_step(&self, principal: &str) -> NextStep {
+        let is_caller = self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS;
+        let command = format!("ptc login {}", self.name);
+        match &self.context.page {
+            Some(origin) if is_caller => {
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                query.append_pair("upstream", &self.name);
+                NextStep::Open(format!("{origin}/oauth/start?{}", query.finish()))
+            }
+            _ if is_caller => NextStep::Run(format!("{command} --principal {principal}")),
+            _ => NextStep::Run(command),
+        }
+    }
+
     /// The sign-in that calls of `principal` use.
     pub(crate) fn sign_in(self: &Arc<Self>, principal: Option<&str>) -> Arc<SignIn> {
         let principal = principal.unwrap_or(PROCESS);
-        let is_caller = self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS;
-        let how = match &self.context.page {
-            Some(origin) if is_caller => {
-                let mut query = url::form_urlencoded::Serializer::new(String::new());
-                format!("open: {origin}/oauth/start?{}", query.append_pair("upstream", &self.name).finish())
-            }
-            _ if is_caller => format!("run: ptc login {} --principal {principal}", self.name),
-            _ => format!("run: ptc login {}", self.name),
-        };
-        SignIn::new(self.clone(), self.principal_of(principal), how)
+        SignIn::new(self.clone(), self.principal_of(principal), self.next_step(principal).to_string())
     }
 }

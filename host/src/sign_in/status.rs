@@ -6,6 +6,7 @@ use ptc_oauth::tokens::TokenRecord;
 
 use super::errand::revoke;
 use super::fault::SignInError;
+use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::Site;
 use super::store::{Protection, RecordKey, RecordKind, StoreError};
@@ -35,8 +36,8 @@ pub struct SignInStatus {
     pub store: Protection,
     /// Whether calls have a token.
     pub signed_in: bool,
-    /// Code and time (Unix seconds) of why they have none any more.
-    pub last_error: Option<(String, u64)>,
+    /// Why they have none any more: a code, and when that was (in Unix seconds) if it is known.
+    pub last_error: Option<(String, Option<u64>)>,
 }
 
 /// What came of signing out.
@@ -72,6 +73,14 @@ impl Site {
         Ok(all)
     }
 
+    /// The sign-in that calls of `principal` use.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn status_of(&self, principal: &str) -> Result<SignInStatus, SignInError> {
+        self.status(self.principal_of(principal)).await
+    }
+
     async fn status(&self, principal: &str) -> Result<SignInStatus, SignInError> {
         let key = RecordKey::binding(&self.name, &self.url, principal);
         let sealed = matches!(self.store().read(&key).await, Err(StoreError::SealedWithAnotherKey));
@@ -82,7 +91,7 @@ impl Site {
         };
         let record = record.unwrap_or_default();
         let scopes = record.scope_granted.as_ref().unwrap_or(&record.scope_wanted);
-        let sealed = sealed.then(|| (StoreError::SealedWithAnotherKey.to_string(), 0));
+        let sealed = sealed.then(|| (StoreError::SealedWithAnotherKey.to_string(), None));
         let signs_itself = !self.oauth.grant.has_person();
         Ok(SignInStatus {
             name: self.name.clone(),
@@ -96,7 +105,7 @@ impl Site {
             legacy: record.legacy,
             store: self.store().protection(),
             signed_in: signs_itself || (record.is_signed_in(self.now()) && record.last_error.is_none()),
-            last_error: record.last_error.map(|error| (error.code, error.at)).or(sealed),
+            last_error: record.last_error.map(|error| (error.code, Some(error.at))).or(sealed),
         })
     }
 
@@ -119,7 +128,8 @@ impl Site {
         let revoked = self.revoke(&binding, &record).await;
         // Scopes that were asked for stay known, and generations go on.
         records::write(self.store(), &guard, &record.without_tokens(None)).await?;
-        tracing::info!(event = "auth_signed_out", upstream = &*self.name, issuer = %binding.issuer);
+        let owner_hash = owner_hash(principal);
+        tracing::info!(event = "auth_signed_out", upstream = &*self.name, issuer = %binding.issuer, owner_hash);
         Ok(match revoked {
             None => SignedOut::Deleted,
             Some(Ok(())) => SignedOut::Revoked,

@@ -57,6 +57,11 @@ impl Telemetry {
         console::catalog(&self.sources)
     }
 
+    /// The sign-ins of `principal`, for the operators' page.
+    pub(crate) fn console_sign_ins(&self, principal: &Principal) -> impl Future<Output = String> + use<> {
+        console::sign_ins(self.sources.upstreams.clone(), principal.clone())
+    }
+
     /// Waits until pending traces are written, at most for `limit`.
     pub fn flush(&self, limit: Duration) {
         if let Some(traces) = &self.traces {

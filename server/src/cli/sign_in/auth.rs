@@ -105,7 +105,7 @@ fn columns(state: &SignInStatus, several: bool, now: u64) -> Vec<String> {
     };
     let mut remarks = Vec::new();
     if let Some((code, at)) = &state.last_error {
-        remarks.push(format!("{code}, {}", from(now, *at)));
+        remarks.push(at.map_or_else(|| code.clone(), |at| format!("{code}, {}", from(now, at))));
     }
     if state.legacy {
         remarks.push("legacy".to_owned());
@@ -158,7 +158,7 @@ mod tests {
             scopes: vec![],
             expires_at: None,
             signed_in: false,
-            last_error: Some(("invalid_grant".into(), 10_000 - 7200)),
+            last_error: Some(("invalid_grant".into(), Some(10_000 - 7200))),
             ..state("slack")
         };
         assert_eq!(
@@ -172,10 +172,16 @@ mod tests {
     #[test]
     fn callers_have_a_column_if_there_are_several() {
         let other = SignInStatus { principal: "ci".into(), legacy: true, ..state("linear") };
-        let table = table(&[state("linear"), other], 10_000);
+        let sealed = SignInStatus {
+            signed_in: false,
+            last_error: Some(("sealed_with_another_key".into(), None)),
+            ..state("notion")
+        };
+        let table = table(&[state("linear"), other, sealed], 10_000);
         assert!(table.starts_with("server  principal  issuer"), "{table}");
         assert!(table.contains("linear  ci         https"), "{table}");
         assert!(table.contains("signed in (legacy)\n"), "{table}");
+        assert!(table.contains("sign in with: ptc login notion (sealed_with_another_key)\n"), "{table}");
     }
 
     #[test]

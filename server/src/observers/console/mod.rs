@@ -1,15 +1,17 @@
 //! The operators' page (`--console`): running and finished calls, what they fetched and what they returned.
 //!
-//! The page itself is static and holds no data. Data comes from two read-only routes behind the same checks as the MCP
-//! path. Every caller sees its own calls and sessions. Upstreams and their catalog are shown to every caller, because
+//! The page itself is static and holds no data. Data comes from read-only routes behind the same checks as the MCP
+//! path. Every caller sees its own calls, sessions and sign-ins. Upstreams and their catalog are shown to every caller, because
 //! any program can list them anyway.
 
 mod live;
 mod page;
+mod sign_ins;
 mod state;
 mod timeline;
 
-pub use page::page;
+pub(crate) use page::PAGE;
+pub(crate) use sign_ins::sign_ins;
 pub(crate) use state::Facts;
 pub use state::{catalog, state};
 

@@ -133,8 +133,11 @@ fn call(record: &Record) -> String {
 
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
     let redactor = upstreams.redactor();
+    let shared: Arc<str> = principal.shared_name();
     write_array(object.key("upstreams"), upstreams.upstreams(), |out, (config, handle)| {
-        let health = handle.health();
+        // Where each signs in for itself, what befell others is not this caller's to see.
+        let own = handle.of_principal(Some(&shared)).and_then(Result::ok);
+        let health = own.as_ref().map_or_else(|| handle.health(), |own| own.health());
         let json = object_text(|object| {
             object.string("name", &config.name);
             object.string("transport", handle.transport());

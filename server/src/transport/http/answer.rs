@@ -2,15 +2,18 @@
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    REFERRER_POLICY, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Response, StatusCode};
 use ptc_mcp::RpcError;
 
 use super::auth::Unauthenticated;
 use super::body::Body;
+use crate::closing_page::ClosingPage;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::{Disposition, Reply};
+use crate::static_page::Page;
 
 /// A response to be sent.
 pub(super) type Answer = Response<Body>;
@@ -59,6 +62,32 @@ pub(super) fn busy(status: StatusCode, text: String) -> Answer {
 pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     let mut answer = with_body(status, Body::full(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, JSON);
+    answer
+}
+
+/// A static page. A browser runs nothing in it but its own script, keeps it apart from other pages, and passes nothing on.
+pub(super) fn page(page: &'static Page) -> Answer {
+    let mut answer = with_body(StatusCode::OK, Body::full(Bytes::from_static(page.html.as_bytes())));
+    let headers = answer.headers_mut();
+    if let Ok(policy) = HeaderValue::from_str(&page.policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// The page that ends a sign-in.
+pub(super) fn closing_page(page: ClosingPage) -> Answer {
+    let mut answer = with_body(page.status(), Body::full(Bytes::from_static(page.html().as_bytes())));
+    ClosingPage::set_headers(answer.headers_mut());
     answer
 }
 

@@ -43,8 +43,8 @@ pub(super) enum Waiting {
     Turn { received: Received, caller: Caller, said_modern: bool },
     /// The end of its calls.
     Calls(Calls),
-    /// What the sign-in page asks of an authorization server.
-    SignIn(LocalBoxFuture<'static, Answer>),
+    /// The end of work that is no call: what the sign-in page asks of an authorization server, or the console of the store.
+    Work(LocalBoxFuture<'static, Answer>),
 }
 
 impl Waiting {
@@ -56,7 +56,7 @@ impl Waiting {
         seen: &mut Seen,
     ) -> Answer {
         let (received, caller, said_modern) = match *self {
-            Waiting::SignIn(answer) => return answer.await,
+            Waiting::Work(answer) => return answer.await,
             Waiting::Calls(calls) => return calls.answer(endpoint, headers, seen).await,
             Waiting::Turn { received, caller, said_modern } => (received, caller, said_modern),
             Waiting::Body { reception, caller, said_modern } => match body(reception, seen).await {

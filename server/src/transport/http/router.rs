@@ -200,8 +200,11 @@ fn step(
                 if let Some(step) = sign_in::step(endpoint, peer, authority(), request, headers, seen) {
                     return step;
                 }
-                console::answer(endpoint, peer, authority(), (&parts.method, path), headers, seen)
-                    .unwrap_or_else(|| answer::text(StatusCode::NOT_FOUND, "not found"))
+                let request = (&parts.method, path);
+                match console::step(endpoint, peer, authority(), request, headers, seen) {
+                    Some(step) => return step,
+                    None => answer::text(StatusCode::NOT_FOUND, "not found"),
+                }
             }
         },
     })

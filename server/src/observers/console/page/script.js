@@ -201,12 +201,23 @@
     return table("Calls that have ended, the newest first", [["Ended (UTC)"], ["Tool"], ["Outcome"], ["Program"], ["Calls", "number"], ["Time", "number"]], rows);
   };
 
-  const upstreams = (all) => {
+  // What a person does next, where the caller is not signed in to an upstream that wants it.
+  const signInStep = (signIn) => {
+    if (signIn === undefined || signIn.state === "signed_in") return null;
+    if (signIn.error !== undefined) return node("div", { class: "muted" }, `sign-ins cannot be read: ${signIn.error}`);
+    const why = signIn.last_error === null ? "" : ` (${signIn.last_error})`;
+    const web = signIn.open !== undefined && ["http:", "https:"].includes(new URL(signIn.open).protocol);
+    return node("div", {}, pill("needs sign-in", "warn"), `${why} `,
+      web ? node("a", { href: signIn.open, rel: "noreferrer", target: "_blank" }, "sign in") : node("code", {}, signIn.run || signIn.open));
+  };
+
+  const upstreams = ([all, signIns]) => {
     if (all === null) return empty("No upstreams are configured.");
+    const signIn = new Map(signIns.map((row) => [row.server, row]));
     const kinds = { started: "good", starting: "warn", recovery: "bad", stopped: "warn", closed: "bad" };
     return table("Upstream servers", [["Name"], ["State"], ["Transport"], ["Tools", "number"], ["In flight", "number"], ["Starts", "number"]],
       all.map((up) => node("tr", {},
-        cell(node("span", {}, node("strong", {}, up.name), up.last_fault === null ? null : node("div", { class: "muted" }, `latest fault: ${up.last_fault}`),
+        cell(node("span", {}, node("strong", {}, up.name), signInStep(signIn.get(up.name)), up.last_fault === null ? null : node("div", { class: "muted" }, `latest fault: ${up.last_fault}`),
           up.messages.length === 0 ? null : node("details", {}, node("summary", {}, `${up.messages.length} log messages`),
             node("ul", {}, ...up.messages.map((said) => node("li", {}, node("span", { class: "muted" }, `${said.ts} ${said.level} `), node("code", {}, said.text))))))),
         cell(pill(up.phase, kinds[up.phase])),
@@ -234,7 +245,7 @@
         cell(bytes(session.memory_bytes), "number"), cell(clock(session.updated_at), "number"))));
   };
 
-  const show = (state) => {
+  const show = (state, signIns) => {
     const server = state.server;
     byId("identity").textContent = `${server.instance} · version ${server.version} · up ${span(server.uptime_seconds * 1000)} · you are ${server.caller}`;
     draw("tiles", [state.live_count, state.timeline, server.permits_in_use, server.http_sessions, state.sessions, server.memory_bytes], () => tiles(state));
@@ -243,7 +254,7 @@
     byId("live-note").textContent = state.live_count > state.live.length ? `the oldest ${state.live.length} of ${count(state.live_count)}` : "";
     draw("recent", state.recent, recent);
     byId("recent-note").textContent = state.remembered > state.recent.length ? `${state.recent.length} of ${count(state.remembered)} remembered` : "";
-    draw("upstreams", state.upstreams, upstreams);
+    draw("upstreams", [state.upstreams, signIns], upstreams);
     draw("sessions", state.sessions, sessions);
     status(server.draining ? "stopping" : paused ? "paused" : "live", server.draining ? "warn" : paused ? "" : "good");
   };
@@ -283,6 +294,7 @@
     clearTimeout(timer);
     try {
       const state = await ask("/console/api/state");
+      const signIns = state.upstreams === null ? [] : (await ask("/console/api/sign-ins")).sign_ins;
       if (byId("board").hidden) {
         byId("gate").hidden = true;
         byId("board").hidden = false;
@@ -290,7 +302,7 @@
         byId("token").value = "";
         byId("trouble").textContent = "";
       }
-      show(state);
+      show(state, signIns);
       if (!catalogAsked && state.upstreams !== null) {
         catalogAsked = true;
         draw("catalog", (await ask("/console/api/catalog")).servers, catalog);

@@ -7,10 +7,8 @@ mod page;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
-};
-use http::{HeaderValue, Method, StatusCode, Uri};
+use http::header::SET_COOKIE;
+use http::{Method, StatusCode, Uri};
 use ptc_host::config::{OAuthConfig, OAuthIdentity};
 use ptc_host::sign_in::Site;
 use ptc_host::sign_in::callback::Callback;
@@ -21,6 +19,7 @@ use super::headers::Headers;
 use super::post::Waiting;
 use super::router::{Endpoint, Seen, Step, admit, check_source};
 use crate::closing_page::ClosingPage;
+use crate::digest::short_hash;
 use crate::settings::PublicUrl;
 use cookie::BrowserKey;
 
@@ -62,7 +61,7 @@ pub(super) fn step(
 ) -> Option<Step> {
     let page = endpoint.sign_in.as_ref()?;
     let step = match (uri.path(), method) {
-        (START, &Method::GET | &Method::HEAD) => Step::Ready(document()),
+        (START, &Method::GET | &Method::HEAD) => Step::Ready(answer::page(page::PAGE.page())),
         (START, &Method::POST) => {
             let caller = match admit(endpoint, peer, authority, headers) {
                 Ok(caller) => caller,
@@ -72,7 +71,7 @@ pub(super) fn step(
             let principal = caller.principal.name().to_owned();
             let upstream = upstream(uri.query().unwrap_or_default());
             let begun = begin(page.clone(), upstream, principal);
-            Step::Waiting(Box::new(Waiting::SignIn(Box::pin(begun))))
+            Step::Waiting(Box::new(Waiting::Work(Box::pin(begun))))
         }
         (START, _) => Step::Ready(answer::method_not_allowed("GET, HEAD, POST")),
         (CALLBACK, &Method::GET) => {
@@ -84,10 +83,10 @@ pub(super) fn step(
             match cookie::presented(headers.all, &state) {
                 Some(browser) => {
                     let finished = finish(page.clone(), query, state, browser);
-                    Step::Waiting(Box::new(Waiting::SignIn(Box::pin(finished))))
+                    Step::Waiting(Box::new(Waiting::Work(Box::pin(finished))))
                 }
                 // Whoever comes with somebody else's address has not begun here.
-                None => Step::Ready(closing(ClosingPage::Unknown)),
+                None => Step::Ready(answer::closing_page(ClosingPage::Unknown)),
             }
         }
         (CALLBACK, _) => Step::Ready(answer::method_not_allowed("GET")),
@@ -111,7 +110,8 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
     let begun = match site.begin_in(&principal, &redirect, Some(browser.digest())).await {
         Ok(begun) => begun,
         Err(error) => {
-            warn!(event = "auth_sign_in_failed", upstream, error = error.code());
+            let owner_hash = short_hash(principal.as_bytes());
+            warn!(event = "auth_sign_in_failed", upstream, owner_hash, error = error.code());
             return answer::busy(StatusCode::BAD_GATEWAY, format!("cannot sign in to {upstream}: {error}"));
         }
     };
@@ -130,7 +130,7 @@ async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: St
         Ok(callback) => page.complete(&callback, &browser).await,
         Err(_) => ClosingPage::Unknown,
     };
-    let mut answer = closing(shown);
+    let mut answer = answer::closing_page(shown);
     if shown != ClosingPage::Unknown
         && let Some(removal) = cookie::remove(&state)
     {
@@ -151,31 +151,6 @@ impl SignInPage {
         }
         ClosingPage::Unknown
     }
-}
-
-fn closing(page: ClosingPage) -> Answer {
-    let mut answer = answer::json(page.status(), page.html());
-    ClosingPage::set_headers(answer.headers_mut());
-    answer
-}
-
-fn document() -> Answer {
-    let page = page::page();
-    let mut answer = answer::json(StatusCode::OK, page.html.as_str());
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    if let Ok(policy) = HeaderValue::from_str(&page.policy) {
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    for (name, value) in [
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (REFERRER_POLICY, "no-referrer"),
-        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    answer
 }
 
 /// The upstream that the page's address names.

@@ -1,26 +1,17 @@
-//! The page at which a sign-in begins: one file built from three, with nothing of any upstream or caller in it.
+//! The page at which a sign-in begins, with nothing of any upstream or caller in it.
 
-use std::sync::OnceLock;
+use crate::static_page::PageFiles;
 
-use crate::static_page::Page;
-
-const HTML: &str = include_str!("page/index.html");
-const STYLE: &str = include_str!("page/style.css");
-const SCRIPT: &str = include_str!("page/script.js");
-
-/// The page, built at its first use.
-pub(super) fn page() -> &'static Page {
-    static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(|| Page::build(HTML, STYLE, SCRIPT))
-}
+pub(super) static PAGE: PageFiles = PageFiles::new(
+    include_str!("page/index.html"),
+    include_str!("page/style.css"),
+    include_str!("page/script.js"),
+);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::static_page::assert_self_contained;
-
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {
-        assert_self_contained(page(), HTML, STYLE, SCRIPT);
+        crate::static_page::assert_self_contained(&super::PAGE);
     }
 }

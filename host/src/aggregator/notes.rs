@@ -7,6 +7,7 @@ use ptc_vm::value::{KeyName, MissedKey};
 use crate::engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
 use crate::seen_shape::are_names;
 use crate::text::string_literal;
+use crate::upstream::FaultReason;
 
 /// Tools, kinds of failures and misses that are told.
 const MOST: usize = 3;
@@ -150,6 +151,12 @@ pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
     }
     if kinds.len() > MOST {
         let _ = write!(text, " and {} more kinds", kinds.len() - MOST);
+    }
+    // What a person has to do must not be lost with a result that the program did not look at.
+    let needs_person =
+        |call: &&&CallRecord| call.reason.as_deref() == Some(FaultReason::AuthRequired.as_str());
+    if let Some(step) = failed.iter().find(needs_person).and_then(|call| call.error.as_deref()) {
+        let _ = write!(text, "; {}", step.lines().next().unwrap_or_default());
     }
     Some(text)
 }

@@ -491,7 +491,9 @@ fn no_output_shows_a_secret_in_any_form() {
         // The console shows programs, calls, sessions and the catalog; the other pages, nothing that upstreams say.
         assert_eq!(cut > 0, page.starts_with("/console/api"), "{page} has {cut} echoes cut out");
     }
-    let commands: [&[&str]; 7] = [
+    let echoed =
+        "(tool/call {:server \"bearer\" :tool \"echo\" :args {:place \"structured\" :form \"plain\"}})";
+    let commands: [&[&str]; 9] = [
         &["check", "--upstreams-config", config],
         &["check", "--upstreams-config", config, "--json"],
         &["tools", "--upstreams-config", config],
@@ -515,6 +517,8 @@ fn no_output_shows_a_secret_in_any_form() {
             r#"{"place":"rpc_error","form":"plain"}"#,
         ],
         &["eval", "--upstreams-config", config, "-e", "(dir \"custom\")"],
+        &["eval", "--upstreams-config", config, "-e", echoed],
+        &["eval", "--upstreams-config", config, "-e", &format!("(do (println {echoed}) (fail {echoed}))")],
     ];
     for command in commands {
         let output = self::command(folder.path(), command).stdin(Stdio::null()).output().unwrap();

@@ -139,14 +139,16 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
     let began = Instant::now();
     let loaded = aggregator.load(name).await;
     let connect_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let (transport, required) = aggregator
-        .upstreams()
-        .find(|(config, _)| config.name == name)
-        .map_or(("", true), |(config, _)| (config.transport.as_str(), config.required));
+    let entry = aggregator.upstreams().map(|(config, _)| config).find(|config| config.name == name);
+    let (transport, required) =
+        entry.map_or(("", true), |config| (config.transport.as_str(), config.required));
     let catalog = aggregator.catalog();
     let listed = catalog.server(name).filter(|server| server.loaded);
     let tools = listed.map_or(0, |server| server.tools().len());
-    let remarks = listed.map_or_else(Vec::new, |server| server.remarks().to_vec());
+    let mut remarks = listed.map_or_else(Vec::new, |server| server.remarks().to_vec());
+    let dropped =
+        entry.and_then(|config| config.transport.oauth()).map_or_else(Vec::new, |auth| auth.remarks());
+    remarks.extend(dropped.into_iter().map(|dropped| format!("upstream {name}: {dropped}")));
     // Nobody has signed in yet: that is a state, and the server is as it should be.
     let signs_in = matches!(&loaded, Err(fault) if fault.reason.as_str() == "auth_required");
     let (reason, error) = match loaded {

@@ -10,9 +10,11 @@ use super::output::{self, errln, outln};
 use super::report;
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
+use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
 use ptc_vm::Reason;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -87,8 +89,12 @@ pub fn run(args: EvalArgs) -> ExitCode {
             Ok(opened) => opened,
             Err(error) => return report::fault(&error),
         };
-        let exit =
-            if args.jsonl { lines(&engine, &template).await } else { single(&engine, template, args).await };
+        let redactor =
+            upstreams.as_ref().map_or_else(Redactor::new, |upstreams| upstreams.redactor().clone());
+        let exit = match args.jsonl {
+            true => lines(&engine, &template, &redactor).await,
+            false => single(&engine, template, args, &redactor).await,
+        };
         if let Some(upstreams) = upstreams {
             upstreams.shutdown().await;
         }
@@ -97,7 +103,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
 }
 
 /// Evaluates one program for a person.
-async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> ExitCode {
+async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redactor: &Redactor) -> ExitCode {
     let source = match (&args.expr, &args.file) {
         (Some(expr), _) => Ok(expr.clone()),
         (None, Some(path)) if path.as_os_str() != "-" => {
@@ -117,7 +123,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
     };
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
-    let outcome = engine.eval(request).await;
+    let outcome = scrubbed(engine.eval(request).await, redactor);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
         outln!("{}", report::displayable(print, terminal));
@@ -141,7 +147,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs) -> Ex
 }
 
 /// Evaluates JSON Lines.
-async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
+async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> ExitCode {
     let mut input = io::stdin().lock();
     let mut answers = io::BufWriter::new(io::stdout().lock());
     let mut line = Vec::new();
@@ -168,7 +174,8 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
                     let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
                     refuse(&mut answers, request.id, &message)
                 } else {
-                    respond(&mut answers, request.id, &engine.eval(eval).await)
+                    let outcome = scrubbed(engine.eval(eval).await, redactor);
+                    respond(&mut answers, request.id, &outcome)
                 }
             }
             Err(error) => {
@@ -182,6 +189,29 @@ async fn lines(engine: &Engine, template: &EvalRequest) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// An outcome without the secrets that upstreams have echoed.
+fn scrubbed(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
+    let scrub = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
+    outcome.prints.iter_mut().for_each(scrub);
+    match &mut outcome.result {
+        Ok(answer) => {
+            scrub(&mut answer.text);
+            if let Some(Ok(json)) = &mut answer.json
+                && let Cow::Owned(_) = redactor.scrub(json)
+                && let Ok(mut value) = serde_json::from_str(json)
+            {
+                redactor.scrub_json(&mut value);
+                *json = value.to_string();
+            }
+        }
+        Err(failure) => {
+            scrub(&mut failure.message);
+            failure.hint.iter_mut().for_each(scrub);
+        }
+    }
+    outcome
 }
 
 /// Answers a line that did not become a program.

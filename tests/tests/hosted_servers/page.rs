@@ -1,147 +1,18 @@
 //! The sign-in page of `ptc start --http --public-url`, over real sockets (auth.md 8). A real browser is in `tests/interop/oauth`.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ptc_mcp::json::{Value, json};
-use tempfile::TempDir;
+use ptc_mcp::json::Value;
 
-use crate::PATIENCE;
-use crate::hosted::{Habits, Hosted};
-
-const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
-const BEN: &str = "ben-0123456789abcdef0123456789abcdef";
-
-/// A server with the upstream `notes`, and two callers.
-struct Server {
-    child: Child,
-    port: u16,
-    _folder: TempDir,
-}
-
-impl Server {
-    fn start(hosted: &Hosted) -> Server {
-        let folder = tempfile::tempdir().expect("a folder");
-        let write = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).expect("written");
-            path
-        };
-        let tokens = write("tokens", &format!("ann:{ANN}\nben:{BEN}\n"));
-        let entry = json!({"transport": "mcp_http", "url": hosted.url(), "allow_insecure_http": true, "protocol": "handshake", "auth": {"type": "oauth"}});
-        let upstreams = write("upstreams.json", &json!({"upstreams": {"notes": entry}}).to_string());
-        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
-        for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-            let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
-            command.env_clear().env("HOME", folder.path());
-            command.args([
-                "start",
-                "--http",
-                "--http-port",
-                &free.port().to_string(),
-                "--log-level",
-                "error",
-            ]);
-            command.args(["--public-url", &format!("http://{free}/mcp")]);
-            command.args(["--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000"]);
-            command.arg("--http-auth-token-file").arg(&tokens).arg("--upstreams-config").arg(&upstreams);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let mut child = command.spawn().expect("it starts");
-            let patience = Instant::now() + PATIENCE;
-            while child.try_wait().expect("it ran").is_none() {
-                assert!(Instant::now() < patience, "it does not listen");
-                if TcpStream::connect(free).is_ok() {
-                    return Server { child, port: free.port(), _folder: folder };
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
-        panic!("no server could be started");
-    }
-
-    fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        ask(self.port, method, target, headers, body)
-    }
-
-    /// What the program of this caller gets of the upstream.
-    fn calls(&self, token: &str) -> String {
-        let program =
-            "(let [r (tool/call {:server \"notes\" :tool \"hello\" :args {}})] (or (:message r) (:value r)))";
-        let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
-        let params = json!({"name": "lisp_eval", "arguments": {"program": program}, "_meta": meta});
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
-        let bearer = format!("Bearer {token}");
-        let headers = [
-            ("Authorization", bearer.as_str()),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", "tools/call"),
-            ("Mcp-Name", "lisp_eval"),
-        ];
-        let answer = self.ask("POST", "/mcp", &headers, &body);
-        let message: Value = serde_json::from_str(&answer.body).expect("JSON");
-        message["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // After a clean end there is nothing to kill.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-}
-
-fn ask(port: u16, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
-    let host = if headers.iter().any(|(name, _)| *name == "Host") {
-        String::new()
-    } else {
-        format!("Host: 127.0.0.1:{port}\r\n")
-    };
-    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let length = body.len();
-    let request = format!(
-        "{method} {target} HTTP/1.1\r\n{host}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Answer { status, head: head.to_owned(), body: body.to_owned() }
-}
-
-/// Consents at the authorization server, whose redirect leads back: gives the path and query of that.
-fn consent(link: &str) -> String {
-    let link = url::Url::parse(link).expect("a URL");
-    let target = &link[url::Position::BeforePath..];
-    let answer = ask(link.port().expect("a port"), "GET", target, &[], "");
-    let back = url::Url::parse(answer.header("location").expect("a redirect")).expect("a URL");
-    back[url::Position::BeforePath..].to_owned()
-}
+use crate::authorization_server::AuthorizationServer;
+use crate::server::{ANN, BEN, Server, consent};
+use crate::{PATIENCE, plain};
 
 #[test]
 fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
-    let hosted = Hosted::start(Habits::plain("/mcp"));
-    let server = Server::start(&hosted);
+    let hosted = AuthorizationServer::start(plain("/mcp"));
+    let server = Server::start(&hosted, &["--log-level", "error"]);
     let page = "/oauth/start?upstream=notes";
 
     // The page holds nothing, and is the same for every upstream.
@@ -169,7 +40,7 @@ fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
         (unknown.status, unknown.body.as_str()),
         (404, "nobody signs in to an upstream 'nobody' here")
     );
-    let own = format!("http://127.0.0.1:{}", server.port);
+    let own = server.origin();
     let begun = begin(&[("Authorization", &ann), ("Origin", &own)]);
     assert_eq!((begun.status, begun.header("cache-control")), (200, Some("no-store")), "{}", begun.body);
     let cookie = begun.header("set-cookie").expect("a cookie");
@@ -199,7 +70,7 @@ fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
 
     // She is signed in, as the next look into the store tells, and he is told where to go.
     let patience = Instant::now() + PATIENCE;
-    while !server.calls(ANN).contains("hello") {
+    while !server.calls(ANN).contains("family") {
         assert!(Instant::now() < patience, "{}", server.calls(ANN));
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -1,14 +1,19 @@
 //! A person at a terminal with a browser that knows no script.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
 
 use ptc_mcp::json::Value;
 use tempfile::TempDir;
 
 use crate::PATIENCE;
+#[expect(dead_code, reason = "what a process takes is measured elsewhere")]
+#[path = "../support/child_process.rs"]
+mod child_process;
 
 /// Their home, with an upstreams file and a store.
 pub(crate) struct Person {
@@ -24,43 +29,76 @@ impl Person {
         Person { home, secret: secret.to_owned() }
     }
 
-    fn ptc(&self, arguments: &[&str]) -> Child {
+    /// A path in their home.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Writes a file that is theirs alone; gives its path.
+    pub(crate) fn writes(&self, name: &str, text: &str) -> String {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("its own");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Starts a command with their file.
+    pub(crate) fn ptc(&self, arguments: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
         command.args(arguments).arg("--upstreams-config").arg(self.home.path().join("upstreams.json"));
         command.env_clear().env("HOME", self.home.path());
         for variable in ["GITHUB_APP_SECRET", "SLACK_APP_SECRET", "FIGMA_APP_SECRET"] {
             command.env(variable, &self.secret);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts")
     }
 
     /// Signs in, and sees the page that says so.
     pub(crate) fn signs_in(&self, name: &str) {
-        let mut child = self.ptc(&["login", name, "--json"]);
-        let output = child.stdout.take().expect("piped");
-        let (sender, events) = channel();
-        std::thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
-        });
-        let event = || -> Value {
-            let line = events.recv_timeout(PATIENCE).unwrap_or_default();
-            serde_json::from_str(&line).unwrap_or_default()
-        };
-        let opened = event();
+        self.tries_to_sign_in(name).unwrap_or_else(|told| panic!("no sign-in: {told}"));
+    }
+
+    /// Signs in, or is told why not before there is a link.
+    pub(crate) fn tries_to_sign_in(&self, name: &str) -> Result<(), Value> {
+        let mut login = Login::start(self.ptc(&["login", name, "--json"]));
+        let opened = login.event();
         let Some(url) = opened["url"].as_str().filter(|_| opened["event"] == "open") else {
-            panic!("no link: {opened}, {}", end(child));
+            return Err(opened);
         };
         let (back, _) = get(url);
         let back = back.expect("a redirect");
         let (_, page) = get(&back);
-        assert!(
-            page.contains("<p>Signed in. You can close this window.</p>"),
-            "{back}: {page} {}",
-            end(child)
-        );
-        let signed_in = event();
+        let signed_in = login.event();
+        assert!(page.contains("<p>Signed in. You can close this window.</p>"), "{back}: {page} {signed_in}");
         assert_eq!(signed_in["event"], "signed_in", "{signed_in}");
-        assert!(child.wait().expect("it ran").success());
+        assert!(login.ends().0, "its status");
+        Ok(())
+    }
+
+    /// A sign-in that goes on with what the caller does.
+    pub(crate) fn begins_to_sign_in(&self, arguments: &[&str]) -> Login {
+        Login::start(self.ptc(&[&["login"], arguments].concat()))
+    }
+
+    /// Runs a command to its end: whether it succeeded, and what it said on both outputs.
+    pub(crate) fn runs(&self, arguments: &[&str]) -> (bool, String, String) {
+        self.runs_with(arguments, "")
+    }
+
+    /// The same with this input.
+    pub(crate) fn runs_with(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
+        let mut child = self.ptc(arguments);
+        // A command that reads nothing may be over by now.
+        let _ = child.stdin.take().expect("piped").write_all(input.as_bytes());
+        let output = child.wait_with_output().expect("it ran");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (output.status.success(), text(output.stdout), text(output.stderr))
     }
 
     /// Is told why they cannot sign in.
@@ -77,23 +115,69 @@ impl Person {
 
     /// Calls the server's one tool; gives what it answers.
     pub(crate) fn calls(&self, name: &str) -> String {
-        let output = self.ptc(&["call", name, "hello"]).wait_with_output().expect("it ran");
+        let output = self.ptc(&["call", name, "whoami"]).wait_with_output().expect("it ran");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         String::from_utf8(output.stdout).expect("text")
     }
 }
 
-fn end(mut child: Child) -> String {
-    let mut said = String::new();
-    // It may go on otherwise.
-    let _ = child.kill();
-    child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
-    said
+/// `ptc login` while it runs.
+pub(crate) struct Login {
+    child: Child,
+    lines: Receiver<String>,
+    said: JoinHandle<String>,
+    /// All lines so far.
+    pub(crate) heard: String,
+}
+
+impl Login {
+    fn start(mut child: Child) -> Login {
+        let lines = child_process::lines(child.stdout.take().expect("piped"));
+        let mut errors = child.stderr.take().expect("piped");
+        let said = std::thread::spawn(move || {
+            let mut said = String::new();
+            errors.read_to_string(&mut said).expect("text");
+            said
+        });
+        Login { child, lines, said, heard: String::new() }
+    }
+
+    /// The next line; empty at the end.
+    pub(crate) fn line(&mut self) -> String {
+        let line = self.lines.recv_timeout(PATIENCE).unwrap_or_default();
+        self.heard += &format!("{line}\n");
+        line
+    }
+
+    /// The next event of `--json`.
+    pub(crate) fn event(&mut self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no event: {line:?}"))
+    }
+
+    /// Types a line.
+    pub(crate) fn types(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("piped");
+        input.write_all(format!("{line}\n").as_bytes()).expect("it reads");
+    }
+
+    /// Waits for its end: whether it succeeded, and what it said on standard error.
+    pub(crate) fn ends(mut self) -> (bool, String) {
+        let status = self.child.wait().expect("it ran");
+        (status.success(), self.said.join().expect("text"))
+    }
+
+    /// Ends it; gives what it said on standard error.
+    pub(crate) fn given_up(mut self) -> String {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ran");
+        self.said.join().expect("text")
+    }
 }
 
 /// Asks for a page of this machine; gives where it redirects to, and its text.
-fn get(url: &str) -> (Option<String>, String) {
+pub(crate) fn get(url: &str) -> (Option<String>, String) {
     let url = url::Url::parse(url).expect("a URL");
     let address = ("127.0.0.1", url.port().expect("a port"));
     let mut stream = TcpStream::connect(address).expect("it listens");

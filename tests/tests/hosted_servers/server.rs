@@ -1,0 +1,208 @@
+//! `ptc start --http --public-url` with the upstream `notes`, and two callers.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use ptc_mcp::json::{Value, json};
+use tempfile::TempDir;
+
+use crate::PATIENCE;
+use crate::authorization_server::AuthorizationServer;
+
+pub(crate) const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
+pub(crate) const BEN: &str = "ben-0123456789abcdef0123456789abcdef";
+
+/// The entry of a protected server, with these members in its `auth`.
+pub(crate) fn entry(hosted: &AuthorizationServer, members: Value) -> Value {
+    let mut auth = json!({"type": "oauth"});
+    for (key, value) in members.as_object().expect("members") {
+        auth[key] = value.clone();
+    }
+    json!({"transport": "mcp_http", "url": hosted.mcp(), "allow_insecure_http": true, "protocol": "handshake", "auth": auth})
+}
+
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) port: u16,
+    folder: TempDir,
+}
+
+impl Server {
+    /// With these flags beside the usual ones; a folder in them begins with `@`.
+    pub(crate) fn start(hosted: &AuthorizationServer, flags: &[&str]) -> Server {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &str| {
+            std::fs::write(path(name), text).expect("written");
+            path(name)
+        };
+        let tokens = write("tokens", &format!("ann:{ANN}\nben:{BEN}\n"));
+        let file = json!({"upstreams": {"notes": entry(hosted, json!({}))}});
+        let upstreams = write("upstreams.json", &file.to_string());
+        let flags = flags.iter().map(|flag| match flag.strip_prefix('@') {
+            Some(name) => path(name).to_str().expect("UTF-8").to_owned(),
+            None => (*flag).to_owned(),
+        });
+        let flags: Vec<String> = flags.collect();
+        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
+        for _ in 0..10 {
+            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
+            command.env_clear().env("HOME", folder.path());
+            command.args(["start", "--http", "--http-port", &free.port().to_string()]);
+            command.args(["--public-url", &format!("http://{free}/mcp")]);
+            command.args(["--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000"]);
+            command.arg("--http-auth-token-file").arg(&tokens).arg("--upstreams-config").arg(&upstreams);
+            command.args(&flags);
+            let log = std::fs::File::create(path("log")).expect("a log");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+            let mut child = command.spawn().expect("it starts");
+            let patience = Instant::now() + PATIENCE;
+            while child.try_wait().expect("it ran").is_none() {
+                assert!(Instant::now() < patience, "it does not listen");
+                if TcpStream::connect(free).is_ok() {
+                    return Server { child, port: free.port(), folder };
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+        panic!("no server could be started: {}", std::fs::read_to_string(path("log")).unwrap_or_default());
+    }
+
+    pub(crate) fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// A file or folder of its home.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).expect("a log")
+    }
+
+    pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        ask(self.port, method, target, headers, body)
+    }
+
+    /// Looks at a page as the caller with this token.
+    pub(crate) fn get(&self, target: &str, token: &str) -> Answer {
+        self.ask("GET", target, &[("Authorization", &format!("Bearer {token}"))], "")
+    }
+
+    /// Calls a tool of the server as the caller with this token; gives the whole answer.
+    pub(crate) fn call(&self, token: &str, tool: &str, arguments: Value) -> Answer {
+        self.post(token, "tools/call", Some(tool), json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// A modern request.
+    pub(crate) fn post(&self, token: &str, method: &str, name: Option<&str>, mut params: Value) -> Answer {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let bearer = format!("Bearer {token}");
+        let mut headers = vec![
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+        ];
+        headers.extend(name.map(|name| ("Mcp-Name", name)));
+        self.ask("POST", "/mcp", &headers, &body)
+    }
+
+    /// The text of a program's result.
+    pub(crate) fn evals(&self, token: &str, program: &str) -> String {
+        let answer = self.call(token, "lisp_eval", json!({"program": program}));
+        let message: Value = serde_json::from_str(&answer.body).expect("JSON");
+        message["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+    }
+
+    /// What the program of this caller gets of the upstream.
+    pub(crate) fn calls(&self, token: &str) -> String {
+        self.evals(
+            token,
+            "(let [r (tool/call {:server \"notes\" :tool \"whoami\" :args {}})] (or (:message r) (:value r)))",
+        )
+    }
+
+    /// Begins a sign-in on the page: the link to the upstream's own, and the browser's cookie.
+    pub(crate) fn begins(&self, token: &str) -> (String, String) {
+        let headers = [("Authorization", &*format!("Bearer {token}")), ("Origin", &self.origin())];
+        let begun = self.ask("POST", "/oauth/start?upstream=notes", &headers, "");
+        assert_eq!(begun.status, 200, "{}", begun.body);
+        let cookie = begun.header("set-cookie").expect("a cookie");
+        let cookie = cookie.split(';').next().expect("a pair").to_owned();
+        let told: Value = serde_json::from_str(&begun.body).expect("JSON");
+        (told["url"].as_str().expect("a link").to_owned(), cookie)
+    }
+
+    /// Signs in on the page, and waits until calls notice.
+    pub(crate) fn signs_in(&self, token: &str) {
+        let (link, cookie) = self.begins(token);
+        let done = self.ask("GET", &consent(&link), &[("Cookie", &cookie)], "");
+        assert_eq!(done.status, 200, "{}", done.body);
+        let patience = Instant::now() + PATIENCE;
+        while !self.calls(token).contains("family") {
+            assert!(Instant::now() < patience, "{}", self.calls(token));
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // After a clean end there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The body, read as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
+    }
+}
+
+pub(crate) fn ask(port: u16, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let host = if headers.iter().any(|(name, _)| *name == "Host") {
+        String::new()
+    } else {
+        format!("Host: 127.0.0.1:{port}\r\n")
+    };
+    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    let request = format!(
+        "{method} {target} HTTP/1.1\r\n{host}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+/// Consents at the authorization server, whose redirect leads back: gives the path and query of that.
+pub(crate) fn consent(link: &str) -> String {
+    let back = url::Url::parse(&crate::authorization_server::browse(link)).expect("a URL");
+    back[url::Position::BeforePath..].to_owned()
+}

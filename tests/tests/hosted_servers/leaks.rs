@@ -153,6 +153,10 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     calls(heard);
+    // A caller that has come by a token somehow, and sends it.
+    let token =
+        hosted.secrets().into_iter().find(|secret| secret.starts_with("access-token-")).expect("a token");
+    heard.add("a result", server.call(ANN, "lisp_eval", json!({"program": format!("(str {token:?})")})).body);
     // A renewal; one whose answer cannot be used; one that is refused with all that was sent.
     hosted.forget_access();
     calls(heard);

@@ -46,6 +46,8 @@ mod memory;
 #[cfg(feature = "upstreams")]
 pub mod openapi;
 pub mod output_schema;
+#[cfg(feature = "seals")]
+mod private_file;
 mod seen_shape;
 #[cfg(feature = "upstreams")]
 pub mod sign_in;

@@ -42,6 +42,13 @@ impl Taken {
         Ok(())
     }
 
+    /// Whether it ended an hour ago.
+    #[cfg(feature = "state")]
+    pub(super) fn is_long_over(&self, now: u64) -> bool {
+        const LONG: u64 = 3_600_000;
+        now.saturating_sub(self.until) > LONG && now.saturating_sub(self.fence / 1000) > LONG
+    }
+
     /// Ends the lease; the fence stays.
     pub(super) fn end(&mut self) {
         self.until = 0;

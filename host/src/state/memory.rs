@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::clock::StoreClock;
 use super::lease::{Taken, millis};
-use super::replica::{Announcements, REPLICA_LIFE};
+use super::replica::{Announcements, Replicas};
 use super::rows::{Head, judge};
 use super::{
     Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
@@ -41,7 +41,7 @@ struct Inner {
     spent: HashMap<(Arc<str>, [u8; 16]), u64>,
     inboxes: HashMap<Key, (Vec<Bytes>, u64)>,
     said: Announcements,
-    replicas: HashMap<String, (Replica, u64)>,
+    replicas: Replicas,
     /// Who waits for messages, by name of the replica.
     waking: HashMap<Arc<str>, Arc<Notify>>,
     swept: u64,
@@ -196,7 +196,6 @@ impl Inner {
         self.taken.retain(|key, taken| self.rows.contains_key(key) || taken.lease(now).is_some());
         self.spent.retain(|_, until| now < *until);
         self.inboxes.retain(|_, (_, until)| now < *until);
-        self.replicas.retain(|_, (_, seen)| now < *seen + millis(REPLICA_LIFE));
     }
 
     fn list(&self, owner: Option<&Owner>, kind: Kind, now: u64) -> Vec<Listed> {
@@ -335,21 +334,12 @@ impl StateStore for MemoryState {
 
     fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
         self.at_once(move |inner, now| {
-            inner.replicas.insert(replica.name.clone(), (replica.clone(), now));
+            inner.replicas.attend(replica, now);
             Ok(())
         })
     }
 
     fn replicas(&self) -> Answer<'_, Vec<Replica>> {
-        self.at_once(move |inner, now| {
-            inner.replicas.retain(|_, (_, seen)| now < *seen + millis(REPLICA_LIFE));
-            let seen = |(replica, seen): &(Replica, u64)| Replica {
-                seen: Duration::from_millis(now.saturating_sub(*seen)),
-                ..replica.clone()
-            };
-            let mut all: Vec<_> = inner.replicas.values().map(seen).collect();
-            all.sort_by(|one, other| one.name.cmp(&other.name));
-            Ok(all)
-        })
+        self.at_once(move |inner, now| Ok(inner.replicas.listed(now)))
     }
 }

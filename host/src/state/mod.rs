@@ -4,6 +4,10 @@
 //!   once, inboxes, and what replicas tell each other.
 //! * [`MemoryState`] — the back end without a disk or a server: gone with the process.
 //! * [`Commit`], [`Claim`] — what is written, all or nothing; how a record is taken for a while.
+#![cfg_attr(
+    feature = "seals",
+    doc = "* [`Secret`], [`Seals`], [`SealedState`] — the operator's secret, and what is sealed with it; feature `seals`."
+)]
 //!
 //! Blobs are bytes to a store. What is in them, and whether it can still be read, is the matter of whoever wrote them.
 
@@ -13,9 +17,17 @@ mod error;
 mod key;
 mod lease;
 mod memory;
+#[cfg(feature = "seals")]
+mod names;
 mod record;
+#[cfg(feature = "state")]
+mod redb;
+#[cfg(feature = "state")]
+mod redis;
 mod replica;
 mod rows;
+#[cfg(feature = "seals")]
+mod sealing;
 mod store;
 
 pub use change::{Change, Commit, End, Write};
@@ -23,5 +35,11 @@ pub use error::StateError;
 pub use key::{BadId, Key, Kind, MAX_ID, Owner, is_id};
 pub use memory::MemoryState;
 pub use record::{Claim, Claimed, Lease, Listed, Versioned};
+#[cfg(feature = "state")]
+pub use redb::{Flushing, RedbError, RedbOptions, RedbState};
+#[cfg(feature = "state")]
+pub use redis::{RedisAddressError, RedisOptions, RedisState};
 pub use replica::{News, Replica};
+#[cfg(feature = "seals")]
+pub use sealing::{NotOpened, SealedState, Seals, Secret, SecretError};
 pub use store::{Answer, StateStore, StoreLimits, TOMBSTONE_LIFE};

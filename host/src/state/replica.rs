@@ -1,10 +1,12 @@
 //! What the processes that share a store tell each other.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::lease::millis;
 
 /// A process that uses the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,5 +61,29 @@ impl Announcements {
             said: self.said.iter().skip(self.said.len() - known).cloned().collect(),
             missed: unheard > known,
         }
+    }
+}
+
+/// The replicas that use a store within one process.
+#[derive(Debug, Default)]
+pub(super) struct Replicas(BTreeMap<String, (Replica, u64)>);
+
+impl Replicas {
+    pub(super) fn attend(&mut self, replica: &Replica, now: u64) {
+        self.forget(now);
+        self.0.insert(replica.name.clone(), (replica.clone(), now));
+    }
+
+    pub(super) fn listed(&mut self, now: u64) -> Vec<Replica> {
+        self.forget(now);
+        let seen = |(replica, seen): &(Replica, u64)| Replica {
+            seen: Duration::from_millis(now.saturating_sub(*seen)),
+            ..replica.clone()
+        };
+        self.0.values().map(seen).collect()
+    }
+
+    fn forget(&mut self, now: u64) {
+        self.0.retain(|_, (_, seen)| now < *seen + millis(REPLICA_LIFE));
     }
 }

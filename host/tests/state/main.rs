@@ -1,6 +1,12 @@
 //! One suite over every back end of the state store, with two handles of one store against each other (state.md 2).
 
 mod memory;
+#[cfg(feature = "state")]
+mod redb;
+#[cfg(feature = "state")]
+mod redis;
+#[cfg(feature = "state")]
+mod redis_faults;
 mod suite;
 
 use std::sync::Arc;
@@ -37,8 +43,49 @@ fn trials(back_end: Arc<dyn BackEnd>) -> impl Iterator<Item = Trial> {
     })
 }
 
+/// The trials of the stores in a file.
+#[cfg(feature = "state")]
+fn of_files() -> Vec<Trial> {
+    use ptc_host::state::Flushing;
+    let back_ends = [(Flushing::Disk, false), (Flushing::Process, false), (Flushing::Process, true)];
+    let all = back_ends.into_iter().flat_map(|(flushing, seals)| {
+        let folders = tempfile::tempdir().expect("a folder");
+        trials(Arc::new(redb::Redb { flushing, seals, folders }))
+    });
+    all.chain(redb::kills()).collect()
+}
+
+/// The trials of the stores in servers, where there is a `redis-server`. With `PTC_TEST_REDIS=required` there must be one.
+#[cfg(feature = "state")]
+fn of_servers() -> Vec<Trial> {
+    use redis::{Redis, Shape};
+    if redis::program().is_none() {
+        let is_required = std::env::var("PTC_TEST_REDIS").is_ok_and(|word| word == "required");
+        assert!(!is_required, "there is no redis-server");
+        eprintln!("there is no redis-server here: the stores in servers are not tested");
+        return Vec::new();
+    }
+    let shapes = [Shape::Alone, Shape::Password, Shape::Tls, Shape::Cluster];
+    let all = shapes.into_iter().flat_map(|shape| trials(Arc::new(Redis::of(shape))));
+    all.chain(redis_faults::trials()).collect()
+}
+
+#[cfg(not(feature = "state"))]
+fn of_servers() -> Vec<Trial> {
+    Vec::new()
+}
+
+#[cfg(not(feature = "state"))]
+fn of_files() -> Vec<Trial> {
+    Vec::new()
+}
+
 fn main() {
+    #[cfg(feature = "state")]
+    if redb::is_child() {
+        return;
+    }
     let arguments = Arguments::from_args();
-    let all = trials(Arc::new(memory::Memory));
+    let all = trials(Arc::new(memory::Memory)).chain(of_files()).chain(of_servers());
     libtest_mimic::run(&arguments, all.collect()).exit();
 }

@@ -1,67 +1,23 @@
-//! Files that only their owner may touch: opened without following links, looked at once they are open.
+//! The files of the store: replaced as a whole, private, locked by files beside them.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use super::StoreError;
 use crate::config_error::os_error_text;
+use crate::private_file::{is_private, make_private_folder, no_link, sync_folder};
 
 /// Largest record file.
 const MAX_RECORD: u64 = 4 * 1024 * 1024;
 
-/// The same options, which refuse to open a link.
-#[cfg(unix)]
-pub(super) fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    // A file that is made is its owner's alone; a pipe in its place does not make us wait.
-    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
-    options.mode(0o600).custom_flags(flags.bits())
-}
-
-#[cfg(not(unix))]
-pub(super) fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-/// Whether a file is a plain one of ours that nobody else can read or change.
-#[cfg(unix)]
-pub(super) fn is_private(metadata: &Metadata) -> bool {
-    metadata.is_file() && is_ours_alone(metadata)
-}
-
-#[cfg(unix)]
-fn is_ours_alone(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    metadata.uid() == nix::unistd::geteuid().as_raw() && metadata.mode() & 0o077 == 0
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_private(metadata: &Metadata) -> bool {
-    metadata.is_file()
-}
-
 /// Makes the folder if it is not there, and checks that it is ours alone.
 pub(super) fn prepare(folder: &Path) -> Result<(), StoreError> {
-    let error = |error: io::Error| io_error(folder, &error);
-    make(folder).map_err(error)?;
-    let metadata = std::fs::symlink_metadata(folder).map_err(error)?;
-    #[cfg(unix)]
-    let fits = metadata.is_dir() && is_ours_alone(&metadata);
-    #[cfg(not(unix))]
-    let fits = metadata.is_dir();
-    if fits { Ok(()) } else { Err(StoreError::Exposed { path: folder.display().to_string(), mode: "0700" }) }
-}
-
-#[cfg(unix)]
-fn make(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-#[cfg(not(unix))]
-fn make(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)
+    match make_private_folder(folder) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(StoreError::Exposed { path: folder.display().to_string(), mode: "0700" }),
+        Err(error) => Err(io_error(folder, &error)),
+    }
 }
 
 /// The content of a private file; `None` if there is none.
@@ -126,16 +82,6 @@ pub(super) fn lock_file(path: &Path) -> Result<File, StoreError> {
     let file = file.map_err(|error| open_error(path, &error))?;
     let metadata = file.metadata().map_err(|error| io_error(path, &error))?;
     if is_private(&metadata) { Ok(file) } else { Err(exposed(path)) }
-}
-
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn exposed(path: &Path) -> StoreError {

@@ -14,7 +14,7 @@ mod tests;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use seal::{SealingKeys, SealingKeysError};
+pub use seal::SealingKeys;
 
 use std::any::Any;
 use std::fmt;

@@ -1,0 +1,85 @@
+//! How records are called in stores that outlive the process: by digests of their owners.
+
+use ring::digest::{SHA256, digest};
+
+use super::{Key, Listed, Owner, StateError, is_id};
+
+/// Hex digits of a principal's digest.
+pub(super) const PRINCIPAL_DIGITS: usize = 32;
+/// Hex digits of a conversation's digest.
+const CONVERSATION_DIGITS: usize = 16;
+/// Between the digest of a conversation and an id; no id has it.
+const SEPARATOR: char = '.';
+
+/// The first `digits` hex digits of the SHA-256 of `text`.
+pub(super) fn hex_digest(text: &str, digits: usize) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref()[..digits / 2].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A principal's name in a store.
+pub(super) fn principal_name(owner: &Owner) -> String {
+    hex_digest(owner.name(), PRINCIPAL_DIGITS)
+}
+
+/// What the ids of an owner's records begin with.
+pub(super) fn id_prefix(owner: &Owner) -> String {
+    match owner.conversation_id() {
+        Some(conversation) => format!("{}{SEPARATOR}", hex_digest(conversation, CONVERSATION_DIGITS)),
+        None => String::new(),
+    }
+}
+
+/// What a record is called: the name of its principal, and its id with that of its conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) principal: String,
+    pub(super) letter: char,
+    pub(super) id: String,
+}
+
+impl Name {
+    pub(super) fn of(key: &Key) -> Name {
+        let id = format!("{}{}", id_prefix(key.owner()), key.id());
+        Name { principal: principal_name(key.owner()), letter: key.kind().letter(), id }
+    }
+
+    /// The name of a record that such a store has listed.
+    pub(super) fn of_listed(listed: &Listed) -> Result<Name, StateError> {
+        let is_hex = |text: &str, digits: usize| {
+            text.len() == digits
+                && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        };
+        let conversation_fits =
+            listed.conversation.as_ref().is_none_or(|text| is_hex(text, CONVERSATION_DIGITS));
+        if !is_hex(&listed.owner, PRINCIPAL_DIGITS) || !conversation_fits || !is_id(&listed.id) {
+            return Err(StateError::Corrupt);
+        }
+        let id = match &listed.conversation {
+            Some(conversation) => format!("{conversation}{SEPARATOR}{}", listed.id),
+            None => listed.id.to_string(),
+        };
+        Ok(Name { principal: listed.owner.to_string(), letter: listed.kind.letter(), id })
+    }
+
+    /// Where something is sealed for: the record, and the version of its content.
+    pub(super) fn place(&self, version: u64) -> Vec<u8> {
+        format!("record\0{}\0{}\0{}\0{version}", self.principal, self.letter, self.id).into_bytes()
+    }
+
+    /// Where the messages of a run's inbox are sealed for.
+    pub(super) fn inbox(&self) -> Vec<u8> {
+        format!("inbox\0{}\0{}", self.principal, self.id).into_bytes()
+    }
+}
+
+/// The digest of a conversation, if there is one, and the id of a name's last part; `None` if it is none of ours.
+#[cfg(feature = "state")]
+pub(super) fn split_id(id: &str) -> Option<(Option<&str>, &str)> {
+    match id.split_once(SEPARATOR) {
+        Some((conversation, id)) => {
+            (conversation.len() == CONVERSATION_DIGITS && is_id(id)).then_some((Some(conversation), id))
+        }
+        None => is_id(id).then_some((None, id)),
+    }
+}

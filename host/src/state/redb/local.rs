@@ -1,0 +1,246 @@
+//! What only the process that has the file needs: leases end with it, and nobody else writes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::super::lease::{Taken, millis};
+use super::super::names::{Name, split_id};
+use super::super::replica::{Announcements, Replicas};
+use super::super::rows::Head;
+use super::super::{Claim, Kind, Lease, Listed, News, Replica, StateError, Versioned};
+use super::tables::{Row, full_name};
+
+/// Heads of records that are remembered; all are forgotten when there are more.
+const HEADS: usize = 65_536;
+
+#[derive(Default)]
+pub(super) struct Local {
+    taken: HashMap<String, Taken>,
+    /// Records as they are now, of which some are known.
+    heads: HashMap<String, Head>,
+    /// When records expire that were used without being written; the writer puts that into the file.
+    used: HashMap<String, u64>,
+    /// Changes of the file so far.
+    changes: u64,
+    said: Announcements,
+    replicas: Replicas,
+    waking: HashMap<String, Arc<Notify>>,
+}
+
+impl Local {
+    /// A number that grows with every change of the file.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The head of a record that lies so in the file, as it is now.
+    pub(super) fn current(&self, full: &str, head: Head) -> Head {
+        match self.used.get(full) {
+            Some(expires) if !head.is_buried => Head { expires: Some(*expires), ..head },
+            _ => head,
+        }
+    }
+
+    /// A record that was read from the file when there had been `changes` changes.
+    pub(super) fn seen(
+        &mut self,
+        full: &str,
+        row: Option<Row>,
+        changes: u64,
+        now: u64,
+    ) -> Result<Option<Versioned>, StateError> {
+        let Some(Row { head, blob }) = row else { return Ok(None) };
+        let head = self.current(full, head);
+        if changes == self.changes {
+            self.remember(full, head);
+        }
+        if !head.is_there(now) {
+            return Ok(None);
+        }
+        if head.is_buried {
+            return Err(StateError::Gone);
+        }
+        Ok(Some(Versioned { blob: Some(blob), ..self.told(full, &head, now) }))
+    }
+
+    /// A record as it is told of.
+    pub(super) fn told(&self, full: &str, head: &Head, now: u64) -> Versioned {
+        self.current(full, *head).told(self.taken.get(full), now)
+    }
+
+    fn remember(&mut self, full: &str, head: Head) {
+        if self.heads.len() >= HEADS {
+            self.heads.clear();
+        }
+        self.heads.insert(full.to_owned(), head);
+    }
+
+    /// Notes what the writer has made of a record.
+    pub(super) fn changed(&mut self, full: &str, head: Option<Head>, keeps_lease: bool) {
+        self.changes += 1;
+        self.used.remove(full);
+        match head {
+            Some(head) => self.remember(full, head),
+            None => drop(self.heads.remove(full)),
+        }
+        if !keeps_lease && let Some(taken) = self.taken.get_mut(full) {
+            taken.end();
+        }
+    }
+
+    /// Takes a record: the fence, and what is known of it. Else who has it.
+    pub(super) fn take(&mut self, full: &str, claim: &Claim, now: u64) -> Result<(u64, Option<Head>), Lease> {
+        let taken = self.taken.entry(full.to_owned()).or_default();
+        if let Some(lease) = taken.lease(now) {
+            return Err(lease);
+        }
+        taken.give(&claim.holder, claim.lease, now);
+        let known = self.heads.get(full).map(|head| self.current(full, *head));
+        Ok((self.fence(full), known.filter(|head| head.is_there(now))))
+    }
+
+    /// The fence of whoever took a record last; 0 if nobody has.
+    fn fence(&self, full: &str) -> u64 {
+        self.taken.get(full).map_or(0, Taken::fence)
+    }
+
+    /// What is known of who took a record last.
+    pub(super) fn taken(&self, full: &str) -> Option<&Taken> {
+        self.taken.get(full)
+    }
+
+    /// Whether somebody has taken a record, perhaps long ago.
+    pub(super) fn is_taken(&self, full: &str) -> bool {
+        self.taken.contains_key(full)
+    }
+
+    /// The lease of a record.
+    pub(super) fn lease(&self, full: &str, now: u64) -> Option<Lease> {
+        self.taken.get(full)?.lease(now)
+    }
+
+    pub(super) fn expiry_and_lease(
+        &self,
+        full: &str,
+        found: &Versioned,
+        now: u64,
+    ) -> (Option<Duration>, Option<Lease>) {
+        let used = self.used.get(full).map(|expires| Duration::from_millis(expires.saturating_sub(now)));
+        (used.or(found.expires_in), self.lease(full, now))
+    }
+
+    /// Ends the lease of a record that was taken for nothing.
+    pub(super) fn give_back(&mut self, full: &str, fence: u64) {
+        if self.fence(full) == fence {
+            self.taken.remove(full);
+        }
+    }
+
+    /// Counts as a use of a record whose head is known.
+    pub(super) fn use_again(&mut self, full: &str, rest: Option<Duration>, now: u64) {
+        let Some(head) = self.heads.get(full).map(|head| self.current(full, *head)) else { return };
+        let used = head.used(rest, now);
+        if let Some(expires) = used.expires.filter(|_| used.expires != head.expires) {
+            self.used.insert(full.to_owned(), expires);
+        }
+    }
+
+    /// Takes the expiries that are to be written.
+    pub(super) fn take_used(&mut self) -> Vec<(String, u64)> {
+        self.used.iter().map(|(full, expires)| (full.clone(), *expires)).collect()
+    }
+
+    /// Notes that these expiries are in the file.
+    pub(super) fn used_is_written(&mut self, written: &[(String, u64)]) {
+        for (full, expires) in written {
+            if let Some(head) = self.heads.get_mut(full) {
+                head.expires = Some(*expires);
+            }
+            if self.used.get(full) == Some(expires) {
+                self.used.remove(full);
+            }
+        }
+        self.changes += 1;
+    }
+
+    pub(super) fn renew(
+        &mut self,
+        full: &str,
+        fence: u64,
+        lease: Duration,
+        now: u64,
+    ) -> Result<(), StateError> {
+        self.taken.get_mut(full).ok_or(StateError::Gone)?.renew(fence, lease, now)
+    }
+
+    /// Forgets leases that ended so long ago that nobody writes under them any more.
+    pub(super) fn forget_leases(&mut self, now: u64) {
+        self.taken.retain(|_, taken| !taken.is_long_over(now));
+    }
+
+    /// Who is to be woken for messages to `holder`.
+    pub(super) fn waking(&mut self, holder: &str) -> Arc<Notify> {
+        self.waking.entry(holder.to_owned()).or_default().clone()
+    }
+
+    /// Wakes the holder of a run.
+    pub(super) fn wake(&self, full: &str, now: u64) {
+        let waking = self.lease(full, now).and_then(|lease| self.waking.get(&*lease.holder));
+        if let Some(waking) = waking {
+            waking.notify_one();
+        }
+    }
+
+    /// A record as it is listed; `None` for one that is not there any more.
+    pub(super) fn listed(&self, name: &Name, kind: Kind, row: &Row, now: u64) -> Option<Listed> {
+        let full = full_name(name);
+        let head = self.current(&full, row.head);
+        if head.is_buried || !head.is_there(now) {
+            return None;
+        }
+        let told = self.told(&full, &head, now);
+        let (conversation, id) = split_id(&name.id)?;
+        Some(Listed {
+            owner: name.principal.as_str().into(),
+            conversation: conversation.map(Into::into),
+            kind,
+            id: id.into(),
+            version: head.version,
+            bytes: head.bytes,
+            expires_in: told.expires_in,
+            lease: told.lease,
+        })
+    }
+
+    pub(super) fn announce(&mut self, text: &str) {
+        self.said.add(text);
+    }
+
+    pub(super) fn news(&self, point: u64) -> News {
+        self.said.after(point)
+    }
+
+    pub(super) fn attend(&mut self, replica: &Replica, now: u64) {
+        self.replicas.attend(replica, now);
+    }
+
+    pub(super) fn replicas(&mut self, now: u64) -> Vec<Replica> {
+        self.replicas.listed(now)
+    }
+}
+
+/// The kind and name behind the name of a record among those of all kinds.
+pub(super) fn name_of(full: &str) -> Option<(Kind, Name)> {
+    let mut parts = full.splitn(3, ':');
+    let letter = parts.next()?.chars().next()?;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
+    Some((kind, Name { letter, principal: parts.next()?.to_owned(), id: parts.next()?.to_owned() }))
+}
+
+/// Milliseconds after now.
+pub(super) fn after(now: u64, time: Duration) -> u64 {
+    now.saturating_add(millis(time))
+}

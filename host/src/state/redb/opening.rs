@@ -1,0 +1,189 @@
+//! How the file is opened, the first time and after it could not be used.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use redb::{Database, DatabaseError, ReadableDatabase as _, StorageBackend};
+
+use super::file::{Flushing, Storage};
+use super::tables;
+use crate::config_error::os_error_text;
+use crate::private_file::{is_private, make_private_folder, no_link, sync_folder};
+
+/// The name of the file.
+pub(super) const FILE: &str = "state.redb";
+
+/// What the name of a file begins with that is not whole yet.
+const BEGUN: &str = ".state.redb.";
+
+/// Memory for pages of the file that were read or are to be written.
+const CACHE: usize = 32 << 20;
+
+/// Why a file of state cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedbError {
+    /// Another process has it.
+    #[error("the state directory {} is in use by another ptc process", .0.display())]
+    InUse(PathBuf),
+    /// Others can read or change it.
+    #[error("{path} must belong to you and have mode {mode}", path = .path.display())]
+    Exposed {
+        /// The file or folder.
+        path: PathBuf,
+        /// The mode that it must have, for instance `0600`.
+        mode: &'static str,
+    },
+    /// The operating system refuses.
+    #[error("{error} ({path})", path = .path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its words.
+        error: String,
+    },
+    /// It is no file of ours, or it is damaged.
+    #[error(
+        "the state file {path} cannot be opened: {error}; nothing of it was deleted: move it away to start with an empty one",
+        path = .path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: String,
+    },
+    /// A later build made it.
+    #[error("the state file {} is of another build of ptc, whose form {} is not known here", .path.display(), .form)]
+    OtherForm {
+        /// The file.
+        path: PathBuf,
+        /// Its form.
+        form: u64,
+    },
+    /// The system gives no thread.
+    #[error("no thread for the state file: {0}")]
+    NoThread(String),
+}
+
+/// Opens one file again and again.
+pub(super) struct Opener {
+    path: PathBuf,
+    storage: Box<dyn Fn() -> Result<Storing, RedbError> + Send + Sync>,
+}
+
+type Opened = Result<Database, DatabaseError>;
+/// Opens the database on a storage that is there.
+type Storing = Box<dyn FnOnce() -> Opened + Send>;
+
+impl Opener {
+    /// The file in `folder`, which is made if it is not there.
+    pub(super) fn of_folder(folder: &Path, flushing: Flushing) -> Result<Self, RedbError> {
+        let io = |path: &Path, error: &std::io::Error| RedbError::Io {
+            path: path.to_owned(),
+            error: os_error_text(error),
+        };
+        match make_private_folder(folder) {
+            Ok(true) => {}
+            Ok(false) => return Err(RedbError::Exposed { path: folder.to_owned(), mode: "0700" }),
+            Err(error) => return Err(io(folder, &error)),
+        }
+        let path = folder.join(FILE);
+        let (at, folder) = (path.clone(), folder.to_owned());
+        let storage = move || {
+            let open = || no_link(File::options().read(true).write(true)).open(&at);
+            let file = open().or_else(|error| match error.kind() {
+                ErrorKind::NotFound => make(&folder).and_then(|()| open()),
+                _ => Err(error),
+            });
+            let file = file.map_err(|error| io(&at, &error))?;
+            if !is_private(&file.metadata().map_err(|error| io(&at, &error))?) {
+                return Err(RedbError::Exposed { path: at.clone(), mode: "0600" });
+            }
+            Ok(Box::new(move || database(Storage::new(file, flushing)?)) as Storing)
+        };
+        Ok(Self { path, storage: Box::new(storage) })
+    }
+
+    /// A storage of a test's.
+    #[cfg(test)]
+    pub(super) fn of_storage<S: StorageBackend>(storage: impl Fn() -> S + Send + Sync + 'static) -> Self {
+        let storage = move || {
+            let storage = storage();
+            Ok(Box::new(move || database(storage)) as Storing)
+        };
+        Self { path: PathBuf::from(FILE), storage: Box::new(storage) }
+    }
+
+    /// Opens it.
+    pub(super) fn open(&self) -> Result<Database, RedbError> {
+        let open = (self.storage)()?;
+        let damaged = |error: String| RedbError::Damaged { path: self.path.clone(), error };
+        // What the library finds where it cannot be may be a panic.
+        let opened = catch_unwind(AssertUnwindSafe(open))
+            .map_err(|_| damaged("its parts do not fit together".to_owned()))?;
+        let file = opened.map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => {
+                RedbError::InUse(self.path.parent().unwrap_or(&self.path).to_owned())
+            }
+            DatabaseError::Storage(redb::StorageError::Io(error))
+                if error.kind() != ErrorKind::InvalidData && error.kind() != ErrorKind::UnexpectedEof =>
+            {
+                RedbError::Io { path: self.path.clone(), error: os_error_text(&error) }
+            }
+            error => damaged(error.to_string()),
+        })?;
+        match form(&file).map_err(|error| damaged(error.to_string()))? {
+            None | Some(tables::FORM) => {
+                self.path.parent().into_iter().for_each(remove_begun);
+                Ok(file)
+            }
+            Some(form) => Err(RedbError::OtherForm { path: self.path.clone(), form }),
+        }
+    }
+}
+
+/// Makes an empty file in `folder`. It has its name only once it is whole, so that none is met that a killed process has begun.
+fn make(folder: &Path) -> std::io::Result<()> {
+    let name = format!("{BEGUN}{}", std::process::id());
+    let begun = folder.join(name);
+    let _ = std::fs::remove_file(&begun);
+    let made = (|| {
+        let file = no_link(File::options().read(true).write(true).create_new(true)).open(&begun)?;
+        let storage = Storage::new(file, Flushing::Disk).map_err(std::io::Error::other)?;
+        drop(database(storage).map_err(std::io::Error::other)?);
+        // Another process may have made one meanwhile, which is as good.
+        match std::fs::hard_link(&begun, folder.join(FILE)) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => sync_folder(folder),
+        }
+    })();
+    let _ = std::fs::remove_file(&begun);
+    made
+}
+
+/// Removes files that killed processes have begun. The file itself is open, so nobody needs them any more.
+fn remove_begun(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    for begun in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(BEGUN)) {
+        let _ = std::fs::remove_file(begun.path());
+    }
+}
+
+fn database(storage: impl StorageBackend) -> Opened {
+    let mut builder = Database::builder();
+    // A damaged file is told at the start, not met by somebody's session later.
+    builder.set_cache_size(CACHE).set_check_integrity_on_open(true);
+    builder.create_with_backend(storage)
+}
+
+/// The form of the tables in the file; a new one says nothing yet.
+fn form(file: &Database) -> Result<Option<u64>, redb::Error> {
+    let reading = file.begin_read()?;
+    match reading.open_table(tables::ABOUT) {
+        Ok(about) => Ok(redb::ReadableTable::get(&about, tables::FORM_NAME)?.map(|form| form.value())),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

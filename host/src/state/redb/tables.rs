@@ -1,0 +1,278 @@
+//! How records lie in the file: one table a kind, under owner and id.
+
+use bytes::Bytes;
+use redb::{
+    ReadTransaction, ReadableTable as _, StorageError, Table, TableDefinition, TableError, WriteTransaction,
+};
+
+use super::super::Kind;
+use super::super::names::Name;
+use super::super::rows::Head;
+
+/// The form of the tables.
+pub(super) const FORM: u64 = 1;
+/// What the form is called in [`ABOUT`].
+pub(super) const FORM_NAME: &str = "form";
+/// What the file says of itself.
+pub(super) const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
+
+/// Records, by `principal:id`.
+type Rows = TableDefinition<'static, &'static str, &'static [u8]>;
+
+const SESSIONS: Rows = TableDefinition::new("sessions");
+const RUNS: Rows = TableDefinition::new("runs");
+const BLOBS: Rows = TableDefinition::new("blobs");
+const SIGN_INS: Rows = TableDefinition::new("sign-ins");
+const HTTP_SESSIONS: Rows = TableDefinition::new("http-sessions");
+/// Spent ids: principal and id; when they are forgotten.
+const SPENT: TableDefinition<'_, &[u8], u64> = TableDefinition::new("spent");
+/// Messages: full name of the run and number; when the inbox is forgotten, and the message.
+const INBOXES: TableDefinition<'_, (&str, u64), (u64, &[u8])> = TableDefinition::new("inboxes");
+/// Bytes of the counted records of each principal.
+const HELD: TableDefinition<'_, &str, u64> = TableDefinition::new("held");
+
+/// Bytes in front of a content.
+const HEAD: usize = 25;
+
+/// A record.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) head: Head,
+    pub(super) blob: Bytes,
+}
+
+fn table_of(kind: Kind) -> Rows {
+    match kind {
+        Kind::Session => SESSIONS,
+        Kind::Run => RUNS,
+        Kind::Blob => BLOBS,
+        Kind::SignIn => SIGN_INS,
+        Kind::HttpSession => HTTP_SESSIONS,
+    }
+}
+
+fn kind_of(letter: char) -> Kind {
+    Kind::ALL.into_iter().find(|kind| kind.letter() == letter).unwrap_or(Kind::Session)
+}
+
+/// The key of a record within its table.
+pub(super) fn row_name(name: &Name) -> String {
+    format!("{}:{}", name.principal, name.id)
+}
+
+/// The name of a record among those of all kinds.
+pub(super) fn full_name(name: &Name) -> String {
+    format!("{}:{}:{}", name.letter, name.principal, name.id)
+}
+
+/// Version, flags, end and expiry (0: never), in front of the content.
+pub(super) fn encode(head: &Head, blob: &[u8]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(HEAD + blob.len());
+    row.extend_from_slice(&head.version.to_le_bytes());
+    row.push(u8::from(head.is_buried));
+    row.extend_from_slice(&head.end.unwrap_or(0).to_le_bytes());
+    row.extend_from_slice(&head.expires.unwrap_or(0).to_le_bytes());
+    row.extend_from_slice(blob);
+    row
+}
+
+/// What [`encode`] wrote before the content; `None` for anything else.
+pub(super) fn decode_head(row: &[u8]) -> Option<Head> {
+    let number = |at: usize| Some(u64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?));
+    let time = |at: usize| Some(number(at)?).map(|time| Some(time).filter(|time| *time > 0));
+    let bytes = row.len().checked_sub(HEAD)? as u64;
+    Some(Head { version: number(0)?, is_buried: *row.get(8)? != 0, end: time(9)?, expires: time(17)?, bytes })
+}
+
+fn decode(row: &[u8]) -> Option<Row> {
+    let head = decode_head(row)?;
+    Some(Row { head, blob: Bytes::copy_from_slice(&row[HEAD..]) })
+}
+
+/// A record of the file.
+pub(super) fn read(reading: &ReadTransaction, name: &Name) -> Result<Option<Row>, redb::Error> {
+    let table = match reading.open_table(table_of(kind_of(name.letter))) {
+        Ok(table) => table,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(table.get(row_name(name).as_str())?.and_then(|row| decode(row.value())))
+}
+
+/// The records of a kind without their contents: of all, or of one principal with ids that begin so and belong to nobody within it.
+pub(super) fn list(
+    reading: &ReadTransaction,
+    kind: Kind,
+    within: Option<(String, String)>,
+) -> Result<Vec<(Name, Row)>, redb::Error> {
+    let table = match reading.open_table(table_of(kind)) {
+        Ok(table) => table,
+        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let (from, is_whole) = match &within {
+        Some((principal, prefix)) => (format!("{principal}:{prefix}"), prefix.is_empty()),
+        None => (String::new(), false),
+    };
+    let mut found = Vec::new();
+    for row in table.range(from.as_str()..)? {
+        let (key, row) = row?;
+        let Some(rest) = key.value().strip_prefix(from.as_str()) else { break };
+        // Ids without a conversation have no dot.
+        if is_whole && rest.contains('.') {
+            continue;
+        }
+        let Some((principal, id)) = key.value().split_once(':') else { continue };
+        let name = Name { principal: principal.to_owned(), letter: kind.letter(), id: id.to_owned() };
+        if let Some(head) = decode_head(row.value()) {
+            found.push((name, Row { head, blob: Bytes::new() }));
+        }
+    }
+    Ok(found)
+}
+
+/// All tables of a transaction that writes.
+pub(super) struct Tables<'t> {
+    rows: [Table<'t, &'static str, &'static [u8]>; 5],
+    pub(super) spent: Table<'t, &'static [u8], u64>,
+    pub(super) inboxes: Table<'t, (&'static str, u64), (u64, &'static [u8])>,
+    held: Table<'t, &'static str, u64>,
+}
+
+impl<'t> Tables<'t> {
+    pub(super) fn open(writing: &'t WriteTransaction) -> Result<Self, redb::Error> {
+        let mut about = writing.open_table(ABOUT)?;
+        if about.get(FORM_NAME)?.is_none() {
+            about.insert(FORM_NAME, FORM)?;
+        }
+        Ok(Self {
+            rows: [
+                writing.open_table(table_of(Kind::ALL[0]))?,
+                writing.open_table(table_of(Kind::ALL[1]))?,
+                writing.open_table(table_of(Kind::ALL[2]))?,
+                writing.open_table(table_of(Kind::ALL[3]))?,
+                writing.open_table(table_of(Kind::ALL[4]))?,
+            ],
+            spent: writing.open_table(SPENT)?,
+            inboxes: writing.open_table(INBOXES)?,
+            held: writing.open_table(HELD)?,
+        })
+    }
+
+    fn table(&mut self, kind: Kind) -> &mut Table<'t, &'static str, &'static [u8]> {
+        let at = Kind::ALL.iter().position(|other| *other == kind).unwrap_or(0);
+        &mut self.rows[at]
+    }
+
+    /// The head of a record.
+    pub(super) fn head(&mut self, kind: Kind, name: &Name) -> Result<Option<Head>, StorageError> {
+        Ok(self.table(kind).get(row_name(name).as_str())?.and_then(|row| decode_head(row.value())))
+    }
+
+    /// Puts a record in the place of what is there, and counts it.
+    pub(super) fn set(
+        &mut self,
+        kind: Kind,
+        name: &Name,
+        row: Option<(&Head, &[u8])>,
+    ) -> Result<(), StorageError> {
+        let key = row_name(name);
+        let before = match row {
+            Some((head, blob)) => {
+                let old = self.table(kind).insert(key.as_str(), encode(head, blob).as_slice())?;
+                old.and_then(|row| decode_head(row.value()))
+            }
+            None => self.table(kind).remove(key.as_str())?.and_then(|row| decode_head(row.value())),
+        };
+        let (before, after) = (before.map_or(0, |head| head.bytes), row.map_or(0, |(head, _)| head.bytes));
+        if kind.is_counted() && before != after {
+            let held = (self.held(&name.principal)? + after).saturating_sub(before);
+            match held {
+                0 => drop(self.held.remove(name.principal.as_str())?),
+                _ => drop(self.held.insert(name.principal.as_str(), held)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a record that stays as it is expire at another time.
+    pub(super) fn set_expiry(&mut self, kind: Kind, name: &Name, expires: u64) -> Result<(), StorageError> {
+        let key = row_name(name);
+        let changed = self.table(kind).get(key.as_str())?.and_then(|row| {
+            let row = decode(row.value())?;
+            let head = Head { expires: Some(expires), ..row.head };
+            (!row.head.is_buried).then(|| encode(&head, &row.blob))
+        });
+        if let Some(row) = changed {
+            self.table(kind).insert(key.as_str(), row.as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of a principal's counted records.
+    pub(super) fn held(&self, principal: &str) -> Result<u64, StorageError> {
+        Ok(self.held.get(principal)?.map_or(0, |held| held.value()))
+    }
+
+    /// Records of a kind that have expired: among at most `looks` from `from` on, at most `most`. `expires` says when one does. The
+    /// second is where to go on; `None` at the end.
+    pub(super) fn expired(
+        &mut self,
+        kind: Kind,
+        from: &str,
+        (looks, most): (usize, usize),
+        is_over: impl Fn(&Name, &Head) -> bool,
+    ) -> Result<(Vec<Name>, Option<String>), StorageError> {
+        let mut found = Vec::new();
+        for (looked, row) in self.table(kind).range(from..)?.enumerate() {
+            let (key, row) = row?;
+            if looked >= looks || found.len() >= most {
+                return Ok((found, Some(key.value().to_owned())));
+            }
+            let Some((principal, id)) = key.value().split_once(':') else { continue };
+            let name = Name { principal: principal.to_owned(), letter: kind.letter(), id: id.to_owned() };
+            if decode_head(row.value()).is_none_or(|head| is_over(&name, &head)) {
+                found.push(name);
+            }
+        }
+        Ok((found, None))
+    }
+
+    /// The records of a principal that have expired.
+    pub(super) fn expired_of(
+        &mut self,
+        kind: Kind,
+        principal: &str,
+        is_over: impl Fn(&Name, &Head) -> bool,
+    ) -> Result<Vec<Name>, StorageError> {
+        let from = format!("{principal}:");
+        let mut found = Vec::new();
+        for row in self.table(kind).range(from.as_str()..)? {
+            let (key, row) = row?;
+            let Some(id) = key.value().strip_prefix(from.as_str()) else { break };
+            let name = Name { principal: principal.to_owned(), letter: kind.letter(), id: id.to_owned() };
+            if decode_head(row.value()).is_none_or(|head| is_over(&name, &head)) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_comes_back_and_anything_shorter_is_none() {
+        for (end, expires) in [(None, None), (Some(7), None), (Some(u64::MAX), Some(1))] {
+            let head = Head { version: 1 << 40, is_buried: end.is_none(), end, expires, bytes: 3 };
+            let row = encode(&head, b"abc");
+            assert_eq!(decode_head(&row), Some(head));
+            assert_eq!(decode(&row).unwrap().blob, "abc");
+            for at in 0..HEAD {
+                assert_eq!(decode_head(&row[..at]), None, "{at}");
+            }
+        }
+    }
+}

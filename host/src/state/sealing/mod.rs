@@ -1,0 +1,9 @@
+//! The operator's secret, and what is sealed with it (state.md 7).
+
+mod seal;
+mod secret;
+mod store;
+
+pub use seal::{NotOpened, Seals};
+pub use secret::{Secret, SecretError};
+pub use store::SealedState;

@@ -3,6 +3,7 @@
 //! * [`StateStore`] — the trait of all back ends: versioned records under an [`Owner`], leases with fences, ids that are spent
 //!   once, inboxes, and what replicas tell each other.
 //! * [`MemoryState`] — the back end without a disk or a server: gone with the process.
+//! * [`WatchedState`] — counts what a store does, and spares it while it is down.
 //! * [`Commit`], [`Claim`] — what is written, all or nothing; how a record is taken for a while.
 #![cfg_attr(
     feature = "seals",
@@ -29,6 +30,7 @@ mod rows;
 #[cfg(feature = "seals")]
 mod sealing;
 mod store;
+mod watched;
 
 pub use change::{Change, Commit, End, Write};
 pub use error::StateError;
@@ -43,3 +45,4 @@ pub use replica::{News, Replica};
 #[cfg(feature = "seals")]
 pub use sealing::{NotOpened, SealedState, Seals, Secret, SecretError};
 pub use store::{Answer, StateStore, StoreLimits, TOMBSTONE_LIFE};
+pub use watched::{OperationFigures, WatchedState};

@@ -2,6 +2,7 @@
 //!
 //! * [`AuthStore`] — read, lock, write, delete, list.
 //! * [`FileStore`] — a file a record below the state folder, sealed if there is a key.
+//! * [`SharedStore`] — rows of a store of state, for several machines.
 //! * [`MemoryStore`] — for tests and embedders: gone with the process.
 
 mod envelope;
@@ -9,12 +10,14 @@ mod file;
 mod folder;
 mod memory;
 mod seal;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use seal::SealingKeys;
+pub use shared::SharedStore;
 
 use std::any::Any;
 use std::fmt;
@@ -171,7 +174,7 @@ pub enum StoreError {
 /// The lock of one record. It is released when it is dropped, and by the operating system when the process dies.
 pub struct Guard {
     key: RecordKey,
-    _held: Box<dyn Any + Send + Sync>,
+    held: Box<dyn Any + Send + Sync>,
 }
 
 impl fmt::Debug for Guard {
@@ -183,7 +186,12 @@ impl fmt::Debug for Guard {
 impl Guard {
     /// A guard for `key`, for as long as `held` is.
     pub fn new(key: RecordKey, held: impl Any + Send + Sync) -> Self {
-        Self { key, _held: Box::new(held) }
+        Self { key, held: Box::new(held) }
+    }
+
+    /// What it holds, if that is a `T`.
+    fn held<T: 'static>(&self) -> Option<&T> {
+        self.held.downcast_ref()
     }
 
     /// What it locks.

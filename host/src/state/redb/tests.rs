@@ -49,7 +49,8 @@ impl Disk {
             flushed[at as usize..end].copy_from_slice(&data[..part]);
         }
         // The length is part of what may not have reached it, but a file does not end in the middle of what was flushed.
-        let length = if reached() % 2 == 0 { old.seen.len().max(flushed.len()) } else { flushed.len() };
+        let length =
+            if reached().is_multiple_of(2) { old.seen.len().max(flushed.len()) } else { flushed.len() };
         flushed.resize(length, 0);
         Disk(Arc::new(Mutex::new(Platters {
             seen: flushed.clone(),

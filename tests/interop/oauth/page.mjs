@@ -1,5 +1,5 @@
 // The sign-in page of `ptc start --http --public-url` in a real browser: two callers sign in to one upstream, each with an account
-// of their own, at a real authorization server. Usage: node page.mjs PTC FOLDER-WITH-PACKAGES
+// of their own, at a real authorization server; the console leads each of them there. Usage: node page.mjs PTC FOLDER-WITH-PACKAGES
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ try {
   writeFileSync(join(scratch, "tokens"), Object.entries(TOKENS).map(([name, token]) => `${name}:${token}\n`).join(""), { mode: 0o600 });
   const upstreams = { notes: { transport: "mcp_http", url, allow_insecure_http: true, auth: { type: "oauth" } } };
   writeFileSync(join(scratch, "upstreams.json"), JSON.stringify({ upstreams }));
-  const flags = ["start", "--http", "--http-port", String(port), "--public-url", `${origin}/mcp`, "--http-auth-token-file", join(scratch, "tokens"),
+  const flags = ["start", "--http", "--http-port", String(port), "--public-url", `${origin}/mcp`, "--http-auth-token-file", join(scratch, "tokens"), "--console",
     "--upstreams-config", join(scratch, "upstreams.json"), "--upstream-call-timeout-ms", "20000", "--program-timeout-ms", "30000", "--log-level", "warn"];
   const env = { PATH: process.env.PATH, HOME: scratch, XDG_STATE_HOME: join(scratch, "state") };
   const server = spawn(ptc, flags, { env, stdio: ["ignore", "inherit", "inherit"] });
@@ -74,6 +74,15 @@ async function look(origin) {
     });
     await browser.open();
     await browser.send("Page.addScriptToEvaluateOnNewDocument", { source: "addEventListener('securitypolicyviolation', (event) => (window.violations ??= []).push(event.violatedDirective))" });
+    // The console says what to do, and where.
+    const upstreams = async () => {
+      await browser.send("Page.navigate", { url: `${origin}/console` });
+      await until("its form", () => browser.evaluate("document.readyState === 'complete' && document.getElementById('gate')?.hidden === false"));
+      await browser.type(TOKENS[caller]);
+      return until("its list", async () => (await browser.text("#upstreams")).includes("notes") && browser.text("#upstreams"));
+    };
+    assert.match(await upstreams(), /needs sign-in/);
+    assert.equal(await browser.evaluate("document.querySelector('#upstreams a').href"), link);
     await browser.send("Page.navigate", { url: link });
     await until("the page names the upstream", async () => (await browser.text("h1")) === "Sign in to notes");
     if (caller === "ann") {
@@ -95,6 +104,8 @@ async function look(origin) {
 
     // The address alone, in another browser, is nothing: neither after the sign-in nor before.
     assert.equal((await fetch(back)).status, 400);
+    assert.doesNotMatch(await upstreams(), /needs sign-in/);
+    assert.deepEqual(await browser.evaluate("window.violations ?? []"), []);
     assert.deepEqual(complaints, []);
     await browser.close();
     browser = undefined;
@@ -102,5 +113,5 @@ async function look(origin) {
     if (caller === "ann") assert.match(await whoami(TOKENS.ben), /not signed in to upstream 'notes'/);
   }
   assert.match(await whoami(TOKENS.ann), /"anna"/);
-  console.log("ok   two callers sign in on the page, each with an account of their own");
+  console.log("ok   two callers come from the console to the page and sign in, each with an account of their own");
 }

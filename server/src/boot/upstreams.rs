@@ -10,7 +10,7 @@ use ptc_host::http::Client;
 use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
-use crate::options::sign_in_store::StorePlace;
+use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
 use crate::settings::{BootError, Profile, Settings};
 
 /// An HTTP client that trusts the operator's certificate authorities.
@@ -41,7 +41,9 @@ pub(super) fn open_upstreams(
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }
     let place = &settings.aggregator;
-    let place = StorePlace::of(&settings.env, place.state_dir.clone(), place.state_key_file.clone());
+    let word = place.state_key_in_keyring.then(|| KEYRING.to_owned());
+    let key = KeyPlace { file: place.state_key_file.clone(), word };
+    let place = StorePlace::of(&settings.env, place.state_dir.clone(), key);
     let options = AggregatorOptions {
         auth_store: place.open_for(&config).map_err(BootError::new)?,
         // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).

@@ -1,7 +1,7 @@
 //! Opens the configured upstreams for a sub-command.
 
 use crate::cli::output::errln;
-use crate::options::sign_in_store::StorePlace;
+use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
@@ -64,7 +64,7 @@ pub(super) async fn start(
     for warning in &config.warnings {
         errln!("ptc: {}", warning.message);
     }
-    let auth_store = StorePlace::of(env, None, None).open_for(&config)?;
+    let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
     Aggregator::start(config, AggregatorOptions { limits, http, auth_store, ..AggregatorOptions::new(mode) })
         .await
         .map_err(|error| error.to_string())

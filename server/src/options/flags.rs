@@ -267,6 +267,7 @@ pub(crate) const AGGREGATOR: Group = Group {
             Unset,
             "File of one or two lines that seal the sign-ins; the first seals, both open",
         ),
+        flag("state-key", Text, Unset, "`keyring`: a key in the system's keyring seals the sign-ins"),
     ],
 };
 

@@ -9,6 +9,7 @@ pub mod flags;
 pub mod values;
 
 mod http;
+mod keyring;
 mod memory;
 mod resolve;
 pub(crate) mod sign_in_store;

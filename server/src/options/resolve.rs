@@ -9,6 +9,7 @@ use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::engine::{self, ChosenLimits};
 
+use super::sign_in_store::KEYRING;
 use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
@@ -68,6 +69,8 @@ struct Choices {
     /// What `--expose` names.
     exposed: Vec<FeatureKind>,
     payloads: PayloadPolicy,
+    /// Whether the key that seals sign-ins is in the system's keyring.
+    keyring: bool,
 }
 
 impl Choices {
@@ -107,6 +110,7 @@ impl Choices {
                 ("full", PayloadPolicy::Full),
             ],
         );
+        let keyring = values.choice("state-key", &[(KEYRING, true)]);
         values.check_choices()?;
         Ok(Choices {
             log_level: log_level.unwrap_or(LogLevel::Info),
@@ -115,6 +119,7 @@ impl Choices {
             snapshot_mode: snapshot_mode.unwrap_or(SnapshotMode::Frozen),
             exposed,
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
+            keyring: keyring.unwrap_or(false),
         })
     }
 }
@@ -182,6 +187,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         ca_file: values.path("ca-file"),
         state_dir: values.path("state-dir"),
         state_key_file: values.path("state-key-file"),
+        state_key_in_keyring: choices.keyring,
     })
 }
 

@@ -7,29 +7,47 @@ use ptc_host::config::{ProcessEnv, UpstreamConfig, UpstreamsConfig};
 use ptc_host::sign_in::store::{AuthStore, FileStore, MemoryStore, SealingKeys};
 
 use super::flags::find;
+use super::keyring;
+
+/// The one place of a key beside a file (`--state-key`).
+pub(crate) const KEYRING: &str = "keyring";
 
 /// The folder below the user's state. It keeps its first name, so that no upgrade signs anybody out.
 const FOLDER: &str = "ptc_runner_mcp";
 
-/// The state folder, and the file with the key that seals records.
+/// Where the key is that seals records; nowhere, and they lie open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct KeyPlace {
+    /// This file (`--state-key-file`).
+    pub(crate) file: Option<PathBuf>,
+    /// What `--state-key` says.
+    pub(crate) word: Option<String>,
+}
+
+/// The state folder, and the place of the key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StorePlace {
     folder: Option<PathBuf>,
-    key_file: Option<PathBuf>,
+    key: KeyPlace,
 }
 
 impl StorePlace {
     /// What was named, else what the environment says.
-    pub(crate) fn of(env: &ProcessEnv, folder: Option<PathBuf>, key_file: Option<PathBuf>) -> StorePlace {
+    pub(crate) fn of(env: &ProcessEnv, folder: Option<PathBuf>, key: KeyPlace) -> StorePlace {
         let variable = |name: &str| env.first_set([name]).map(|(_, value)| PathBuf::from(value));
         let named = |flag: &str| find(flag).in_environment(env).map(|(_, path)| PathBuf::from(path));
         let of_user = || {
             let state = variable("XDG_STATE_HOME").filter(|path| path.is_absolute());
             Some(state.or_else(|| Some(variable("HOME")?.join(".local/state")))?.join(FOLDER))
         };
+        let word =
+            || find("state-key").in_environment(env).map(|(_, word)| word.to_string_lossy().into_owned());
         StorePlace {
             folder: folder.or_else(|| named("state-dir")).or_else(of_user),
-            key_file: key_file.or_else(|| named("state-key-file")),
+            key: KeyPlace {
+                file: key.file.or_else(|| named("state-key-file")),
+                word: key.word.or_else(word).filter(|word| !word.is_empty()),
+            },
         }
     }
 
@@ -50,15 +68,26 @@ impl StorePlace {
     /// The store.
     ///
     /// # Errors
-    /// A sentence: there is no place for it, or the key file cannot be used.
+    /// A sentence: there is no place for it, or the key cannot be had.
     pub(crate) fn open(&self) -> Result<Arc<dyn AuthStore>, String> {
         let no_place = "there is no place for sign-ins: name a folder with --state-dir, or set HOME";
         let folder = self.folder.as_ref().ok_or(no_place)?;
-        let keys = match &self.key_file {
-            Some(path) => {
+        let keys = match (&self.key.file, self.key.word.as_deref()) {
+            (Some(_), Some(_)) => {
+                return Err(
+                    "--state-key and --state-key-file are two places for one key; give one of them".into()
+                );
+            }
+            (Some(path), None) => {
                 Some(SealingKeys::read(path).map_err(|error| format!("--state-key-file: {error}"))?)
             }
-            None => None,
+            (None, Some(KEYRING)) => {
+                let key = keyring::state_key(folder)?;
+                let keys = SealingKeys::of(&[key.open().as_bytes()]);
+                Some(keys.ok_or("--state-key keyring: what is kept as ptc's key is shorter than 32 bytes")?)
+            }
+            (None, Some(other)) => return Err(format!("--state-key must be keyring, got: {other:?}")),
+            (None, None) => None,
         };
         Ok(Arc::new(FileStore::new(folder, keys)))
     }
@@ -70,7 +99,7 @@ mod tests {
 
     fn folder(named: Option<&str>, variables: &[(&str, &str)]) -> Option<PathBuf> {
         let env = ProcessEnv::from_iter(variables.iter().copied());
-        StorePlace::of(&env, named.map(PathBuf::from), None).folder
+        StorePlace::of(&env, named.map(PathBuf::from), KeyPlace::default()).folder
     }
 
     #[test]
@@ -87,5 +116,20 @@ mod tests {
         assert_eq!(folder(None, &[home, state, variable]).unwrap(), PathBuf::from("/variable"));
         assert_eq!(folder(Some("/named"), &[home, state, variable]).unwrap(), PathBuf::from("/named"));
         assert_eq!(folder(None, &[]), None);
+    }
+
+    #[test]
+    fn a_key_has_one_place() {
+        let home = ("HOME", "/nonexistent");
+        let refused = |variables: &[(&str, &str)]| {
+            let env = ProcessEnv::from_iter([home].into_iter().chain(variables.iter().copied()));
+            StorePlace::of(&env, None, KeyPlace::default()).open().err()
+        };
+        let (file, word) = (("PTC_STATE_KEY_FILE", "/key"), ("PTC_STATE_KEY", "keyring"));
+        let both = "--state-key and --state-key-file are two places for one key; give one of them";
+        assert_eq!(refused(&[file, word]).as_deref(), Some(both));
+        let other = refused(&[("PTC_STATE_KEY", "pocket")]);
+        assert_eq!(other.as_deref(), Some("--state-key must be keyring, got: \"pocket\""));
+        assert_eq!(refused(&[]), None);
     }
 }

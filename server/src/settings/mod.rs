@@ -116,6 +116,8 @@ pub struct Aggregator {
     pub state_dir: Option<PathBuf>,
     /// The file with the key that seals them.
     pub state_key_file: Option<PathBuf>,
+    /// Whether the key is in the system's keyring.
+    pub state_key_in_keyring: bool,
 }
 
 /// Stateful sessions.

@@ -5,6 +5,8 @@
 #[expect(dead_code, reason = "the tests of the host use the rest")]
 #[path = "../../../host/tests/oauth/authorization_server/mod.rs"]
 mod authorization_server;
+#[cfg(target_os = "linux")]
+mod keyring;
 mod leaks;
 mod page;
 mod person;

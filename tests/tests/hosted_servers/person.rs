@@ -43,11 +43,21 @@ impl Person {
         path.to_str().expect("UTF-8").to_owned()
     }
 
+    /// Installs a program of theirs.
+    pub(crate) fn installs(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::create_dir_all(self.path("bin")).expect("a folder");
+        let path = self.writes(&format!("bin/{name}"), script);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).expect("its own");
+    }
+
     /// Starts a command with their file.
     pub(crate) fn ptc(&self, arguments: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
         command.args(arguments).arg("--upstreams-config").arg(self.home.path().join("upstreams.json"));
         command.env_clear().env("HOME", self.home.path());
+        // What they have installed themselves goes first.
+        command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display()));
         for variable in ["GITHUB_APP_SECRET", "SLACK_APP_SECRET", "FIGMA_APP_SECRET"] {
             command.env(variable, &self.secret);
         }

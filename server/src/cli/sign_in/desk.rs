@@ -12,7 +12,7 @@ use ptc_host::sign_in::{Clock, SignInContext, SignInError, Site};
 
 use crate::cli::upstreams;
 use crate::options::flags::find;
-use crate::options::sign_in_store::StorePlace;
+use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
 
 /// Where the upstreams file and the store are.
 #[derive(Args, Debug)]
@@ -29,6 +29,9 @@ pub(super) struct DeskArgs {
 
     #[arg(long, help = find("state-key-file").described(), value_name = "FILE")]
     state_key_file: Option<PathBuf>,
+
+    #[arg(long, help = find("state-key").described(), value_name = "keyring", value_parser = [KEYRING], conflicts_with = "state_key_file")]
+    state_key: Option<String>,
 }
 
 /// The present, in Unix seconds.
@@ -109,7 +112,8 @@ fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
         locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env).ok_or(unconfigured)?;
     let config = upstreams::read(&location, &env).map_err(|error| error.to_string())?.ok_or(unconfigured)?;
     let http = upstreams::http(args.ca_file.as_deref())?;
-    let place = StorePlace::of(&env, args.state_dir.clone(), args.state_key_file.clone());
+    let key = KeyPlace { file: args.state_key_file.clone(), word: args.state_key.clone() };
+    let place = StorePlace::of(&env, args.state_dir.clone(), key);
     let context = SignInContext {
         store: place.open()?,
         clock: Clock::default(),

@@ -1,0 +1,45 @@
+"""`--state-key keyring` with a real keyring: GNOME's, on a session bus of its own.
+Usage: dbus-run-session -- python3 keyring.py PTC NODE FOLDER-WITH-PACKAGES"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from peers import Peer, Product
+
+PTC, NODE, WORK = sys.argv[1:]
+LOCKED = "--state-key keyring: the keyring does not open (secret-tool: it is locked); unlock it, or use --state-key-file"
+
+with tempfile.TemporaryDirectory() as scratch:
+    authority = Peer([NODE, f"{WORK}/as.mjs"], TTL=60)
+    notes = Peer([NODE, f"{WORK}/resource.mjs"], ISSUER=authority.where["issuer"])
+    product = Product(PTC, pathlib.Path(scratch) / "one")
+    product.configure({"notes": {"transport": "mcp_http", "url": notes.where["url"], "allow_insecure_http": True, "auth": {"type": "oauth", "redirect": {"port": 0}}}})
+    bus = {"DBUS_SESSION_BUS_ADDRESS": os.environ["DBUS_SESSION_BUS_ADDRESS"], "XDG_RUNTIME_DIR": scratch, "HOME": str(product.folder)}
+
+    def daemon(*arguments, password):
+        command = ["gnome-keyring-daemon", "--daemonize", "--components=secrets", *arguments]
+        told = subprocess.run(command, input=password, text=True, env={**product.environment, **bus}, capture_output=True, check=True).stdout
+        return int(dict(line.split("=", 1) for line in told.splitlines() if "=" in line).get("GNOME_KEYRING_PID", 0))
+
+    try:
+        daemon("--unlock", password="of the login")
+        product.environment |= bus | {"PTC_STATE_KEY": "keyring"}
+        product.run("login", "notes")
+        records = list((product.folder / "state").rglob("*.json"))
+        assert len(records) == 3 and all('"sealed"' in record.read_text() for record in records), records
+        assert product.call("notes")["ok"]
+        row = product.auth()["notes"]
+        assert (row["state"], row["store"]) == ("signed_in", "sealed"), row
+        print("ok   sign-ins are sealed with a key that the keyring keeps, and other processes open them")
+        # A keyring that nobody has unlocked since.
+        daemon("--replace", password="")
+        product.run("auth", status=1)
+        assert LOCKED in product.last_error, product.last_error
+        assert product.environment.pop("PTC_STATE_KEY") and product.auth()["notes"]["last_error"]["code"] == "sealed_with_another_key"
+        print("ok   a locked keyring ends the start, and nothing is made in its place")
+    finally:
+        notes.stop()
+        authority.stop()
+print("2 passed, 0 failed")

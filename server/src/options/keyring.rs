@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use ptc_host::credentials::Secret;
+use ptc_host::sign_in::secret::Secret;
 
 /// How long the keyring is waited for: it may ask its owner to unlock it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -106,7 +106,7 @@ impl Keyring {
     /// The key; `None` if there is none yet.
     fn find(&self) -> Result<Option<Secret>, String> {
         let ran = self.run(self.tool.lookup(), "")?;
-        let found = ran.output.open().trim();
+        let found = ran.output.expose().trim();
         match (self.tool, ran.status) {
             (_, Some(0)) if !found.is_empty() => Ok(Some(Secret::new(found))),
             // It says nothing of a key that is there and locked: a new one in its place would sign everybody out.
@@ -122,7 +122,7 @@ impl Keyring {
     /// Whether the Secret Service knows of the key although it did not give it.
     fn has_locked_key(&self) -> Result<bool, String> {
         let ran = self.run(&["search", "application", "ptc", "use", "state-key"], "")?;
-        Ok(!ran.output.open().trim().is_empty())
+        Ok(!ran.output.expose().trim().is_empty())
     }
 
     fn refused(&self, why: &str) -> String {
@@ -238,8 +238,8 @@ esac"#;
             let state = folder.path().join("state");
             let keyring = keyring(tool, folder.path(), script);
             let first = keyring.key(&state).unwrap();
-            assert!(first.open().len() >= 32, "{tool:?}");
-            assert_eq!(keyring.key(&state).unwrap().open(), first.open(), "{tool:?}");
+            assert!(first.expose().len() >= 32, "{tool:?}");
+            assert_eq!(keyring.key(&state).unwrap().expose(), first.expose(), "{tool:?}");
         }
     }
 

@@ -83,7 +83,7 @@ impl StorePlace {
             }
             (None, Some(KEYRING)) => {
                 let key = keyring::state_key(folder)?;
-                let keys = SealingKeys::of(&[key.open().as_bytes()]);
+                let keys = SealingKeys::of(&[key.expose().as_bytes()]);
                 Some(keys.ok_or("--state-key keyring: what is kept as ptc's key is shorter than 32 bytes")?)
             }
             (None, Some(other)) => return Err(format!("--state-key must be keyring, got: {other:?}")),

@@ -1,7 +1,9 @@
 """`--state-key keyring` with a real keyring: GNOME's, on a session bus of its own.
 Usage: dbus-run-session -- python3 keyring.py PTC NODE FOLDER-WITH-PACKAGES"""
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,12 +18,13 @@ with tempfile.TemporaryDirectory() as scratch:
     notes = Peer([NODE, f"{WORK}/resource.mjs"], ISSUER=authority.where["issuer"])
     product = Product(PTC, pathlib.Path(scratch) / "one")
     product.configure({"notes": {"transport": "mcp_http", "url": notes.where["url"], "allow_insecure_http": True, "auth": {"type": "oauth", "redirect": {"port": 0}}}})
+    daemons = []
     bus = {"DBUS_SESSION_BUS_ADDRESS": os.environ["DBUS_SESSION_BUS_ADDRESS"], "XDG_RUNTIME_DIR": scratch, "HOME": str(product.folder)}
 
     def daemon(*arguments, password):
         command = ["gnome-keyring-daemon", "--daemonize", "--components=secrets", *arguments]
         told = subprocess.run(command, input=password, text=True, env={**product.environment, **bus}, capture_output=True, check=True).stdout
-        return int(dict(line.split("=", 1) for line in told.splitlines() if "=" in line).get("GNOME_KEYRING_PID", 0))
+        daemons.extend(int(line.removeprefix("GNOME_KEYRING_PID=")) for line in told.splitlines() if line.startswith("GNOME_KEYRING_PID="))
 
     try:
         daemon("--unlock", password="of the login")
@@ -40,6 +43,9 @@ with tempfile.TemporaryDirectory() as scratch:
         assert product.environment.pop("PTC_STATE_KEY") and product.auth()["notes"]["last_error"]["code"] == "sealed_with_another_key"
         print("ok   a locked keyring ends the start, and nothing is made in its place")
     finally:
+        for process in daemons:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
         notes.stop()
         authority.stop()
 print("2 passed, 0 failed")

@@ -21,6 +21,10 @@ pub(crate) const MIN_SECRET_BYTES: usize = 8;
 /// How long a secret that was replaced by another is still scrubbed.
 const AFTERLIFE: Duration = Duration::from_secs(3600);
 
+/// Most secrets that are replaced by others. Those that were replaced longest ago go first: a caller who begins ever new sign-ins makes
+/// looking for them no dearer than this.
+const MAX_PASSING: usize = 2048;
+
 /// Replaces every registered secret by [`REDACTED`] in strings, and in the keys and strings of JSON values. A cheap
 /// handle: clones share one set of secrets. Before anything is registered it changes nothing.
 ///
@@ -96,13 +100,24 @@ impl Redactor {
             let stays = secrets.iter().any(|secret| is_same(passing, secret));
             passing.until = if stays { None } else { passing.until.or(Some(now + AFTERLIFE)) };
         }
+        let known = state.passing.len();
         for secret in secrets.iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
             if !state.passing.iter().any(|passing| is_same(passing, secret)) {
                 state.passing.push(Passing { owner: owner.into(), secret: secret.clone(), until: None });
             }
         }
+        let with_new = state.passing.len();
         state.passing.retain(|passing| passing.until.is_none_or(|until| now < until));
-        self.rebuild(&mut state);
+        while state.passing.len() > MAX_PASSING {
+            let replaced =
+                state.passing.iter().enumerate().filter_map(|(at, passing)| Some((passing.until?, at)));
+            let Some((_, oldest)) = replaced.min() else { break };
+            state.passing.remove(oldest);
+        }
+        // Most tokens are looked at again and again, and are known.
+        if known != with_new || with_new != state.passing.len() {
+            self.rebuild(&mut state);
+        }
     }
 
     fn rebuild(&self, state: &mut Patterns) {
@@ -298,6 +313,29 @@ mod tests {
         }
         r.replace("b", &[]);
         assert_eq!(r.scrub(text), "first-token [REDACTED] [REDACTED] [REDACTED] [REDACTED] short");
+    }
+
+    #[test]
+    fn secrets_that_are_replaced_over_and_over_are_bounded_and_those_in_use_stay() {
+        let r = redactor(&[]);
+        r.replace("a", &[Secret::new("token-in-use")]);
+        let number = |n: usize| Secret::new(format!("begun-and-left-{n:05}"));
+        for n in 0..MAX_PASSING + 50 {
+            r.0.state.write().unwrap().passing.push(Passing {
+                owner: "pending".into(),
+                secret: number(n),
+                until: Some(Instant::now() + AFTERLIFE),
+            });
+        }
+        r.replace("pending", &[Secret::new("begun-just-now")]);
+        assert_eq!(r.0.state.read().unwrap().passing.len(), MAX_PASSING);
+        let text =
+            format!("token-in-use begun-just-now {} {}", number(0).open(), number(MAX_PASSING + 49).open());
+        assert_eq!(r.scrub(&text), "[REDACTED] [REDACTED] begun-and-left-00000 [REDACTED]");
+        // What is known already changes nothing.
+        let before = r.0.state.read().unwrap().patterns.as_ptr();
+        r.replace("a", &[Secret::new("token-in-use")]);
+        assert_eq!(r.0.state.read().unwrap().patterns.as_ptr(), before);
     }
 
     #[test]

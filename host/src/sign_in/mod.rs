@@ -33,8 +33,9 @@ pub(crate) use fault::NoToken;
 pub use fault::SignInError;
 pub use principals::{NextStep, PROCESS};
 pub(crate) use probe::challenge;
-pub use site::{SignInContext, Site};
+pub use site::{SignInContext, Site, document_address, redirect_address};
 pub use status::{SignInStatus, SignedOut};
 
 /// The core's words for what callers hand in and get: callbacks, secrets, failures.
+pub use ptc_oauth::registration::client_document;
 pub use ptc_oauth::{callback, failure, secret};

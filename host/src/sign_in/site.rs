@@ -259,10 +259,24 @@ impl Site {
         self.credentials.get(binding).map(|credential| CoreSecret::new(credential.secret.open()))
     }
 
+    /// The document that says who we are, on our own page: of use where the browser comes back to that page alone.
+    fn own_document(&self, redirect_uris: &[String]) -> Option<String> {
+        let origin = self.context.page.as_deref()?;
+        let [redirect_uri] = redirect_uris else { return None };
+        (*redirect_uri == redirect_address(origin)).then(|| document_address(origin))
+    }
+
     /// Who we are, as the file says it.
-    fn setting(&self, signed_in: Option<&Binding>) -> Result<registration::Setting, Failure> {
+    fn setting(
+        &self,
+        signed_in: Option<&Binding>,
+        redirect_uris: &[String],
+    ) -> Result<registration::Setting, Failure> {
         let (id, proof) = match &self.oauth.client {
-            OAuthClient::Auto => return Ok(registration::Setting::Auto { metadata_url: None }),
+            OAuthClient::Auto => {
+                let metadata_url = self.own_document(redirect_uris);
+                return Ok(registration::Setting::Auto { metadata_url });
+            }
             OAuthClient::MetadataUrl(url) => {
                 return Ok(registration::Setting::Auto { metadata_url: Some(url.clone()) });
             }
@@ -294,7 +308,7 @@ impl Site {
         scope: Option<String>,
         signed_in: Option<&Binding>,
     ) -> Result<Client, SignInError> {
-        let setting = self.setting(signed_in)?;
+        let setting = self.setting(signed_in, redirect_uris)?;
         let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));
         // One registers, others find what came of it.
         let guard = self.store().lock(&key).await?;
@@ -339,7 +353,7 @@ impl Site {
                 let (id, origin) = (binding.client_id.clone(), Origin::MetadataDocument);
                 Ok(Some(Client::new(id, origin, Credential::None, None, server)?))
             }
-            Origin::Configured => match self.setting(Some(binding))? {
+            Origin::Configured => match self.setting(Some(binding), &[])? {
                 registration::Setting::Configured { id, credential, .. } if id == binding.client_id => {
                     Ok(Some(Client::new(id, Origin::Configured, credential, None, server)?))
                 }
@@ -396,6 +410,18 @@ fn legacy_server(document: &ptc_mcp::json::Value, issuer: &str) -> Result<Server
     let map = serde_json::from_str(&text).unwrap_or_default();
     ServerMetadata::read(&map, issuer)
         .map_err(|reason| Failure::BadMetadata { url: issuer.to_owned(), reason: reason.to_owned() })
+}
+
+/// Where the browser comes back to on the page at this origin.
+#[must_use]
+pub fn redirect_address(origin: &str) -> String {
+    format!("{origin}/oauth/callback")
+}
+
+/// Where the page at this origin says who we are: the client ID of a server that reads such documents (auth.md 3).
+#[must_use]
+pub fn document_address(origin: &str) -> String {
+    format!("{origin}/oauth/client.json")
 }
 
 /// 16 random bytes.

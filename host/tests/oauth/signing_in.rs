@@ -1,11 +1,11 @@
 //! Discovery, registration, the browser's answer, devices.
 
-use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::callback::Callback;
+use ptc_host::sign_in::{PROCESS, document_address, redirect_address};
 use ptc_mcp::json::json;
 
 use crate::authorization_server::{Iss, Registration, Script, Trouble, browse};
-use crate::world::{CLIENT_SECRET, REDIRECT, World, call};
+use crate::world::{CLIENT_SECRET, REDIRECT, World, call, call_as, consent_at};
 
 /// Code and text of the sign-in that fails.
 async fn refused(world: &World) -> (String, String) {
@@ -81,6 +81,32 @@ async fn a_configured_client_is_never_registered() {
     assert_eq!(world.server.hits("/authorize")[0].get("client_id"), Some("mine"));
     world.advance(3600);
     call(&world.process().await, "whoami").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_of_ours_says_who_we_are_where_a_server_reads_it() {
+    let origin = "https://ptc.example";
+    let (document, redirect) = (document_address(origin), redirect_address(origin));
+    for cimd in [true, false] {
+        let world = World::new(Script { cimd, redirects: "https://", ..Script::default() });
+        let site = world.site_with_page(origin);
+        let begun = site.begin("ann", &redirect).await.unwrap();
+        let callback = consent_at(begun.url.expose(), &redirect).await;
+        assert!(site.complete(callback).await.unwrap().is_some());
+        let asked = world.server.hits("/authorize")[0].get("client_id").map(str::to_owned);
+        assert_eq!(asked.as_deref() == Some(&document), cimd, "{asked:?}");
+        assert_eq!(world.server.hits("/register").len(), usize::from(!cimd));
+        // It is renewed as the same client, also by a process that has no page.
+        let status = world.site().status_of("ann").await.unwrap();
+        assert_eq!(status.client_id, asked);
+        world.advance(3600);
+        call_as(&world.process().await, "whoami", Some(&"ann".into())).await.unwrap();
+        assert_eq!(world.server.grants("refresh_token")[0].status, 200);
+    }
+    // Whoever comes back to a port of their own machine is another client.
+    let world = World::new(Script { cimd: true, ..Script::default() });
+    world.site_with_page(origin).begin(PROCESS, REDIRECT).await.unwrap();
+    assert_eq!(world.server.hits("/register").len(), 1);
 }
 
 #[tokio::test]

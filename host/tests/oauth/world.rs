@@ -95,6 +95,14 @@ impl World {
         site_of(&self.config(), store, &self.clock, &self.redactor)
     }
 
+    /// What a server has whose callers sign in on its page.
+    pub(crate) fn site_with_page(&self, origin: &str) -> Arc<Site> {
+        let page = Some(origin.into());
+        let context = SignInContext { page, ..context(self.store(), &self.clock, &self.redactor) };
+        let config = self.config();
+        Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
+    }
+
     /// A person signs in.
     pub(crate) async fn log_in(&self) -> Result<SignedIn, SignInError> {
         self.log_in_with(self.store()).await
@@ -117,22 +125,31 @@ pub(crate) fn site_of(
     clock: &Clock,
     redactor: &Redactor,
 ) -> Arc<Site> {
-    let context = SignInContext {
+    let context = context(store, clock, redactor);
+    Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
+}
+
+fn context(store: Arc<dyn AuthStore>, clock: &Clock, redactor: &Redactor) -> SignInContext {
+    SignInContext {
         store,
         clock: clock.clone(),
         redactor: redactor.clone(),
         http: Client::new(),
         owner: Handle::current(),
         page: None,
-    };
-    Site::new(&config.upstreams[0], &Arc::new(config.credentials.clone()), &context).unwrap()
+    }
 }
 
 /// The answer of the browser of a person who goes to this address.
 pub(crate) async fn consent(url: &str) -> Callback {
+    consent_at(url, REDIRECT).await
+}
+
+/// The same, where the browser comes back to `redirect`.
+pub(crate) async fn consent_at(url: &str, redirect: &str) -> Callback {
     let url = url.to_owned();
     let back = tokio::task::spawn_blocking(move || browse(&url)).await.unwrap();
-    Callback::of_pasted(&back, REDIRECT, None).unwrap()
+    Callback::of_pasted(&back, redirect, None).unwrap()
 }
 
 pub(crate) async fn sign_in_at(site: &Site) -> Result<SignedIn, SignInError> {

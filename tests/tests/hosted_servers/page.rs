@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ptc_mcp::json::Value;
+use ptc_mcp::json::{Value, json};
 
 use crate::authorization_server::AuthorizationServer;
 use crate::server::{ANN, BEN, Server, consent};
@@ -27,6 +27,22 @@ fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
     assert_eq!(document.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(document.body, server.ask("GET", "/oauth/start?upstream=%3Cb%3E", &[], "").body);
 
+    // Who we are, for authorization servers that read it: open to all, and nothing in it is secret.
+    let own = server.origin();
+    let client = server.ask("GET", "/oauth/client.json", &[("Host", "127.0.0.1")], "");
+    assert_eq!(
+        (client.status, client.header("content-type")),
+        (200, Some("application/json; charset=utf-8"))
+    );
+    assert_eq!(
+        client.json(),
+        json!({
+            "client_id": format!("{own}/oauth/client.json"), "client_name": "ptc", "redirect_uris": [format!("{own}/oauth/callback")],
+            "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"], "token_endpoint_auth_method": "none",
+        })
+    );
+    assert_eq!(server.ask("POST", "/oauth/client.json", &[], "").status, 405);
+
     // Only callers begin a sign-in, and only from our own pages.
     let ann = format!("Bearer {ANN}");
     let begin = |headers: &[(&str, &str)]| server.ask("POST", page, headers, "");
@@ -40,7 +56,6 @@ fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
         (unknown.status, unknown.body.as_str()),
         (404, "nobody signs in to an upstream 'nobody' here")
     );
-    let own = server.origin();
     let begun = begin(&[("Authorization", &ann), ("Origin", &own)]);
     assert_eq!((begun.status, begun.header("cache-control")), (200, Some("no-store")), "{}", begun.body);
     let cookie = begun.header("set-cookie").expect("a cookie");

@@ -177,13 +177,6 @@ impl Login {
         let status = self.child.wait().expect("it ran");
         (status.success(), self.said.join().expect("text"))
     }
-
-    /// Ends it; gives what it said on standard error.
-    pub(crate) fn given_up(mut self) -> String {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ran");
-        self.said.join().expect("text")
-    }
 }
 
 /// Asks for a page of this machine; gives where it redirects to, and its text.

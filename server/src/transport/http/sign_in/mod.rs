@@ -10,8 +10,8 @@ use std::sync::Arc;
 use http::header::SET_COOKIE;
 use http::{Method, StatusCode, Uri};
 use ptc_host::config::{OAuthConfig, OAuthIdentity};
-use ptc_host::sign_in::Site;
 use ptc_host::sign_in::callback::Callback;
+use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
 use tracing::warn;
 
 use super::answer::{self, Answer};
@@ -27,11 +27,15 @@ use cookie::BrowserKey;
 const START: &str = "/oauth/start";
 /// Where the browser comes back to.
 const CALLBACK: &str = "/oauth/callback";
+/// Where upstreams' authorization servers read who we are.
+const CLIENT: &str = "/oauth/client.json";
 
 /// The page, and the upstreams that are signed in to on it.
 pub(super) struct SignInPage {
     public: PublicUrl,
     sites: Vec<Arc<Site>>,
+    /// The client ID metadata document.
+    client: String,
 }
 
 impl SignInPage {
@@ -41,7 +45,9 @@ impl SignInPage {
             config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
         };
         sites.retain(|site| own(site.config()));
-        SignInPage { public, sites }
+        let origin = public.origin();
+        let client = client_document(&document_address(origin), &[redirect_address(origin)]).to_string();
+        SignInPage { public, sites, client }
     }
 }
 
@@ -90,6 +96,10 @@ pub(super) fn step(
             }
         }
         (CALLBACK, _) => Step::Ready(answer::method_not_allowed("GET")),
+        (CLIENT, &Method::GET | &Method::HEAD) => {
+            Step::Ready(answer::json(StatusCode::OK, page.client.clone()))
+        }
+        (CLIENT, _) => Step::Ready(answer::method_not_allowed("GET, HEAD")),
         _ => return None,
     };
     Some(step)
@@ -106,7 +116,7 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
             format!("nobody signs in to an upstream '{upstream}' here"),
         );
     };
-    let redirect = format!("{}{CALLBACK}", page.public.origin());
+    let redirect = redirect_address(page.public.origin());
     let begun = match site.begin_in(&principal, &redirect, Some(browser.digest())).await {
         Ok(begun) => begun,
         Err(error) => {

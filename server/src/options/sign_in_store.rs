@@ -52,7 +52,7 @@ impl StorePlace {
     }
 
     /// The store, for whoever signs in to `upstreams`; one that is never used if nobody does. Nothing is made before the first
-    /// sign-in.
+    /// sign-in but a key of the system's keyring.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -168,6 +168,11 @@ impl MemoryReservation {
         MemoryReservation { budget, bytes: Cell::new(0), refused: Cell::new(Refused::Whole) }
     }
 
+    /// What it reserves from.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
     /// Bytes that are reserved.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.get()

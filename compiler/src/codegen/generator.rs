@@ -249,6 +249,8 @@ impl<'a> Generator<'a> {
                 .collect(),
             shadows_builtin: analysis.shadows_builtin,
             source_bytes: self.source.len(),
+            text: None,
+            code_digest: Default::default(),
             heap_bytes: size_of::<Program>()
                 + self.code_bytes
                 + names

@@ -14,6 +14,7 @@ mod program;
 mod protocol;
 mod reader;
 mod roundtrip;
+mod session_blob;
 mod sse;
 mod suspend;
 mod text;
@@ -33,6 +34,7 @@ pub use program::program;
 pub use protocol::protocol;
 pub use reader::reader;
 pub use roundtrip::roundtrip;
+pub use session_blob::session_blob;
 pub use sse::sse;
 pub use suspend::suspend;
 pub use text::{compile, vm};
@@ -62,6 +64,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("callback", callback),
     ("fetch_address", fetch_address),
     ("token_machine", token_machine),
+    ("session_blob", session_blob),
 ];
 
 #[cfg(test)]

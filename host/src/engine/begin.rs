@@ -8,7 +8,9 @@ use super::limits::whole_nanos;
 use super::outcome::{EvalOutcome, Failure};
 use super::request::EvalRequest;
 use super::run::{Run, SLICE_STEPS, show_progress};
-use super::session::{SessionKey, SessionLock};
+use super::session::{SessionFault, SessionKey, SessionLock};
+#[cfg(feature = "saved-sessions")]
+use super::session::{restore, saved::Trouble};
 use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Done;
 use super::worker::Worker;
@@ -27,7 +29,11 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     let Prepared { mut machine, session, granted } = match prepare(worker, &request, memory.as_ref(), started)
     {
         Ok(prepared) => prepared,
-        Err(failure) => return Done::Outcome(EvalOutcome::not_run(failure, started.elapsed())),
+        Err(refused) => {
+            let Refused { failure, fault } = *refused;
+            let outcome = EvalOutcome::not_run(failure, started.elapsed());
+            return Done::Outcome(EvalOutcome { session_fault: fault, ..outcome });
+        }
     };
     let step = machine.resume(SLICE_STEPS);
     if matches!(step, Step::Done) {
@@ -56,13 +62,26 @@ struct Prepared {
     granted: Option<Rc<MemoryReservation>>,
 }
 
+/// Why a program does not begin.
+struct Refused {
+    failure: Failure,
+    /// What is wrong with its session, if that is why.
+    fault: Option<SessionFault>,
+}
+
+impl From<Failure> for Box<Refused> {
+    fn from(failure: Failure) -> Box<Refused> {
+        Box::new(Refused { failure, fault: None })
+    }
+}
+
 /// Checks and compiles the program, reads its context and takes its session. `memory` is what all programs of its principal share.
 fn prepare(
     worker: &Worker,
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
     started: Instant,
-) -> Result<Prepared, Failure> {
+) -> Result<Prepared, Box<Refused>> {
     let deadline = deadline(request, started);
     let program = checked(worker, request, memory, deadline)?;
     let (context, granted) = match request.context.as_deref() {
@@ -168,8 +187,20 @@ fn take_session(
     key: &SessionKey,
     memory: Option<&MemoryBudget>,
     setup: &mut Setup,
-) -> Result<SessionLock, Failure> {
+) -> Result<SessionLock, Box<Refused>> {
     let place = worker.sessions.open(key);
+    #[cfg(feature = "saved-sessions")]
+    if let Some(saved) = &request.saved_session
+        && let Some(deadline) = setup.deadline
+    {
+        restore(worker, &place, saved, memory, deadline).map_err(|trouble| match trouble {
+            Trouble::Refused(error) => Box::from(Failure::from(&error)),
+            Trouble::Fault(fault) => {
+                let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
+                Box::new(Refused { failure, fault: Some(fault) })
+            }
+        })?;
+    }
     let taken = SessionLock::take(place, request.session_rules.clone(), memory);
     let (lock, namespace) = taken
         .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;

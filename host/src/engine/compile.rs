@@ -9,14 +9,23 @@ use super::request::EvalRequest;
 use super::worker::Worker;
 use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_compiler::CompileOptions;
+#[cfg(feature = "saved-sessions")]
+use ptc_vm::Reason;
 use ptc_vm::builtins::library;
 use ptc_vm::code::Reserved;
+use ptc_vm::machine::Limits;
 use ptc_vm::meter::{Allowance, Deadline, Reservation, Spent};
 use ptc_vm::{Error, Program, Result};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Steps that compilation may take even where the program itself gets fewer: those of a text of some 64 KiB.
 const LEAST_STEPS: u64 = 1_000_000;
+/// What compiling the text of a function that was kept may take: as much as that of the longest texts that sessions have.
+#[cfg(feature = "saved-sessions")]
+const AGAIN_STEPS: u64 = 64 * LEAST_STEPS;
+#[cfg(feature = "saved-sessions")]
+const AGAIN_BYTES: u64 = 256 << 20;
 /// Bytes of a program's places in the cache.
 const PLACE_BYTES: usize = 256;
 
@@ -58,28 +67,55 @@ pub(super) fn compiled(
         known.check(steps, limits.memory_bytes)?;
         return Ok(known.program);
     }
-    let fresh = compile(request, memory, steps, deadline)?;
+    let limits = Limits { memory_bytes: limits.memory_bytes, steps };
+    let fresh = compile(&request.program, memory, limits, deadline)?;
     worker.remember(&request.program, &fresh);
     Ok(fresh.program)
 }
 
-fn compile(
-    request: &EvalRequest,
+/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it. `None`
+/// if it is no program.
+#[cfg(feature = "saved-sessions")]
+pub(super) fn compiled_again(
+    worker: &Worker,
+    text: &str,
     memory: Option<&MemoryBudget>,
-    steps: u64,
+    deadline: Deadline,
+) -> Result<Option<Rc<Program>>> {
+    if let Some(known) = worker.known(text) {
+        return Ok(Some(known.program));
+    }
+    let text: Arc<str> = text.into();
+    let limits = Limits { memory_bytes: AGAIN_BYTES, steps: AGAIN_STEPS };
+    match compile(&text, memory, limits, deadline) {
+        Ok(fresh) => {
+            worker.remember(&text, &fresh);
+            Ok(Some(fresh.program))
+        }
+        Err(error) => match error.reason() {
+            Reason::MemoryExceeded | Reason::StepLimitExceeded | Reason::Timeout => Err(error),
+            _ => Ok(None),
+        },
+    }
+}
+
+fn compile(
+    text: &Arc<str>,
+    memory: Option<&MemoryBudget>,
+    limits: Limits,
     deadline: Deadline,
 ) -> Result<Compiled> {
     let reservation = memory.cloned().map(|budget| Rc::new(MemoryReservation::new(budget)));
     let allowance = Allowance {
-        memory_bytes: request.limits.memory_bytes,
-        steps,
+        memory_bytes: limits.memory_bytes,
+        steps: limits.steps,
         reservation: reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>),
         deadline: Some(deadline),
     };
     // The program's size has been checked against its own limit.
     let options = CompileOptions { max_source_bytes: usize::MAX, ..CompileOptions::default() };
-    let (mut program, spent) =
-        allowance.spend(|| Ok(ptc_compiler::compile(&request.program, library(), &options)?))?;
+    let (mut program, spent) = allowance.spend(|| Ok(ptc_compiler::compile(text, library(), &options)?))?;
+    program.text = Some(text.clone());
     if let Some(reservation) = reservation {
         // Compilation held more, so this shrinks, but for what only the cache has.
         let bytes = PLACE_BYTES + program.source_bytes + program.heap_bytes;

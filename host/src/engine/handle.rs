@@ -78,7 +78,7 @@ struct Handle {
 }
 
 /// Work for a worker's own thread.
-type WorkerTask = Box<dyn FnOnce(&Worker) + Send>;
+type WorkerTask = Box<dyn FnOnce(&Rc<Worker>) + Send>;
 
 enum Command {
     /// With the moment when it was asked for.
@@ -212,6 +212,13 @@ impl Engine {
         }));
         let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
         async move { receiver.await.ok() }
+    }
+
+    /// Runs `work` on the worker that owns session `key`.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn on_worker_of(&self, key: &str, work: impl FnOnce(&Rc<Worker>) + Send + 'static) {
+        let command = Command::Run(Box::new(work));
+        let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
     }
 
     /// Spawns a task that stays on worker `index` (modulo their number), such as the connections of a server

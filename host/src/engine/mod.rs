@@ -22,6 +22,8 @@ mod outcome;
 mod pool;
 mod request;
 mod run;
+#[cfg(feature = "saved-sessions")]
+mod saved_sessions;
 mod scheduler;
 mod session;
 mod stack;
@@ -42,9 +44,13 @@ pub use outcome::{
     Failure, FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
+#[cfg(feature = "saved-sessions")]
+pub use saved_sessions::SavedFailure;
 pub use scheduler::Turn;
+#[cfg(feature = "saved-sessions")]
+pub use session::saved;
 pub use session::{
-    SessionKey, SessionLimits, SessionPlace, SessionRules, SessionState, SessionStore, SessionView, measure,
-    measure_history, measure_strings,
+    SavedSession, SessionDraft, SessionFault, SessionKey, SessionLimits, SessionPlace, SessionRules,
+    SessionState, SessionStore, SessionView, measure, measure_history, measure_strings,
 };
 pub use tools::{AppTools, HostCalls};

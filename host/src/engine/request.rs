@@ -1,7 +1,7 @@
 //! The request of an eval.
 
 use super::limits::Limits;
-use super::session::{SessionKey, SessionRules};
+use super::session::{SavedSession, SessionKey, SessionRules};
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
 use crate::output_schema::OutputSchema;
@@ -74,6 +74,8 @@ pub struct EvalRequest {
     pub context: Option<Arc<str>>,
     /// The session whose definitions and history the program shares.
     pub session: Option<SessionKey>,
+    /// What a store has of that session, if it outlives its process; the session that is here is used otherwise, whatever it is.
+    pub saved_session: Option<SavedSession>,
     /// What the session may keep; `None` for everything.
     pub session_rules: Option<Arc<dyn SessionRules>>,
     /// On whose behalf it runs: principals share the workers alike, however many programs each of them has. All without a name
@@ -118,6 +120,7 @@ impl EvalRequest {
             program: program.into(),
             context: None,
             session: None,
+            saved_session: None,
             session_rules: None,
             principal: None,
             limits: Limits::plain(),

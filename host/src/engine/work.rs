@@ -24,6 +24,8 @@ pub(super) enum Work {
     Free(Box<Run>),
     /// Free what sessions no longer hold.
     Discard(Discarded),
+    /// Something else, on somebody's behalf, which tells its result itself. What of it nobody waits for is done all the same.
+    Task(Principal, Box<dyn FnOnce()>),
 }
 
 /// What a piece of work has come to.
@@ -54,6 +56,10 @@ impl Work {
                 drop(values);
                 Done::Freed
             }
+            Work::Task(_, task) => {
+                task();
+                Done::Freed
+            }
         }
     }
 
@@ -63,13 +69,14 @@ impl Work {
             Work::Begin(_, request, _) => &request.principal,
             Work::GoOn(run) | Work::Free(run) => run.principal(),
             Work::Discard(_) => &None,
+            Work::Task(principal, _) => principal,
         }
     }
 
     /// What the program has had of the thread already, in nanoseconds.
     pub(super) fn served(&self) -> u64 {
         match self {
-            Work::Begin(..) | Work::Discard(_) => 0,
+            Work::Begin(..) | Work::Discard(_) | Work::Task(..) => 0,
             Work::GoOn(run) | Work::Free(run) => run.served,
         }
     }
@@ -94,7 +101,7 @@ impl Work {
         match self {
             Work::Begin(..) => None,
             Work::GoOn(run) | Work::Free(run) => Some(Work::Free(run)),
-            Work::Discard(_) => Some(self),
+            Work::Discard(_) | Work::Task(..) => Some(self),
         }
     }
 }

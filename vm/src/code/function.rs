@@ -4,8 +4,9 @@ use super::Op;
 use crate::error::Position;
 use crate::meter::Reservation;
 use crate::value::Value;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A compiled program. Belongs to one thread, since its constants are values.
 #[derive(Debug)]
@@ -27,6 +28,10 @@ pub struct Program {
     pub shadows_builtin: bool,
     /// Size of the program's text in bytes.
     pub source_bytes: usize,
+    /// The text, if whoever compiled it keeps it: whoever writes a function down needs it.
+    pub text: Option<Arc<str>>,
+    /// A digest of what it does, once somebody has asked for it.
+    pub code_digest: OnceCell<[u8; 16]>,
     /// Bytes that it takes: code, tables and constants, as it was compiled.
     pub heap_bytes: usize,
     /// What its bytes have been reserved from, as long as anybody has it: a cache, a machine, a function of a session.

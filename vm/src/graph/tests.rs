@@ -509,6 +509,8 @@ fn program() -> Rc<Program> {
         local_names: Vec::new(),
         shadows_builtin: false,
         source_bytes: 13,
+        text: None,
+        code_digest: Default::default(),
         heap_bytes: 0,
         reserved: Reserved::default(),
     })

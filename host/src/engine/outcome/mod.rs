@@ -12,6 +12,7 @@ pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
+use super::session::SessionFault;
 use ptc_vm::Reason;
 use ptc_vm::value::MissedKey;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct EvalOutcome {
     pub returned: bool,
     /// What its session holds now, or why nothing was stored; only for sessions under rules.
     pub session: Option<Box<SessionReport>>,
+    /// Why its session could not be used, so that it never ran.
+    pub session_fault: Option<SessionFault>,
     /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
     pub missed_keys: Vec<MissedKey>,
     /// What builtins say of values that they left something out of, if it came to a value.
@@ -67,6 +70,7 @@ impl EvalOutcome {
             changed: Vec::new(),
             returned: false,
             session: None,
+            session_fault: None,
             missed_keys: Vec::new(),
             notes: Vec::new(),
             duration,

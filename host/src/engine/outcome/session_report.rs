@@ -1,5 +1,7 @@
 //! Session changes that a program made, or would have made.
 
+use crate::engine::session::SessionDraft;
+
 /// The limit that a program's definitions would break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceeded {
@@ -48,6 +50,8 @@ pub struct SessionReport {
     pub notice: Option<HistoryNotice>,
     /// Why nothing was stored.
     pub exceeded: Option<Exceeded>,
+    /// The session as bytes, if its rules want it saved.
+    pub saved: Option<SessionDraft>,
     /// Whether the session was closed while the program ran, so that nothing was stored.
     pub closed: bool,
 }

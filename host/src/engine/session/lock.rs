@@ -2,6 +2,8 @@
 
 use super::place::SessionPlace;
 use super::rules::{SessionLimits, SessionRules};
+#[cfg(feature = "saved-sessions")]
+use super::saved::{Values, drafted};
 use super::size::{measure, measure_binding, total};
 use super::state::{Committed, SessionState, history_with};
 use crate::engine::outcome::{CallRecord, Changed, Exceeded, Failure, HistoryNotice, SessionReport};
@@ -142,20 +144,34 @@ impl SessionLock {
             memory_bytes: total(&sizes),
             notice,
             exceeded,
+            saved: None,
             closed: false,
+        };
+        #[cfg(feature = "saved-sessions")]
+        let draft = match self.draft(&namespace, &sizes, value.as_ref(), &mut report, &*rules) {
+            Ok(draft) => draft,
+            Err(error) => {
+                let before = self.restored(namespace);
+                self.give_back(before, None);
+                return Err(Box::new((Failure::from(&error), report)));
+            }
         };
         let held =
             report.memory_bytes.saturating_add(history.iter().sum()).saturating_add(self.state.journal_bytes);
         if report.exceeded.is_none() && (self.journal_refused || !self.reserve(held)) {
             let held = self.state.reservation.as_ref();
             let refusal = held.map_or_else(ptc_vm::Error::memory_budget, |held| held.refusal());
-            let before = self.restored();
+            let before = self.restored(namespace);
             self.give_back(before, None);
             let failure = Failure::from(&refusal);
             return Err(Box::new((failure, report)));
         }
         if report.exceeded.is_none() && rules.commit(&report, prints, calls) {
             self.state.sizes = sizes;
+            #[cfg(feature = "saved-sessions")]
+            if let Some(draft) = draft {
+                report.saved = Some(self.state.next_version(draft.finish(&rules.about())));
+            }
             self.give_back(namespace, value);
             return Ok(Some(Box::new(report)));
         }
@@ -164,9 +180,48 @@ impl SessionLock {
             true => "session is closed",
             false => "session persisted-state limit exceeded; eval was not committed",
         };
-        let before = self.restored();
+        let before = self.restored(namespace);
         self.give_back(before, None);
         Err(Box::new((Failure::new(Reason::MemoryExceeded, text), report)))
+    }
+
+    /// The session as bytes, as it will be after the commit, if it is to be saved. Texts that are too long are reported.
+    #[cfg(feature = "saved-sessions")]
+    fn draft(
+        &self,
+        namespace: &Namespace,
+        sizes: &[(Rc<str>, u64)],
+        value: Option<&(Value, u64)>,
+        report: &mut SessionReport,
+        rules: &dyn SessionRules,
+    ) -> ptc_vm::Result<Option<super::saved::Draft>> {
+        let Some(most) = rules.saves().filter(|_| report.exceeded.is_none()) else { return Ok(None) };
+        let [first, second, third] = &self.state.history;
+        let history = match value {
+            Some((value, _)) => [value, first, second],
+            None => [first, second, third],
+        };
+        let values = Values {
+            namespace,
+            history,
+            turn: self.state.turn + u64::from(value.is_some()),
+            journal: &self.state.journal,
+            summaries: &self.state.summaries,
+            sizes,
+            history_sizes: value.map_or(self.state.history_sizes, |(_, bytes)| {
+                history_with(self.state.history_sizes, *bytes)
+            }),
+            journal_bytes: self.state.journal_bytes,
+        };
+        let draft = drafted(&values, self.state.reservation.as_ref())?;
+        report.exceeded = (draft.source_bytes > most).then_some(Exceeded {
+            field: "source_bytes",
+            limit: "max_session_source_bytes",
+            actual: draft.source_bytes,
+            max: most,
+            name: None,
+        });
+        Ok(Some(draft))
     }
 
     /// Reserves what definitions, history and journal hold of the process's memory, if there is as much.
@@ -195,14 +250,18 @@ impl SessionLock {
             .collect()
     }
 
-    /// The namespace as it was before the program.
-    fn restored(&self) -> Namespace {
-        let mut namespace = Namespace::new(library());
+    /// The namespace as it was before the program, which left it as `after`. Names keep their slots: functions that are kept
+    /// know their definitions by them.
+    fn restored(&mut self, mut after: Namespace) -> Namespace {
+        let names: Vec<Rc<str>> = after.bindings().into_iter().map(|(name, _)| name.clone()).collect();
+        // Freed later, in turns.
+        let made: Vec<_> = names.iter().filter_map(|name| after.forget(name)).collect();
+        self.state.discarded.push(Box::new(made));
         for (name, binding) in self.committed.iter().flat_map(|committed| &committed.bindings) {
-            let slot = namespace.slot(name);
-            namespace.set(slot, Some(binding.clone()));
+            let slot = after.slot(name);
+            after.set(slot, Some(binding.clone()));
         }
-        namespace
+        after
     }
 
     fn give_back(self, namespace: Namespace, result: Option<(Value, u64)>) {

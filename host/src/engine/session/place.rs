@@ -31,8 +31,16 @@ impl SessionPlace {
             return Some(look(&SessionView { bindings, history: &state.history, sizes: &state.sizes }));
         }
         let committed = self.committed.as_ref()?;
-        let bindings = committed.bindings.iter().map(|(name, binding)| (&**name, binding)).collect();
-        Some(look(&SessionView { bindings, history: &committed.history, sizes: &committed.sizes }))
+        Some(committed.view(look))
+    }
+
+    /// What it holds, if it is of this version and no eval runs.
+    #[cfg(feature = "saved-sessions")]
+    pub(in super::super) fn copy_of(&self, version: u64) -> Option<Committed> {
+        let state = self.state.as_ref().filter(|state| state.saved_version() == version)?;
+        let bindings = state.namespace.bindings();
+        let bindings = bindings.into_iter().map(|(name, binding)| (name.clone(), binding.clone())).collect();
+        Some(Committed { bindings, history: state.history.clone(), sizes: state.sizes.clone() })
     }
 
     /// Whether no eval runs.
@@ -43,6 +51,18 @@ impl SessionPlace {
     /// The state; `None` while an eval runs.
     pub fn state(&self) -> Option<&SessionState> {
         self.state.as_ref()
+    }
+
+    /// Takes the state, as an eval does; `None` while one runs.
+    #[cfg(feature = "saved-sessions")]
+    pub(in super::super) fn take(&mut self) -> Option<SessionState> {
+        self.state.take()
+    }
+
+    /// Gives back what was taken.
+    #[cfg(feature = "saved-sessions")]
+    pub(in super::super) fn give_back(&mut self, state: SessionState) {
+        self.state = Some(state);
     }
 
     /// The state, mutably; `None` while an eval runs.

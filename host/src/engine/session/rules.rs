@@ -25,6 +25,16 @@ pub trait SessionRules: Send + Sync {
     /// the session has been closed meanwhile; it is then left as it was.
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool;
 
+    /// Whether the session is to be saved after each commit, and the most bytes of text that its functions may need then.
+    fn saves(&self) -> Option<u64> {
+        None
+    }
+
+    /// What is saved of the session besides its values. Asked after [`commit`](SessionRules::commit).
+    fn about(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Whether the value of a program that ended with `(return v)` goes into the history like any other.
     fn remembers_returned(&self) -> bool {
         true

@@ -1,13 +1,21 @@
 //! The shared state of a session.
 
+#[cfg(feature = "saved-sessions")]
+use super::SessionDraft;
 use super::size;
 use crate::memory::MemoryReservation;
+#[cfg(feature = "saved-sessions")]
+use bytes::Bytes;
 use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Binding, Namespace};
 use ptc_vm::value::{Map, Str};
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+#[cfg(feature = "saved-sessions")]
+use std::sync::atomic::Ordering;
 
 /// The state that a session's programs share.
 pub struct SessionState {
@@ -30,6 +38,10 @@ pub struct SessionState {
     /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
     /// rules within a budget.
     pub(super) reservation: Option<MemoryReservation>,
+    /// The version under which it is saved; 0 if it is not.
+    pub(super) version: u64,
+    /// Whether the store has taken that version; it has what it gave.
+    pub(super) kept: Option<Arc<AtomicBool>>,
     /// What was forgotten and is not freed yet: that may take long, so it is done in turns.
     pub(super) discarded: Discarded,
 }
@@ -49,12 +61,36 @@ impl Default for SessionState {
             history_sizes: [0; 3],
             journal_bytes: 0,
             reservation: None,
+            version: 0,
+            kept: None,
             discarded: Vec::new(),
         }
     }
 }
 
 impl SessionState {
+    /// The version that a store has of it; 0 if it has none.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn saved_version(&self) -> u64 {
+        let is_kept = self.kept.as_ref().is_none_or(|kept| kept.load(Ordering::Acquire));
+        if is_kept { self.version } else { 0 }
+    }
+
+    /// It is about to be the next version.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn next_version(&mut self, blob: Bytes) -> SessionDraft {
+        let kept = Arc::<AtomicBool>::default();
+        self.version += 1;
+        self.kept = Some(kept.clone());
+        SessionDraft { blob, kept }
+    }
+
+    /// It is not what any version has.
+    #[cfg(feature = "saved-sessions")]
+    pub(in super::super) fn lose_version(&mut self) {
+        self.kept = Some(Arc::default());
+    }
+
     /// Puts a result of `bytes` in front of the history.
     pub(super) fn remember(&mut self, value: Value, bytes: u64) {
         self.history.rotate_right(1);
@@ -71,9 +107,11 @@ impl SessionState {
         was
     }
 
-    /// Removes all definitions.
+    /// Removes all definitions. Their names keep their slots: functions among the last results know names by them.
     pub fn forget_all(&mut self) {
-        let all = std::mem::replace(&mut self.namespace, Namespace::new(library()));
+        let names: Vec<Rc<str>> =
+            self.namespace.bindings().into_iter().map(|(name, _)| name.clone()).collect();
+        let all: Vec<_> = names.iter().filter_map(|name| self.namespace.forget(name)).collect();
         self.discarded.push(Box::new(all));
         self.sizes = Vec::new();
         self.release_surplus();
@@ -110,10 +148,18 @@ pub(super) fn history_with([first, second, _]: [u64; 3], bytes: u64) -> [u64; 3]
 }
 
 /// The last commit of a session, readable also while a program runs on it.
-pub(super) struct Committed {
+pub(in super::super) struct Committed {
     pub(super) bindings: Vec<(Rc<str>, Binding)>,
     pub(super) history: [Value; 3],
     pub(super) sizes: Vec<(Rc<str>, u64)>,
+}
+
+impl Committed {
+    /// Looks at it.
+    pub(in super::super) fn view<R>(&self, look: impl FnOnce(&SessionView<'_>) -> R) -> R {
+        let bindings = self.bindings.iter().map(|(name, binding)| (&**name, binding)).collect();
+        look(&SessionView { bindings, history: &self.history, sizes: &self.sizes })
+    }
 }
 
 /// A view of what a session holds.

@@ -40,6 +40,7 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
         changed: Vec::new(),
         returned: false,
         session: None,
+        session_fault: None,
         missed_keys: Vec::new(),
         notes: Vec::new(),
         duration: Duration::ZERO,

@@ -318,6 +318,7 @@ impl Done<'_> {
             changed: Vec::new(),
             returned: true,
             session: None,
+            session_fault: None,
             missed_keys: Vec::new(),
             notes: Vec::new(),
             duration,

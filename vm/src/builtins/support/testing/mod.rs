@@ -92,6 +92,8 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         local_names: Vec::new(),
         shadows_builtin: false,
         source_bytes: 0,
+        text: None,
+        code_digest: Default::default(),
         heap_bytes: 0,
         reserved: Reserved::default(),
     }

@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 71] = [
+const ELSEWHERE: [(&str, &str, &str); 72] = [
     ("--max-attached-bytes", "tests/tests/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -280,6 +280,11 @@ const ELSEWHERE: [(&str, &str, &str); 71] = [
         "--max-session-print-bytes",
         "server/src/tools/sessions/journal.rs",
         "the_newest_entries_within_both_bounds_are_kept",
+    ),
+    (
+        "--max-session-source-bytes",
+        "server/src/tools/sessions/stored/tests.rs",
+        "texts_and_records_that_are_too_large_are_not_committed",
     ),
     (
         "--max-session-tool-call-entries",

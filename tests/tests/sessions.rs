@@ -59,6 +59,7 @@ fn settings() -> Sessions {
         history_entry_bytes: 64 << 10,
         print_entries: 50,
         print_bytes: 64 << 10,
+        source_bytes: 256 << 10,
         tool_call_entries: 50,
         tool_call_bytes: 128 << 10,
         upstream_call_entries: 50,

@@ -291,6 +291,12 @@ pub const SESSIONS: Group = Group {
         flag("max-session-history-entry-bytes", Positive, Number(65_536), "Size of *1, *2 and *3 each"),
         flag("max-session-print-entries", Positive, Number(50), "Printed texts kept"),
         flag("max-session-print-bytes", Positive, Number(65_536), "Size of the printed texts kept"),
+        flag(
+            "max-session-source-bytes",
+            Positive,
+            Number(262_144),
+            "Texts that the functions of a session need, where sessions are in a store",
+        ),
         flag("max-session-tool-call-entries", Positive, Number(50), "Tool calls kept"),
         flag("max-session-tool-call-bytes", Positive, Number(131_072), "Size of the tool calls kept"),
         flag("max-session-upstream-call-entries", Positive, Number(50), "Upstream calls kept"),

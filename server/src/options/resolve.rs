@@ -205,6 +205,7 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
         history_entry_bytes: values.number("max-session-history-entry-bytes")?,
         print_entries: values.size("max-session-print-entries")?,
         print_bytes: values.number("max-session-print-bytes")?,
+        source_bytes: values.number("max-session-source-bytes")?,
         tool_call_entries: values.size("max-session-tool-call-entries")?,
         tool_call_bytes: values.number("max-session-tool-call-bytes")?,
         upstream_call_entries: values.size("max-session-upstream-call-entries")?,

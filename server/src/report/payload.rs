@@ -40,6 +40,10 @@ pub enum ErrorReason {
     ShuttingDown,
     /// What the program defined is more than its session may keep.
     SessionLimitExceeded,
+    /// Another run has changed the session meanwhile.
+    SessionConflict,
+    /// The store of sessions does not answer.
+    StateUnavailable,
 }
 
 impl ErrorReason {
@@ -75,6 +79,8 @@ impl ErrorReason {
             ErrorReason::UnknownTool => "unknown_tool",
             ErrorReason::ShuttingDown => "shutting_down",
             ErrorReason::SessionLimitExceeded => "session_limit_exceeded",
+            ErrorReason::SessionConflict => "session_conflict",
+            ErrorReason::StateUnavailable => "state_unavailable",
         }
     }
 }
@@ -189,6 +195,12 @@ impl Payload {
             upstream_calls: outcome.upstream_calls,
             session: None,
         }
+    }
+
+    /// Makes a failure of a success: the program came to its value, but what it was for did not happen.
+    pub(crate) fn withhold(&mut self, reason: ErrorReason, message: &str) {
+        let result = self.result().map(Cow::into_owned);
+        self.ending = Ending::Error { reason, message: message.to_owned(), hint: None, result };
     }
 
     /// Replaces secrets in everything that programs and upstreams wrote.

@@ -18,6 +18,8 @@ pub struct SessionPart {
     pub notice: Option<(String, String)>,
     /// `detail` of a failure, as JSON.
     pub detail: Option<String>,
+    /// Whether the program came to a value that its session was not to keep.
+    pub not_stored: bool,
 }
 
 impl SessionPart {
@@ -40,12 +42,17 @@ impl SessionPart {
             (json, message.to_owned())
         });
         let stored = report.stored.into_iter().map(|name| redactor.scrub_string(name)).collect();
-        SessionPart { session, changed, stored, notice, detail: None }
+        SessionPart { session, changed, stored, notice, detail: None, not_stored: false }
     }
 
     /// Nothing was stored.
     pub(crate) fn rolled_back(session: String, detail: String) -> Self {
         SessionPart { session, detail: Some(detail), ..SessionPart::default() }
+    }
+
+    /// The program came to a value, and nothing was stored.
+    pub(crate) fn not_stored(session: String, detail: String) -> Self {
+        SessionPart { not_stored: true, ..SessionPart::rolled_back(session, detail) }
     }
 
     /// Whether previews of definitions leave something out.

@@ -145,6 +145,8 @@ pub struct Sessions {
     pub print_entries: usize,
     /// Size of prints kept.
     pub print_bytes: u64,
+    /// Texts of programs that the functions of a session need, where sessions are in a store.
+    pub source_bytes: u64,
     /// Tool calls kept.
     pub tool_call_entries: usize,
     /// Size of tool calls kept.

@@ -28,9 +28,12 @@ use histogram::{BYTES, Histogram, SECONDS, STEPS};
 
 /// Outcomes besides those of [`ErrorReason`]: those of session tools and tasks, endings without an answer, and one name
 /// for everything else.
-const MORE_OUTCOMES: [&str; 17] = [
+const MORE_OUTCOMES: [&str; 20] = [
     "ok",
     "session_limit_exceeded",
+    "session_conflict",
+    "session_other_build",
+    "state_unavailable",
     "session_args_error",
     "session_not_found",
     "session_closed",

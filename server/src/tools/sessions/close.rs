@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use ptc_mcp::json::Raw;
 
 use super::arguments::Arguments;
@@ -26,27 +27,42 @@ impl Tool for Close {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        Prepared::Done(self.close(arguments, context).unwrap_or_else(|message| args_error(&message)))
+        self.close(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
     }
 }
 
 impl Close {
-    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
+    fn close(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["session_id", "reason"])?;
         let id = arguments.session_id()?;
         let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
         let reason = self.0.redactor.scrub_string(reason);
-        Ok(match self.0.close(&id, &context.owner) {
+        if self.0.stored.is_some() {
+            let (directory, owner) = (self.0.clone(), context.owner.clone());
+            let work = async move {
+                match directory.close_stored(&id, &owner).await {
+                    Err(not_used) => not_used.reply(&id),
+                    Ok(()) => closed(&id, &reason),
+                }
+            };
+            return Ok(Prepared::Free(work.boxed()));
+        }
+        Ok(Prepared::Done(match self.0.close(&id, &context.owner) {
             Err(refusal) => refusal.reply(&id),
-            Ok(id) => ToolReply::mirrored(
-                false,
-                ok(|object| {
-                    object.string("session_id", &id);
-                    object.boolean("closed", true);
-                    object.string("reason", &reason);
-                }),
-            ),
-        })
+            Ok(id) => closed(&id, &reason),
+        }))
     }
+}
+
+/// The answer of a session that was closed.
+fn closed(id: &str, reason: &str) -> ToolReply {
+    ToolReply::mirrored(
+        false,
+        ok(|object| {
+            object.string("session_id", id);
+            object.boolean("closed", true);
+            object.string("reason", reason);
+        }),
+    )
 }

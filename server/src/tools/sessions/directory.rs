@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::record::Record;
+use super::stored::{Keeping, Stored};
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::observers::sources::SessionSource;
 use crate::principal::{Owner, Principal};
@@ -88,6 +89,8 @@ pub struct Directory {
     pub(super) settings: Sessions,
     pub(super) redactor: Redactor,
     clock: Clock,
+    /// Where sessions are kept, if not here.
+    pub(super) stored: Option<Stored>,
     inner: Mutex<Inner>,
     started: AtomicU64,
     /// Counts by [`ENDS`].
@@ -137,11 +140,34 @@ impl Inner {
 impl Directory {
     /// A directory without sessions. Their values will be on `engine`.
     pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: Clock) -> Arc<Self> {
+        Directory::made(engine, settings, redactor, clock, None)
+    }
+
+    /// A directory of sessions that a store has. The values of those that were used last are on `engine`.
+    pub fn kept_in(
+        keeping: Keeping,
+        engine: Engine,
+        settings: Sessions,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> Arc<Self> {
+        let stored = Stored::new(keeping, settings.max);
+        Directory::made(engine, settings, redactor, clock, Some(stored))
+    }
+
+    fn made(
+        engine: Engine,
+        settings: Sessions,
+        redactor: Redactor,
+        clock: Clock,
+        stored: Option<Stored>,
+    ) -> Arc<Self> {
         Arc::new(Directory {
             engine,
             settings,
             redactor,
             clock,
+            stored,
             inner: Mutex::default(),
             started: AtomicU64::new(0),
             ended: Default::default(),
@@ -158,6 +184,38 @@ impl Directory {
                 directory.sweep();
             }
         });
+    }
+
+    /// The time of day.
+    pub(super) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Limits of one session.
+    pub(super) fn session_limits(&self) -> SessionLimits {
+        SessionLimits {
+            bindings: self.settings.bindings,
+            memory_bytes: self.settings.memory_bytes,
+            binding_bytes: self.settings.binding_bytes,
+            history_entry_bytes: self.settings.history_entry_bytes,
+        }
+    }
+
+    /// Most bytes of texts that the functions of one session may need, where sessions are in a store.
+    pub(super) fn most_source_bytes(&self) -> Option<u64> {
+        self.stored.as_ref().map(|_| self.settings.source_bytes)
+    }
+
+    /// Counts a session that was opened.
+    pub(super) fn note_start(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a session that has ended.
+    pub(super) fn note_end(&self, reason: &str) {
+        if let Some(end) = ENDS.iter().position(|end| *end == reason) {
+            self.ended[end].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Names that programs chose, as clients may see them.
@@ -239,7 +297,7 @@ impl Directory {
         let id = new_id();
         inner.open.insert(id.clone(), Record::new(owner.clone(), title, now, expires));
         inner.by_owner.entry(owner.clone()).or_default().insert(id.clone());
-        self.started.fetch_add(1, Ordering::Relaxed);
+        self.note_start();
         let owner_hash = owner.principal.hash();
         info!(event = "ptc_lisp.session.start", count = 1, session_id = &*id, owner_hash, mode = MODE);
         Ok((id, expires))
@@ -348,9 +406,7 @@ impl Directory {
         if inner.closed.len() == CLOSED_REMEMBERED {
             inner.closed.pop_front();
         }
-        if let Some(end) = ENDS.iter().position(|end| *end == reason) {
-            self.ended[end].fetch_add(1, Ordering::Relaxed);
-        }
+        self.note_end(reason);
         let (turn, principal) = (record.turn, record.owner.principal.clone());
         let owner_hash = principal.hash();
         inner.closed.push_back((id.clone(), record.owner));
@@ -390,13 +446,14 @@ impl Directory {
 impl SessionSource for Directory {
     fn summaries_of(&self, principal: &Principal) -> Vec<String> {
         let now = (self.clock)();
+        let mut found = self.summaries_here(principal);
         let inner = self.lock();
-        let mut found: Vec<_> = inner
+        let own = inner
             .open
             .iter()
             .filter(|(_, record)| record.owner.principal == *principal && self.is_over(record, now).is_none())
-            .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)))
-            .collect();
+            .map(|(id, record)| (record.updated, record.summary(id, &self.redactor)));
+        found.extend(own);
         found.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
         found.into_iter().map(|(_, summary)| summary).take(MAX_LISTED).collect()
     }
@@ -407,6 +464,7 @@ impl SessionSource for Directory {
             let running = inner.open.values().filter(|record| record.running.is_some()).count();
             (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
         };
+        let (open, running) = self.count_here().unwrap_or((open, running));
         to.family("ptc_sessions_open", "Open sessions.", MetricKind::Gauge).sample(&[], open);
         to.family("ptc_sessions_running", "Sessions on which a program runs.", MetricKind::Gauge)
             .sample(&[], running);
@@ -490,13 +548,7 @@ struct Rules {
 
 impl SessionRules for Rules {
     fn limits(&self) -> SessionLimits {
-        let settings = &self.directory.settings;
-        SessionLimits {
-            bindings: settings.bindings,
-            memory_bytes: settings.memory_bytes,
-            binding_bytes: settings.binding_bytes,
-            history_entry_bytes: settings.history_entry_bytes,
-        }
+        self.directory.session_limits()
     }
 
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
@@ -509,13 +561,13 @@ impl SessionRules for Rules {
     }
 }
 
-fn later(at: Timestamp, by: Duration) -> Timestamp {
+pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
 /// `ptcs_` and 18 random bytes.
-fn new_id() -> Arc<str> {
+pub(super) fn new_id() -> Arc<str> {
     let mut bytes = [0; 18];
     getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     format!("ptcs_{}", BASE64_URL_SAFE_NO_PAD.encode(bytes)).into()

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::Arguments;
 use super::directory::{Refusal, Reservation};
+use super::record::Record;
 use super::{Directory, args_error, schemas};
 use crate::concurrency_limiter::Full;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
@@ -43,6 +45,12 @@ impl Eval {
         given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let request = self.request(&given, arguments, context)?;
+        if self.directory.stored.is_some() {
+            let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
+            let whose = (id, context.owner.clone());
+            let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
+            return Ok(Prepared::Gated(work.boxed()));
+        }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
@@ -148,16 +156,48 @@ async fn run(
     };
     let closed = |outcome: &EvalOutcome| outcome.session.as_ref().is_some_and(|report| report.closed);
     let reply = match outcome {
-        Some(outcome) if !closed(&outcome) => answer(outcome, reservation, asked, &options, &shaper),
+        Some(outcome) if !closed(&outcome) => {
+            let said = Said::at_end(reservation);
+            answer(outcome, said, asked, &options, &shaper)
+        }
         _ => Refusal::Closed.reply(""),
     };
     ToolReply { eval_id: Some(eval_id), ..reply }
 }
 
+/// What an answer says of its session.
+pub(super) struct Said {
+    /// After a success.
+    brief: String,
+    /// After a failure.
+    summary: String,
+    /// Why the session is not what the program made of it, although it came to a value.
+    but: Option<(ErrorReason, &'static str)>,
+}
+
+impl Said {
+    /// What is known of the session `id`.
+    pub(super) fn of(record: &Record, id: &Arc<str>, redactor: &Redactor) -> Said {
+        Said { brief: record.brief(id), summary: record.summary(id, redactor), but: None }
+    }
+
+    /// What is known of a session whose program has ended.
+    fn at_end(reservation: Reservation) -> Said {
+        let id = object_text(|object| object.string("session_id", &reservation.id));
+        let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
+        Said { brief, summary, but: None }
+    }
+
+    /// The same of a session that was not committed.
+    pub(super) fn but(self, reason: ErrorReason, message: &'static str) -> Said {
+        Said { but: Some((reason, message)), ..self }
+    }
+}
+
 /// The answer to a program that ran to its end.
-fn answer(
+pub(super) fn answer(
     mut outcome: EvalOutcome,
-    reservation: Reservation,
+    said: Said,
     asked: Asked,
     options: &EvalOptions,
     shaper: &Shaper,
@@ -167,18 +207,20 @@ fn answer(
     let usage = Usage::of(&outcome);
     let mut payload = Payload::of(outcome, asked.program());
     payload.scrub(&options.redactor);
-    let id = object_text(|object| object.string("session_id", &reservation.id));
-    let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
-    let part = match (report, kind) {
-        (Some(report), None) => SessionPart::stored(brief, *report, &options.redactor),
-        (report, kind) => {
+    let part = match (report, kind, said.but) {
+        (Some(_), None, Some((reason, message))) => {
+            payload.withhold(reason, message);
+            SessionPart::not_stored(said.summary, detail(None, reason.name()))
+        }
+        (Some(report), None, None) => SessionPart::stored(said.brief, *report, &options.redactor),
+        (report, kind, _) => {
             let exceeded = report.and_then(|report| report.exceeded);
             if exceeded.is_some()
                 && let Ending::Error { reason, .. } = &mut payload.ending
             {
                 *reason = ErrorReason::SessionLimitExceeded;
             }
-            SessionPart::rolled_back(summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
+            SessionPart::rolled_back(said.summary, detail(exceeded.as_ref(), kind.unwrap_or_default()))
         }
     };
     payload.session = Some(Box::new(part));

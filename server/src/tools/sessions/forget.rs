@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_host::engine::{SessionPlace, measure_history};
+use ptc_host::engine::{SessionPlace, SessionState, measure_history};
 use ptc_mcp::json::Raw;
 use ptc_vm::Value;
 use tracing::debug;
@@ -11,7 +11,7 @@ use tracing::debug;
 use super::arguments::Arguments;
 use super::bounds::{fitting, list_bytes, write_cut};
 use super::directory::{MODE, Refusal};
-use super::record::{EMPTY_BYTES, ok};
+use super::record::{EMPTY_BYTES, Record, ok};
 use super::{Directory, args_error, schemas};
 use crate::principal::Owner;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
@@ -53,6 +53,21 @@ impl Order {
     fn clears(&self, target: &str) -> bool {
         self.clear.iter().any(|cleared| cleared == target)
     }
+
+    /// Brings what is known of the session up to date with what is left.
+    fn note(&self, left: &Left, record: &mut Record) {
+        record.memory_bytes = left.memory_bytes;
+        record.binding_count = left.stored.len();
+        for (target, log) in [
+            ("prints", &mut record.journal.prints),
+            ("tool_calls", &mut record.journal.tool_calls),
+            ("upstream_calls", &mut record.journal.upstream_calls),
+        ] {
+            if self.clears(target) {
+                log.clear();
+            }
+        }
+    }
 }
 
 /// The state after the removal.
@@ -76,6 +91,11 @@ impl Forget {
             return Err("invalid clear target".into());
         }
         let owner = context.owner.clone();
+        if self.directory.stored.is_some() {
+            let order = Order { bindings, clear };
+            let (directory, max_bytes) = (self.directory.clone(), list_bytes(self.profile));
+            return Ok(Prepared::Free(forget_stored(directory, id, owner, order, max_bytes).boxed()));
+        }
         let found = self.directory.touch(&id, &owner, |id, record| match record.running {
             Some(_) => Err(Refusal::Busy),
             None => Ok(id.clone()),
@@ -113,29 +133,8 @@ async fn forget(
         };
         let left = left.ok_or(Refusal::Busy)?;
         within.with(&key, &owner, |id, record| {
-            record.memory_bytes = left.memory_bytes;
-            record.binding_count = left.stored.len();
-            for (target, log) in [
-                ("prints", &mut record.journal.prints),
-                ("tool_calls", &mut record.journal.tool_calls),
-                ("upstream_calls", &mut record.journal.upstream_calls),
-            ] {
-                if order.clears(target) {
-                    log.clear();
-                }
-            }
-            let (removed, stored) = (within.names(&left.removed), within.names(&left.stored));
-            let (removed, removed_cut) = fitting(&removed, max_bytes / 2);
-            let (stored, stored_cut) = fitting(&stored, max_bytes / 2);
-            let cleared = TARGETS.iter().copied().filter(|target| order.clears(target));
-            ok(|object| {
-                object.string("session_id", id);
-                object.strings("removed_bindings", removed.iter().map(String::as_str));
-                object.strings("cleared", cleared);
-                object.strings("stored_keys", stored.iter().map(String::as_str));
-                write_cut(object, removed_cut || stored_cut);
-                object.raw("usage", &record.usage(left.history_count, left.history_bytes));
-            })
+            order.note(&left, record);
+            told(&within, id, record, &order, &left, max_bytes)
         })
     });
     match done.await {
@@ -143,6 +142,52 @@ async fn forget(
         Some(Err(refusal)) => refusal.reply(&id),
         None => Refusal::Closed.reply(&id),
     }
+}
+
+async fn forget_stored(
+    directory: Arc<Directory>,
+    id: String,
+    owner: Owner,
+    order: Order,
+    max_bytes: usize,
+) -> ToolReply {
+    let order = Arc::new(order);
+    let within = order.clone();
+    let changed = directory.change_stored(&id, &owner, move |state, record| {
+        let left = remove_from(state, &within);
+        within.note(&left, record);
+        left
+    });
+    match changed.await {
+        Ok((left, record)) => {
+            let structured = told(&directory, &id, &record, &order, &left, max_bytes);
+            ToolReply::mirrored(false, structured)
+        }
+        Err(not_used) => not_used.reply(&id),
+    }
+}
+
+/// The answer, after `order` was carried out.
+fn told(
+    directory: &Directory,
+    id: &str,
+    record: &Record,
+    order: &Order,
+    left: &Left,
+    max_bytes: usize,
+) -> String {
+    let (removed, stored) = (directory.names(&left.removed), directory.names(&left.stored));
+    let (removed, removed_cut) = fitting(&removed, max_bytes / 2);
+    let (stored, stored_cut) = fitting(&stored, max_bytes / 2);
+    let cleared = TARGETS.iter().copied().filter(|target| order.clears(target));
+    ok(|object| {
+        object.string("session_id", id);
+        object.strings("removed_bindings", removed.iter().map(String::as_str));
+        object.strings("cleared", cleared);
+        object.strings("stored_keys", stored.iter().map(String::as_str));
+        write_cut(object, removed_cut || stored_cut);
+        object.raw("usage", &record.usage(left.history_count, left.history_bytes));
+    })
 }
 
 /// The state of a session that never ran a program.
@@ -153,7 +198,11 @@ fn nothing() -> Left {
 
 /// Removes the requested parts; `None` while a program runs.
 fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
-    let state = place.state_mut()?;
+    Some(remove_from(place.state_mut()?, order))
+}
+
+/// Removes the requested parts.
+fn remove_from(state: &mut SessionState, order: &Order) -> Left {
     let mut removed: Vec<String> = Vec::new();
     for name in &order.bindings {
         if state.forget(name) {
@@ -167,11 +216,11 @@ fn remove(place: &mut SessionPlace, order: &Order) -> Option<Left> {
         state.forget_history();
     }
     let stored = state.sizes().iter().map(|(name, _)| name.to_string()).collect();
-    Some(Left {
+    Left {
         removed,
         stored,
         memory_bytes: state.memory_bytes(),
         history_count: state.history.iter().filter(|value| !Value::is_nil(value)).count(),
         history_bytes: measure_history(&state.history, u64::from(u32::MAX)),
-    })
+    }
 }

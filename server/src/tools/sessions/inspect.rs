@@ -80,6 +80,20 @@ impl Inspect {
         let id = arguments.session_id()?;
         let view = View::named(&arguments.optional_string("view")?.unwrap_or_default());
         let owner = context.owner.clone();
+        if self.directory.stored.is_some() {
+            let (directory, profile) = (self.directory.clone(), self.profile);
+            let work = async move {
+                match directory.look_stored(&id, &owner).await {
+                    Err(not_used) => not_used.reply(&id),
+                    Ok((record, values, running)) => {
+                        let id: Arc<str> = id.into();
+                        let summary = record.summary_of(&id, &directory.redactor, running);
+                        told(&directory, (&id, &summary), (&record, &values), view, profile)
+                    }
+                }
+            };
+            return Ok(Prepared::Free(work.boxed()));
+        }
         let id = match self.directory.touch(&id, &owner, |id, _| id.clone()) {
             Ok(id) => id,
             Err(refusal) => return Ok(Prepared::Done(refusal.reply(&id))),
@@ -107,19 +121,30 @@ async fn look(
         Some(place) => place.borrow().view(Values::of).unwrap_or_else(Values::none),
     });
     let Some(values) = values.await else { return Refusal::Closed.reply(&id) };
-    let told = directory.with(&id, &owner, |id, record| {
+    let shown = directory.with(&id, &owner, |id, record| {
+        let summary = record.summary(id, &directory.redactor);
+        told(&directory, (id, &summary), (record, &values), view, profile)
+    });
+    shown.unwrap_or_else(|refusal| refusal.reply(&id))
+}
+
+/// The answer of a look at the session of this id and summary.
+fn told(
+    directory: &Directory,
+    (id, summary): (&Arc<str>, &str),
+    (record, values): (&Record, &Values),
+    view: View,
+    profile: Profile,
+) -> ToolReply {
+    ToolReply::mirrored(
+        false,
         ok(|object| {
             object.string("session_id", id);
             object.string("view", view.name());
-            object.raw("session", &record.summary(id, &directory.redactor));
-            let budget = list_bytes(profile);
-            Source { record, values: &values, directory: &directory, budget }.write(object, view);
-        })
-    });
-    match told {
-        Ok(structured) => ToolReply::mirrored(false, structured),
-        Err(refusal) => refusal.reply(&id),
-    }
+            object.raw("session", summary);
+            Source { record, values, directory, budget: list_bytes(profile) }.write(object, view);
+        }),
+    )
 }
 
 /// The data that a view is written from.

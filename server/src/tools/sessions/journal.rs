@@ -9,10 +9,15 @@ use ptc_mcp::json::object_text;
 use crate::settings::Sessions;
 
 /// Entries of one kind. Older ones make room for newer ones.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Log(VecDeque<Box<str>>);
 
 impl Log {
+    /// These entries, oldest first, which were within bounds when they were noted.
+    pub(super) fn of(entries: Vec<Box<str>>) -> Log {
+        Log(entries.into())
+    }
+
     /// Appends an entry and drops the oldest ones beyond the bounds.
     fn push(&mut self, entry: &str, max_entries: usize, max_bytes: u64) {
         self.0.push_back(entry.into());
@@ -43,7 +48,7 @@ impl Log {
 }
 
 /// All that is noted of a session's committed programs, secrets removed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Journal {
     /// Printed texts.
     pub(super) prints: Log,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use ptc_mcp::json::{Raw, write_array};
 
 use super::arguments::Arguments;
@@ -36,17 +37,32 @@ impl Tool for List {
             Ok(true) => return Prepared::Done(args_error("lisp_session_list takes no arguments")),
             Err(message) => return Prepared::Done(args_error(&message)),
         }
-        let sessions = self.directory.summaries(&context.owner);
-        let (shown, cut) = fitting(&sessions, list_bytes(self.profile));
-        Prepared::Done(ToolReply::mirrored(
-            false,
-            ok(|object| {
-                object.integer("count", sessions.len() as u64);
-                write_array(object.key("sessions"), shown, |out, summary| {
-                    out.extend_from_slice(summary.as_bytes());
-                });
-                write_cut(object, cut);
-            }),
-        ))
+        let profile = self.profile;
+        if self.directory.stored.is_some() {
+            let (directory, owner) = (self.directory.clone(), context.owner.clone());
+            let work = async move {
+                match directory.summaries_stored(&owner).await {
+                    Ok(sessions) => listed(&sessions, profile),
+                    Err(not_used) => not_used.reply(""),
+                }
+            };
+            return Prepared::Free(work.boxed());
+        }
+        Prepared::Done(listed(&self.directory.summaries(&context.owner), profile))
     }
+}
+
+/// The answer of a list.
+fn listed(sessions: &[String], profile: Profile) -> ToolReply {
+    let (shown, cut) = fitting(sessions, list_bytes(profile));
+    ToolReply::mirrored(
+        false,
+        ok(|object| {
+            object.integer("count", sessions.len() as u64);
+            write_array(object.key("sessions"), shown, |out, summary| {
+                out.extend_from_slice(summary.as_bytes());
+            });
+            write_cut(object, cut);
+        }),
+    )
 }

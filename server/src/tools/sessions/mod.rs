@@ -15,6 +15,7 @@ mod list;
 mod record;
 mod schemas;
 mod start;
+mod stored;
 mod text;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use directory::{Directory, system_clock};
+pub use stored::Keeping;
 
 use self::bounds::Bounded;
 use super::lisp_eval::EvalOptions;

@@ -49,6 +49,22 @@ impl Record {
         }
     }
 
+    /// The same, on which no program runs.
+    pub(super) fn copy(&self) -> Record {
+        Record {
+            owner: self.owner.clone(),
+            title: self.title.clone(),
+            created: self.created,
+            updated: self.updated,
+            expires: self.expires,
+            turn: self.turn,
+            memory_bytes: self.memory_bytes,
+            binding_count: self.binding_count,
+            journal: self.journal.clone(),
+            running: None,
+        }
+    }
+
     /// Records the outcome of a committed program.
     pub(super) fn committed(&mut self, report: &SessionReport) {
         self.turn += 1;
@@ -68,6 +84,11 @@ impl Record {
 
     /// Everything known without the values.
     pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
+        self.summary_of(id, redactor, self.running.is_some())
+    }
+
+    /// As [`summary`](Record::summary), of one on which a program runs somewhere, or not.
+    pub(super) fn summary_of(&self, id: &Arc<str>, redactor: &Redactor, running: bool) -> String {
         object_text(|object| {
             object.string("session_id", id);
             match &self.title {
@@ -78,7 +99,7 @@ impl Record {
             object.string("created_at", &instant(self.created));
             object.string("updated_at", &instant(self.updated));
             object.string("expires_at", &instant(self.expires));
-            object.string("eval_status", if self.running.is_some() { "running" } else { "idle" });
+            object.string("eval_status", if running { "running" } else { "idle" });
             object.integer("memory_bytes", self.memory_bytes);
             object.integer("binding_count", self.binding_count as u64);
         })

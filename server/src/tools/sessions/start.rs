@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use jiff::Timestamp;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};
 
@@ -36,16 +38,19 @@ impl Tool for Start {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        Prepared::Done(self.start(arguments, context).unwrap_or_else(|message| args_error(&message)))
+        self.start(arguments, context).unwrap_or_else(|message| Prepared::Done(args_error(&message)))
     }
 
     fn owner_gone(&self, owner: &Owner) {
-        self.0.owner_gone(owner);
+        match self.0.stored {
+            Some(_) => self.0.owner_gone_stored(owner),
+            None => self.0.owner_gone(owner),
+        }
     }
 }
 
 impl Start {
-    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<ToolReply, String> {
+    fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
         let arguments = Arguments::read(arguments)?;
         arguments.heed_unknown(&["title", "ttl_ms"])?;
         if let Some(key) = arguments.unexpected(&["title", "ttl_ms"]) {
@@ -61,18 +66,33 @@ impl Start {
             .and_then(|value| value.text().parse().ok())
             .filter(|ms| *ms >= 1)
             .map(Duration::from_millis);
-        Ok(match self.0.start(&context.owner, title, ttl) {
+        if self.0.stored.is_some() {
+            let (directory, owner) = (self.0.clone(), context.owner.clone());
+            let work = async move {
+                match directory.start_stored(&owner, title, ttl).await {
+                    Err(not_used) => not_used.reply(""),
+                    Ok((id, expires)) => started(&id, expires, &directory.settings),
+                }
+            };
+            return Ok(Prepared::Free(work.boxed()));
+        }
+        Ok(Prepared::Done(match self.0.start(&context.owner, title, ttl) {
             Err(refusal) => refusal.reply(""),
-            Ok((id, expires)) => ToolReply::mirrored(
-                false,
-                ok(|object| {
-                    object.string("session_id", &id);
-                    object.string("expires_at", &instant(expires));
-                    object.raw("limits", &limits(&self.0.settings));
-                }),
-            ),
-        })
+            Ok((id, expires)) => started(&id, expires, &self.0.settings),
+        }))
     }
+}
+
+/// The answer of a session that was opened.
+fn started(id: &str, expires: Timestamp, settings: &Sessions) -> ToolReply {
+    ToolReply::mirrored(
+        false,
+        ok(|object| {
+            object.string("session_id", id);
+            object.string("expires_at", &instant(expires));
+            object.raw("limits", &limits(settings));
+        }),
+    )
 }
 
 /// The `limits` object.

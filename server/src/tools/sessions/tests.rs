@@ -4,6 +4,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::engine::{Engine, EngineOptions, Limits};
+use ptc_host::state::{MemoryState, StateStore};
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::json::{Value, json};
@@ -19,13 +20,43 @@ use crate::tools::lisp_eval::ArgumentCaps;
 use crate::tools::shaping::Shaper;
 
 /// The six tools over a real engine, and a clock that a test sets.
-struct Bench {
-    tools: Vec<Box<dyn Tool>>,
-    directory: Arc<Directory>,
+pub(super) struct Bench {
+    pub(super) tools: Vec<Box<dyn Tool>>,
+    pub(super) directory: Arc<Directory>,
     seconds: Arc<AtomicI64>,
 }
 
-fn limits() -> Sessions {
+/// Where sessions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Back {
+    /// In the process.
+    Here,
+    /// In a store, which is in memory.
+    Store,
+}
+
+/// Runs each test with its sessions in each place.
+macro_rules! wherever_sessions_are {
+    ($(async fn $name:ident($back:ident: Back) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn on($back: Back) $body
+
+            #[tokio::test]
+            async fn in_the_process() {
+                on(Back::Here).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_store() {
+                on(Back::Store).await;
+            }
+        }
+    )*};
+}
+
+pub(super) fn limits() -> Sessions {
     Sessions {
         enabled: true,
         max: 3,
@@ -38,6 +69,7 @@ fn limits() -> Sessions {
         history_entry_bytes: 1000,
         print_entries: 3,
         print_bytes: 100,
+        source_bytes: 10_000,
         tool_call_entries: 50,
         tool_call_bytes: 1000,
         upstream_call_entries: 50,
@@ -46,13 +78,32 @@ fn limits() -> Sessions {
 }
 
 fn bench(profile: Profile, settings: Sessions) -> Bench {
+    bench_over(profile, settings, None)
+}
+
+fn bench_on(back: Back, profile: Profile, settings: Sessions) -> Bench {
+    let store = (back == Back::Store).then(|| keeping(Arc::new(MemoryState::default())));
+    bench_over(profile, settings, store)
+}
+
+/// A process over a store.
+pub(super) fn keeping(store: Arc<dyn StateStore>) -> Keeping {
+    static REPLICAS: AtomicI64 = AtomicI64::new(0);
+    let number = REPLICAS.fetch_add(1, Ordering::Relaxed);
+    Keeping { store, replica: format!("replica-{number}").into() }
+}
+
+pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Keeping>) -> Bench {
     let engine = Engine::start(EngineOptions { threads: 2, memory: None }).unwrap();
     let seconds = Arc::new(AtomicI64::new(1_000_000));
     let time = seconds.clone();
     let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
     let redactor = Redactor::new();
     redactor.register([&Secret::new("hunter2-hunter2")]);
-    let directory = Directory::new(engine, settings, redactor.clone(), clock);
+    let directory = match store {
+        Some(keeping) => Directory::kept_in(keeping, engine, settings, redactor.clone(), clock),
+        None => Directory::new(engine, settings, redactor.clone(), clock),
+    };
     let options = EvalOptions {
         limits: Limits { timeout: Duration::from_secs(600), ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
@@ -68,12 +119,12 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
     Bench { tools: tools(&directory, options), directory, seconds }
 }
 
-fn owner(name: &str) -> Owner {
+pub(super) fn owner(name: &str) -> Owner {
     Owner::of(Principal::named(name))
 }
 
 impl Bench {
-    fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
+    pub(super) fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
         let tool = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
         let context = CallContext {
             origin: None,
@@ -88,7 +139,7 @@ impl Bench {
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }
 
-    async fn call(&self, by: &str, tool: &str, arguments: Value) -> (Value, String) {
+    pub(super) async fn call(&self, by: &str, tool: &str, arguments: Value) -> (Value, String) {
         let reply = match self.prepare(&owner(by), tool, &arguments) {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
@@ -104,124 +155,154 @@ impl Bench {
         (structured, text)
     }
 
-    async fn start(&self, by: &str) -> String {
+    pub(super) async fn start(&self, by: &str) -> String {
         let (started, _) = self.call(by, "lisp_session_start", json!({})).await;
         started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned()
     }
 
-    async fn eval(&self, id: &str, program: &str) -> (Value, String) {
+    pub(super) async fn eval(&self, id: &str, program: &str) -> (Value, String) {
         self.call("me", "lisp_session_eval", json!({"session_id": id, "program": program})).await
     }
 
-    async fn inspect(&self, id: &str, view: &str) -> Value {
+    pub(super) async fn inspect(&self, id: &str, view: &str) -> Value {
         self.call("me", "lisp_session_inspect", json!({"session_id": id, "view": view})).await.0
     }
 }
 
-#[tokio::test]
-async fn definitions_and_results_stay_and_failures_change_nothing() {
-    let bench = bench(Profile::Slim, limits());
-    let id = bench.start("me").await;
-    assert!(id.starts_with("ptcs_") && id.len() == 29);
-    for (program, text) in [
-        (
-            "(do (println \"hi\") (def x 41) (def y 2) (+ x y))",
-            "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]",
-        ),
-        ("(def x 41)", "user=> #'x"),
-        ("[*1 *2 *3]", "user=> [#'x 43 nil]"),
-        (
-            "(def x 9) (/ 1 0)",
-            "runtime_error: arithmetic_error: division by zero\nat line 1, column 11\n[rolled back]",
-        ),
-        ("(def q 1) (fail \"no\")", "fail: \"no\"\n[rolled back]"),
-        ("(return x)", "user=> 41"),
-        ("(def x 42) (return (inc x))", "user=> 43\n[stored: x]"),
-        ("nil", "user=> nil"),
-        ("[*1 *2]", "user=> [nil 43]"),
-    ] {
-        assert_eq!(bench.eval(&id, program).await.1, text, "{program}");
+wherever_sessions_are! {
+    async fn definitions_and_results_stay_and_failures_change_nothing(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        let id = bench.start("me").await;
+        assert!(id.starts_with("ptcs_") && id.len() == 29);
+        for (program, text) in [
+            (
+                "(do (println \"hi\") (def x 41) (def y 2) (+ x y))",
+                "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]",
+            ),
+            ("(def x 41)", "user=> #'x"),
+            ("[*1 *2 *3]", "user=> [#'x 43 nil]"),
+            (
+                "(def x 9) (/ 1 0)",
+                "runtime_error: arithmetic_error: division by zero\nat line 1, column 11\n[rolled back]",
+            ),
+            ("(def q 1) (fail \"no\")", "fail: \"no\"\n[rolled back]"),
+            ("(return x)", "user=> 41"),
+            ("(def x 42) (return (inc x))", "user=> 43\n[stored: x]"),
+            ("nil", "user=> nil"),
+            ("[*1 *2]", "user=> [nil 43]"),
+        ] {
+            assert_eq!(bench.eval(&id, program).await.1, text, "{program}");
+        }
+        let seen = bench.inspect(&id, "memory").await;
+        assert_eq!(seen["stored_keys"], json!(["x", "y"]));
+        assert_eq!(seen["session"]["turn"], 7);
+        assert_eq!(seen["usage"]["memory_bytes"], 22);
     }
-    let seen = bench.inspect(&id, "memory").await;
-    assert_eq!(seen["stored_keys"], json!(["x", "y"]));
-    assert_eq!(seen["session"]["turn"], 7);
-    assert_eq!(seen["usage"]["memory_bytes"], 22);
 }
 
-#[tokio::test]
-async fn structured_and_debug_answers_tell_what_was_stored() {
-    let program = "(do (println \"hi\") (def x 41) (def y 2) (+ x y))";
-    let bench_structured = bench(Profile::Structured, limits());
-    let id = bench_structured.start("me").await;
-    let (structured, text) = bench_structured.eval(&id, program).await;
-    assert_eq!(text, "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]");
-    let session = json!({"session_id": id, "turn": 1, "memory_bytes": 22, "binding_count": 2});
-    let memory = json!({"changed_keys": ["x", "y"], "stored_keys": ["x", "y"]});
-    let wanted = json!({"status": "ok", "result": "user=> 43", "prints": ["hi"], "session": session, "memory": memory});
-    assert_eq!(structured, wanted);
-    let (failed, text) = bench_structured.eval(&id, "nope").await;
-    assert!(text.ends_with("\n[rolled back]"), "{text}");
-    assert_eq!(failed["session"]["eval_status"], "idle");
-    assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
+wherever_sessions_are! {
+    async fn structured_and_debug_answers_tell_what_was_stored(back: Back) {
+        let program = "(do (println \"hi\") (def x 41) (def y 2) (+ x y))";
+        let bench_structured = bench_on(back, Profile::Structured, limits());
+        let id = bench_structured.start("me").await;
+        let (structured, text) = bench_structured.eval(&id, program).await;
+        assert_eq!(text, "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]");
+        let session = json!({"session_id": id, "turn": 1, "memory_bytes": 22, "binding_count": 2});
+        let memory = json!({"changed_keys": ["x", "y"], "stored_keys": ["x", "y"]});
+        let wanted = json!({"status": "ok", "result": "user=> 43", "prints": ["hi"], "session": session, "memory": memory});
+        assert_eq!(structured, wanted);
+        let (failed, text) = bench_structured.eval(&id, "nope").await;
+        assert!(text.ends_with("\n[rolled back]"), "{text}");
+        assert_eq!(failed["session"]["eval_status"], "idle");
+        assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
 
-    let bench_debug = bench(Profile::Debug, limits());
-    let id = bench_debug.start("me").await;
-    let (full, _) = bench_debug.eval(&id, program).await;
-    assert_eq!(full["memory"]["changed"], json!({"x": "41", "y": "2"}));
-    assert_eq!((&full["history_notices"], &full["truncated"]), (&json!([]), &json!(false)));
-    assert!(full["feedback"].as_str().unwrap().contains(";; x = 41\n;; y = 2"));
-    assert_eq!(bench_debug.eval(&id, "nope").await.0["detail"]["kind"], "unbound_var");
-}
-
-#[tokio::test]
-async fn what_breaks_a_limit_is_not_stored_and_an_oversized_result_becomes_a_preview() {
-    let bench = bench(Profile::Debug, limits());
-    let id = bench.start("me").await;
-    bench.eval(&id, "(def kept 1)").await;
-    let grow = |name: &str, times: u32| {
-        format!("(do (def {name} (reduce (fn [a i] (str a a)) \"x\" (range {times}))) 1)")
-    };
-    let (over, _) = bench.eval(&id, &grow("kept", 13)).await;
-    assert_eq!(over["reason"], "session_limit_exceeded");
-    assert_eq!(
-        over["detail"],
-        json!({"field": "binding_bytes", "limit": "max_binding_bytes", "actual": 8198, "max": 5000, "name": "kept"})
-    );
-    let many = "(def a 1) (def b 2) (def c 3) (def d 4) (def e 5)";
-    assert_eq!(bench.eval(&id, many).await.0["detail"]["field"], "bindings");
-    assert_eq!(bench.eval(&id, "kept").await.0["result"], "user=> 1");
-    let (big, _) = bench.eval(&id, "(reduce (fn [a i] (str a a)) \"h\" (range 11))").await;
-    assert_eq!(big["history_notices"][0]["bytes"], 2054);
-    let (marker, _) = bench.eval(&id, "[(:lisp_session_preview *1) (:bytes *1) (:reason *1)]").await;
-    assert_eq!(marker["result"], "user=> [true 2054 :max_history_entry_bytes]");
-}
-
-#[tokio::test]
-async fn sessions_belong_to_their_owner_and_are_counted() {
-    let bench = bench(Profile::Slim, limits());
-    let id = bench.start("me").await;
-    bench.start("me").await;
-    let refused = |reply: &Value| reply["message"].as_str().unwrap().to_owned();
-    let third = bench.call("me", "lisp_session_start", json!({})).await.0;
-    assert_eq!(refused(&third), "maximum number of sessions for this owner reached");
-    bench.start("you").await;
-    let full = bench.call("you", "lisp_session_start", json!({})).await.0;
-    assert_eq!(refused(&full), "maximum number of sessions reached");
-    for tool in ["eval", "inspect", "forget", "close"] {
-        let arguments = json!({"session_id": id, "program": "1"});
-        let (foreign, _) = bench.call("you", &format!("lisp_session_{tool}"), arguments).await;
-        assert_eq!(foreign["reason"], "session_not_found", "{tool}");
+        let bench_debug = bench_on(back, Profile::Debug, limits());
+        let id = bench_debug.start("me").await;
+        let (full, _) = bench_debug.eval(&id, program).await;
+        assert_eq!(full["memory"]["changed"], json!({"x": "41", "y": "2"}));
+        assert_eq!((&full["history_notices"], &full["truncated"]), (&json!([]), &json!(false)));
+        assert!(full["feedback"].as_str().unwrap().contains(";; x = 41\n;; y = 2"));
+        assert_eq!(bench_debug.eval(&id, "nope").await.0["detail"]["kind"], "unbound_var");
     }
-    let closed = bench.call("me", "lisp_session_close", json!({"session_id": id})).await.0;
-    assert_eq!(closed, json!({"status": "ok", "session_id": id, "closed": true, "reason": "closed"}));
-    assert_eq!(bench.eval(&id, "1").await.0["reason"], "session_closed");
-    assert_eq!(
-        bench.call("you", "lisp_session_close", json!({"session_id": id})).await.0["reason"],
-        "session_not_found"
-    );
-    bench.start("me").await;
-    bench.tools[0].owner_gone(&owner("me"));
-    assert_eq!(bench.directory.len(), 1);
+}
+
+wherever_sessions_are! {
+    async fn what_breaks_a_limit_is_not_stored_and_an_oversized_result_becomes_a_preview(back: Back) {
+        let bench = bench_on(back, Profile::Debug, limits());
+        let id = bench.start("me").await;
+        bench.eval(&id, "(def kept 1)").await;
+        let grow = |name: &str, times: u32| {
+            format!("(do (def {name} (reduce (fn [a i] (str a a)) \"x\" (range {times}))) 1)")
+        };
+        let (over, _) = bench.eval(&id, &grow("kept", 13)).await;
+        assert_eq!(over["reason"], "session_limit_exceeded");
+        assert_eq!(
+            over["detail"],
+            json!({"field": "binding_bytes", "limit": "max_binding_bytes", "actual": 8198, "max": 5000, "name": "kept"})
+        );
+        let many = "(def a 1) (def b 2) (def c 3) (def d 4) (def e 5)";
+        assert_eq!(bench.eval(&id, many).await.0["detail"]["field"], "bindings");
+        assert_eq!(bench.eval(&id, "kept").await.0["result"], "user=> 1");
+        let (big, _) = bench.eval(&id, "(reduce (fn [a i] (str a a)) \"h\" (range 11))").await;
+        assert_eq!(big["history_notices"][0]["bytes"], 2054);
+        let (marker, _) = bench.eval(&id, "[(:lisp_session_preview *1) (:bytes *1) (:reason *1)]").await;
+        assert_eq!(marker["result"], "user=> [true 2054 :max_history_entry_bytes]");
+    }
+}
+
+wherever_sessions_are! {
+    async fn functions_find_their_definitions_after_a_refused_program_and_after_forgetting(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        let id = bench.start("me").await;
+        bench.eval(&id, "(def late 1) (def early 2) (defn both [] [early late])").await;
+        let over = "(def a 1) (def b 2) (def c 3) (def d 4) (def e 5)";
+        assert!(bench.eval(&id, over).await.1.contains("eval was not committed"));
+        assert_eq!(bench.eval(&id, "(both)").await.1, "user=> [2 1]");
+        assert_eq!(bench.eval(&id, "both").await.1, "user=> #fn[]");
+        let order = json!({"session_id": id, "clear": ["memory"]});
+        bench.call("me", "lisp_session_forget", order).await;
+        let (_, told) = bench.eval(&id, "(*1)").await;
+        assert!(told.contains("early") && told.ends_with("[rolled back]"), "{told}");
+        bench.eval(&id, "(def z 0) (def early 5) (def late 6)").await;
+        assert_eq!(bench.eval(&id, "(*2)").await.1, "user=> [5 6]");
+    }
+}
+
+wherever_sessions_are! {
+    async fn sessions_belong_to_their_owner_and_are_counted(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        let id = bench.start("me").await;
+        bench.start("me").await;
+        let refused = |reply: &Value| reply["message"].as_str().unwrap().to_owned();
+        let third = bench.call("me", "lisp_session_start", json!({})).await.0;
+        assert_eq!(refused(&third), "maximum number of sessions for this owner reached");
+        bench.start("you").await;
+        if back == Back::Here {
+            let full = bench.call("you", "lisp_session_start", json!({})).await.0;
+            assert_eq!(refused(&full), "maximum number of sessions reached");
+        }
+        for tool in ["eval", "inspect", "forget", "close"] {
+            let arguments = json!({"session_id": id, "program": "1"});
+            let (foreign, _) = bench.call("you", &format!("lisp_session_{tool}"), arguments).await;
+            assert_eq!(foreign["reason"], "session_not_found", "{tool}");
+        }
+        let closed = bench.call("me", "lisp_session_close", json!({"session_id": id})).await.0;
+        assert_eq!(closed, json!({"status": "ok", "session_id": id, "closed": true, "reason": "closed"}));
+        assert_eq!(bench.eval(&id, "1").await.0["reason"], "session_closed");
+        assert_eq!(
+            bench.call("you", "lisp_session_close", json!({"session_id": id})).await.0["reason"],
+            "session_not_found"
+        );
+        bench.start("me").await;
+        bench.tools[0].owner_gone(&owner("me"));
+        let left = |by: &'static str| async {
+            bench.call(by, "lisp_session_list", json!({})).await.0["count"].clone()
+        };
+        while left("me").await != 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(left("you").await, 1);
+    }
 }
 
 #[tokio::test]
@@ -312,40 +393,41 @@ async fn one_program_at_a_time_and_closing_ends_it() {
     assert!(is_error && structured.unwrap().contains("session_closed"));
 }
 
-#[tokio::test]
-async fn forgetting_and_inspecting() {
-    let bench = bench(Profile::Slim, limits());
-    let id = bench.start("me").await;
-    let empty = bench.inspect(&id, "overview").await;
-    assert_eq!(empty["text"], ";; No tool calls made\n\n;; History:\n;   *1 nil\n;   *2 nil\n;   *3 nil");
-    assert_eq!((&empty["usage"]["memory_bytes"], &empty["usage"]["history_bytes"]), (&json!(6), &json!(2)));
-    bench.eval(&id, "(defn double \"Twice.\" [n] (* 2 n)) (def total 42) [1 2]").await;
-    let text = bench.inspect(&id, "memory").await["text"].as_str().unwrap().to_owned();
-    assert!(
-        text.starts_with(";; === user/ (your prelude) ===\n(double [n])                  ; \"Twice.\"\n"),
-        "{text}"
-    );
-    assert!(text.contains("\ntotal                         ; = integer, sample: 42\n"), "{text}");
-    for line in ["a", "b", "c", "d"] {
-        bench.eval(&id, &format!("(println \"{line}\")")).await;
-    }
-    assert_eq!(bench.inspect(&id, "prints").await["prints"], json!(["b", "c", "d"]));
-    assert_eq!(bench.inspect(&id, "limits").await["top_bindings"][1], json!({"name": "total", "bytes": 3}));
-    let order = json!({"session_id": id, "bindings": ["total", "none"], "clear": ["prints", "history"]});
-    let (left, _) = bench.call("me", "lisp_session_forget", order).await;
-    assert_eq!((&left["removed_bindings"], &left["stored_keys"]), (&json!(["total"]), &json!(["double"])));
-    assert_eq!((&left["usage"]["print_entries"], &left["usage"]["history_count"]), (&json!(0), &json!(0)));
-    for (arguments, message) in [
-        (json!({"session_id": id, "clear": ["zzz"]}), "invalid clear target"),
-        (json!({"session_id": id, "bindings": "x"}), "bindings must be an array of strings"),
-        (json!({"session_id": 1}), "session_id must be a non-empty string"),
-        (
-            json!({"session_id": id, "binding": ["total"]}),
-            "argument `binding` is not known; did you mean `bindings`?",
-        ),
-    ] {
-        let (wrong, _) = bench.call("me", "lisp_session_forget", arguments).await;
-        assert_eq!((&wrong["reason"], &wrong["message"]), (&json!("session_args_error"), &json!(message)));
+wherever_sessions_are! {
+    async fn forgetting_and_inspecting(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        let id = bench.start("me").await;
+        let empty = bench.inspect(&id, "overview").await;
+        assert_eq!(empty["text"], ";; No tool calls made\n\n;; History:\n;   *1 nil\n;   *2 nil\n;   *3 nil");
+        assert_eq!((&empty["usage"]["memory_bytes"], &empty["usage"]["history_bytes"]), (&json!(6), &json!(2)));
+        bench.eval(&id, "(defn double \"Twice.\" [n] (* 2 n)) (def total 42) [1 2]").await;
+        let text = bench.inspect(&id, "memory").await["text"].as_str().unwrap().to_owned();
+        assert!(
+            text.starts_with(";; === user/ (your prelude) ===\n(double [n])                  ; \"Twice.\"\n"),
+            "{text}"
+        );
+        assert!(text.contains("\ntotal                         ; = integer, sample: 42\n"), "{text}");
+        for line in ["a", "b", "c", "d"] {
+            bench.eval(&id, &format!("(println \"{line}\")")).await;
+        }
+        assert_eq!(bench.inspect(&id, "prints").await["prints"], json!(["b", "c", "d"]));
+        assert_eq!(bench.inspect(&id, "limits").await["top_bindings"][1], json!({"name": "total", "bytes": 3}));
+        let order = json!({"session_id": id, "bindings": ["total", "none"], "clear": ["prints", "history"]});
+        let (left, _) = bench.call("me", "lisp_session_forget", order).await;
+        assert_eq!((&left["removed_bindings"], &left["stored_keys"]), (&json!(["total"]), &json!(["double"])));
+        assert_eq!((&left["usage"]["print_entries"], &left["usage"]["history_count"]), (&json!(0), &json!(0)));
+        for (arguments, message) in [
+            (json!({"session_id": id, "clear": ["zzz"]}), "invalid clear target"),
+            (json!({"session_id": id, "bindings": "x"}), "bindings must be an array of strings"),
+            (json!({"session_id": 1}), "session_id must be a non-empty string"),
+            (
+                json!({"session_id": id, "binding": ["total"]}),
+                "argument `binding` is not known; did you mean `bindings`?",
+            ),
+        ] {
+            let (wrong, _) = bench.call("me", "lisp_session_forget", arguments).await;
+            assert_eq!((&wrong["reason"], &wrong["message"]), (&json!("session_args_error"), &json!(message)));
+        }
     }
 }
 
@@ -366,78 +448,82 @@ async fn ten_thousand_sessions_live_side_by_side() {
     assert_eq!(bench.directory.len(), 10_000);
 }
 
-#[tokio::test]
-async fn a_mistyped_argument_is_refused_and_one_that_a_client_adds_is_ignored() {
-    let bench = bench(Profile::Slim, limits());
-    let id = bench.start("me").await;
-    for (tool, typed, meant) in [
-        ("lisp_session_start", "titel", "title"),
-        ("lisp_session_eval", "contxt", "context"),
-        ("lisp_session_inspect", "veiw", "view"),
-        ("lisp_session_forget", "bindngs", "bindings"),
-        ("lisp_session_close", "reasn", "reason"),
-    ] {
-        let (told, _) = bench.call("me", tool, json!({"session_id": id, "program": "1", typed: 1})).await;
-        let message = format!("argument `{typed}` is not known; did you mean `{meant}`?");
-        assert_eq!(
-            (&told["reason"], &told["message"]),
-            (&json!("session_args_error"), &json!(message)),
-            "{tool}"
-        );
-        if tool != "lisp_session_start" && tool != "lisp_session_close" {
-            let given = json!({"session_id": id, "program": "1", "wait_for_previous": true});
-            let (told, text) = bench.call("me", tool, given).await;
-            assert!(told["status"] == "ok" || text.starts_with("user=> 1"), "{tool}: {text}");
+wherever_sessions_are! {
+    async fn a_mistyped_argument_is_refused_and_one_that_a_client_adds_is_ignored(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        let id = bench.start("me").await;
+        for (tool, typed, meant) in [
+            ("lisp_session_start", "titel", "title"),
+            ("lisp_session_eval", "contxt", "context"),
+            ("lisp_session_inspect", "veiw", "view"),
+            ("lisp_session_forget", "bindngs", "bindings"),
+            ("lisp_session_close", "reasn", "reason"),
+        ] {
+            let (told, _) = bench.call("me", tool, json!({"session_id": id, "program": "1", typed: 1})).await;
+            let message = format!("argument `{typed}` is not known; did you mean `{meant}`?");
+            assert_eq!(
+                (&told["reason"], &told["message"]),
+                (&json!("session_args_error"), &json!(message)),
+                "{tool}"
+            );
+            if tool != "lisp_session_start" && tool != "lisp_session_close" {
+                let given = json!({"session_id": id, "program": "1", "wait_for_previous": true});
+                let (told, text) = bench.call("me", tool, given).await;
+                assert!(told["status"] == "ok" || text.starts_with("user=> 1"), "{tool}: {text}");
+            }
         }
     }
 }
 
-#[tokio::test]
-async fn arguments_that_are_no_object_are_refused_before_anything_else() {
-    let bench = bench(Profile::Slim, limits());
-    for tool in NAMES.iter().filter(|name| **name != "lisp_session_eval") {
-        let others =
-            [(json!([1]), "array"), (json!("x"), "string"), (json!(7), "integer"), (Value::Null, "null")];
-        for (arguments, kind) in others {
-            let (structured, _) = bench.call("me", tool, arguments.clone()).await;
-            let message = format!("arguments must be an object, got {kind}");
-            let told = json!({"status":"error","reason":"session_args_error",
-                              "message":message,"feedback":message});
-            assert_eq!(structured, told, "{tool} {arguments}");
+wherever_sessions_are! {
+    async fn arguments_that_are_no_object_are_refused_before_anything_else(back: Back) {
+        let bench = bench_on(back, Profile::Slim, limits());
+        for tool in NAMES.iter().filter(|name| **name != "lisp_session_eval") {
+            let others =
+                [(json!([1]), "array"), (json!("x"), "string"), (json!(7), "integer"), (Value::Null, "null")];
+            for (arguments, kind) in others {
+                let (structured, _) = bench.call("me", tool, arguments.clone()).await;
+                let message = format!("arguments must be an object, got {kind}");
+                let told = json!({"status":"error","reason":"session_args_error",
+                                  "message":message,"feedback":message});
+                assert_eq!(structured, told, "{tool} {arguments}");
+            }
+        }
+        let (structured, _) = bench.call("me", "lisp_session_eval", json!([1])).await;
+        assert_eq!(structured["message"], "session_id must be a non-empty string");
+    }
+}
+
+wherever_sessions_are! {
+    async fn secrets_in_titles_reasons_and_names_are_not_shown(back: Back) {
+        let bench = bench_on(back, Profile::Debug, limits());
+        let (started, _) = bench.call("me", "lisp_session_start", json!({"title":"of hunter2-hunter2"})).await;
+        let id = started["session_id"].as_str().unwrap().to_owned();
+        let mut told = vec![bench.eval(&id, "(def hunter2-hunter2 {:a 1})").await.1];
+        for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
+            told.push(bench.inspect(&id, view).await.to_string());
+        }
+        told.push(bench.call("me", "lisp_session_list", json!({})).await.1);
+        let named = json!({"session_id":id,"bindings":["hunter2-hunter2"]});
+        let (forgotten, _) = bench.call("me", "lisp_session_forget", named).await;
+        assert_eq!(forgotten["removed_bindings"], json!(["[REDACTED]"]));
+        let closing = json!({"session_id":id,"reason":"hunter2-hunter2"});
+        told.push(bench.call("me", "lisp_session_close", closing).await.1);
+        for text in told {
+            assert!(!text.contains("hunter2"), "{text}");
         }
     }
-    let (structured, _) = bench.call("me", "lisp_session_eval", json!([1])).await;
-    assert_eq!(structured["message"], "session_id must be a non-empty string");
 }
 
-#[tokio::test]
-async fn secrets_in_titles_reasons_and_names_are_not_shown() {
-    let bench = bench(Profile::Debug, limits());
-    let (started, _) = bench.call("me", "lisp_session_start", json!({"title":"of hunter2-hunter2"})).await;
-    let id = started["session_id"].as_str().unwrap().to_owned();
-    let mut told = vec![bench.eval(&id, "(def hunter2-hunter2 {:a 1})").await.1];
-    for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
-        told.push(bench.inspect(&id, view).await.to_string());
+wherever_sessions_are! {
+    async fn a_thousand_long_titles_do_not_make_a_long_list(back: Back) {
+        let settings = Sessions { max: 1000, max_per_owner: 1000, ..limits() };
+        let bench = bench_on(back, Profile::Slim, settings);
+        for _ in 0..1000 {
+            bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(5000)})).await;
+        }
+        let (listed, text) = bench.call("me", "lisp_session_list", json!({})).await;
+        assert_eq!((&listed["count"], &listed["truncated"]), (&json!(1000), &json!(true)));
+        assert!(!listed["sessions"].as_array().unwrap().is_empty() && text.len() < 32_768);
     }
-    told.push(bench.call("me", "lisp_session_list", json!({})).await.1);
-    let named = json!({"session_id":id,"bindings":["hunter2-hunter2"]});
-    let (forgotten, _) = bench.call("me", "lisp_session_forget", named).await;
-    assert_eq!(forgotten["removed_bindings"], json!(["[REDACTED]"]));
-    let closing = json!({"session_id":id,"reason":"hunter2-hunter2"});
-    told.push(bench.call("me", "lisp_session_close", closing).await.1);
-    for text in told {
-        assert!(!text.contains("hunter2"), "{text}");
-    }
-}
-
-#[tokio::test]
-async fn a_thousand_long_titles_do_not_make_a_long_list() {
-    let settings = Sessions { max: 1000, max_per_owner: 1000, ..limits() };
-    let bench = bench(Profile::Slim, settings);
-    for _ in 0..1000 {
-        bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(5000)})).await;
-    }
-    let (listed, text) = bench.call("me", "lisp_session_list", json!({})).await;
-    assert_eq!((&listed["count"], &listed["truncated"]), (&json!(1000), &json!(true)));
-    assert!(!listed["sessions"].as_array().unwrap().is_empty() && text.len() < 32_768);
 }

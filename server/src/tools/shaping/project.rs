@@ -153,7 +153,10 @@ impl<'p> Parts<'p> {
                 }
                 text.prints(prints, &payload.prints);
             }
-            Ending::Error { reason, message, hint, .. } => {
+            Ending::Error { reason, message, hint, result } => {
+                if payload.session.as_ref().is_some_and(|session| session.not_stored) {
+                    text.value(result.as_deref(), None, most);
+                }
                 text.prints(prints, &payload.prints);
                 text.error(reason.name(), message, most);
                 if let Some(hint) = hint {

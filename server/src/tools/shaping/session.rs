@@ -19,7 +19,7 @@ impl SessionView<'_> {
     pub(super) fn suffix(&self, is_error: bool, profile: Profile, calls: usize) -> Option<String> {
         let mut parts = Vec::new();
         if is_error {
-            parts.push("rolled back".to_owned());
+            parts.push(if self.0.not_stored { "not stored" } else { "rolled back" }.to_owned());
         } else if !self.0.changed.is_empty() {
             let names: Vec<_> = self.0.changed.iter().map(|entry| entry.name.as_str()).collect();
             parts.push(format!("stored: {}", names.join(", ")));

@@ -1,0 +1,132 @@
+//! Which sessions of a store this process has used last.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use crate::principal::{Owner, Principal};
+
+/// The sessions that were used last, at most so many of them besides those on which a program runs.
+pub(super) struct Here {
+    most: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    sessions: HashMap<Arc<str>, Known>,
+    /// Counts uses.
+    uses: u64,
+}
+
+/// A session whose values this process has.
+struct Known {
+    owner: Owner,
+    version: u64,
+    /// What is saved of it besides its values.
+    about: Bytes,
+    /// The number of its last use.
+    used: u64,
+    /// Present while a program runs here; dropping it ends that program.
+    running: Option<oneshot::Sender<()>>,
+}
+
+impl Here {
+    pub(super) fn new(most: usize) -> Here {
+        Here { most, inner: Mutex::default() }
+    }
+
+    /// The version of a session of this owner, with what is saved of it besides values.
+    pub(super) fn version(&self, id: &str, owner: &Owner) -> Option<(u64, Bytes)> {
+        let inner = self.lock();
+        let known = inner.sessions.get(id).filter(|known| known.owner == *owner && known.version > 0)?;
+        Some((known.version, known.about.clone()))
+    }
+
+    /// Whether this process has used such a session.
+    pub(super) fn knows(&self, id: &str, owner: &Owner) -> bool {
+        self.lock().sessions.get(id).is_some_and(|known| known.owner == *owner)
+    }
+
+    /// Notes which version of a session this process has. Gives the ids whose values are to make room.
+    #[must_use]
+    pub(super) fn note(&self, id: &Arc<str>, owner: &Owner, version: u64, about: Bytes) -> Vec<Arc<str>> {
+        let mut inner = self.lock();
+        inner.uses += 1;
+        let used = inner.uses;
+        match inner.sessions.get_mut(id) {
+            Some(known) => {
+                (known.version, known.about, known.used) = (version, about, used);
+            }
+            None => {
+                let known = Known { owner: owner.clone(), version, about, used, running: None };
+                inner.sessions.insert(id.clone(), known);
+            }
+        }
+        let mut dropped = Vec::new();
+        while inner.sessions.len() > self.most {
+            let at_rest = inner.sessions.iter().filter(|(known, of)| of.running.is_none() && *known != id);
+            let Some(oldest) = at_rest.min_by_key(|(_, of)| of.used).map(|(id, _)| id.clone()) else { break };
+            inner.sessions.remove(&oldest);
+            dropped.push(oldest);
+        }
+        dropped
+    }
+
+    /// A program begins on a session. Completes when the session is closed here meanwhile.
+    pub(super) fn run(&self, id: &Arc<str>, owner: &Owner) -> oneshot::Receiver<()> {
+        let (running, killed) = oneshot::channel();
+        let mut inner = self.lock();
+        inner.uses += 1;
+        let used = inner.uses;
+        let known = inner.sessions.entry(id.clone()).or_insert_with(|| Known {
+            owner: owner.clone(),
+            version: 0,
+            about: Bytes::new(),
+            used,
+            running: None,
+        });
+        (known.running, known.used) = (Some(running), used);
+        killed
+    }
+
+    /// The program on a session has ended.
+    pub(super) fn rest(&self, id: &str) {
+        if let Some(known) = self.lock().sessions.get_mut(id) {
+            known.running = None;
+        }
+    }
+
+    /// The values of a session that this process has are not those of any version.
+    pub(super) fn doubt(&self, id: &str) {
+        if let Some(known) = self.lock().sessions.get_mut(id) {
+            known.version = 0;
+        }
+    }
+
+    /// Forgets a session, and ends the program that runs on it.
+    pub(super) fn forget(&self, id: &str) {
+        // What waits for the program's end is woken when nobody has the lock.
+        let known = self.lock().sessions.remove(id);
+        drop(known);
+    }
+
+    /// What is saved of the sessions of a principal besides their values, with their ids and whether a program runs on them here.
+    pub(super) fn of(&self, principal: &Principal) -> Vec<(Arc<str>, Bytes, bool)> {
+        let inner = self.lock();
+        let own = inner.sessions.iter().filter(|(_, known)| known.owner.principal == *principal);
+        own.map(|(id, known)| (id.clone(), known.about.clone(), known.running.is_some())).collect()
+    }
+
+    /// How many there are, and on how many of them a program runs.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let inner = self.lock();
+        (inner.sessions.len(), inner.sessions.values().filter(|known| known.running.is_some()).count())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

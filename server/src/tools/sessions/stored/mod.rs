@@ -1,0 +1,115 @@
+//! Sessions that a store has: any process that shares it serves any of them (state.md 4).
+//!
+//! The store is the authority. A program takes its session with a lease ([`Taken`]), runs on values of this process, and
+//! commits before its answer goes out. A process keeps the values of the sessions that it used last, by version ([`Here`]), so that
+//! nothing of them travels as long as nobody else changes them.
+
+mod eval;
+mod here;
+mod saved_record;
+mod taken;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::sync::Arc;
+
+use ptc_host::state::{Owner as StoreOwner, StateStore};
+use ptc_mcp::json::object_text;
+
+use self::here::Here;
+use super::directory::Refusal;
+use crate::principal::Owner;
+use crate::protocol::tool::ToolReply;
+
+pub(super) use self::eval::run;
+
+/// Where sessions are kept.
+#[derive(Clone)]
+pub struct Keeping {
+    /// The store.
+    pub store: Arc<dyn StateStore>,
+    /// The name of this process among those that share it.
+    pub replica: Arc<str>,
+}
+
+/// Sessions in a store, as this process knows them.
+pub(super) struct Stored {
+    keeping: Keeping,
+    here: Here,
+}
+
+impl Stored {
+    pub(super) fn new(keeping: Keeping, most_here: usize) -> Stored {
+        Stored { keeping, here: Here::new(most_here) }
+    }
+
+    fn store(&self) -> &dyn StateStore {
+        &*self.keeping.store
+    }
+}
+
+/// The owner as stores know it.
+fn owner_in_store(owner: &Owner) -> StoreOwner {
+    let name = owner.principal.known_name().clone();
+    match &owner.http_session {
+        Some(id) => StoreOwner::conversation(name, id.clone()),
+        None => StoreOwner::principal(name),
+    }
+}
+
+/// Why a session in a store cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotUsed {
+    /// As one that is nowhere else.
+    Refused(Refusal),
+    /// Another build has written it.
+    OtherBuild,
+    /// Another run has changed it meanwhile.
+    Conflict,
+    /// The owner's records take as many bytes as they may.
+    Full,
+    /// The store does not answer.
+    Unavailable,
+    /// This process had no memory for it.
+    NoMemory,
+}
+
+impl From<Refusal> for NotUsed {
+    fn from(refusal: Refusal) -> NotUsed {
+        NotUsed::Refused(refusal)
+    }
+}
+
+/// What is said where a commit was refused.
+const CONFLICT: &str = "this session was changed by another run; the definitions of this one were not kept";
+const PERHAPS: &str = "the program ran, and its definitions may not have been kept";
+const FULL: &str = "the sessions of this owner take as many bytes as they may (--max-state-bytes-per-owner)";
+
+impl NotUsed {
+    /// The failure for a client: nothing was run, and nothing changed.
+    pub(super) fn reply(self, id: &str) -> ToolReply {
+        let (reason, message) = match self {
+            NotUsed::Refused(refusal) => return refusal.reply(id),
+            NotUsed::OtherBuild => {
+                ("session_other_build", "this session was saved by another build of ptc; start a new one")
+            }
+            NotUsed::Conflict => ("session_conflict", CONFLICT),
+            NotUsed::Full => ("session_limit_exceeded", FULL),
+            NotUsed::Unavailable => {
+                ("state_unavailable", "the session store is unavailable; nothing was changed")
+            }
+            NotUsed::NoMemory => ("memory_limit", "the server's memory budget is exhausted"),
+        };
+        let structured = object_text(|object| {
+            object.string("status", "error");
+            object.string("reason", reason);
+            object.string("message", message);
+            object.string("feedback", message);
+            if !id.is_empty() {
+                object.string("session_id", id);
+            }
+        });
+        ToolReply::mirrored(true, structured)
+    }
+}

@@ -1,0 +1,250 @@
+//! A session of a store, taken for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ptc_host::engine::{SavedSession, SessionFault, saved};
+use ptc_host::state::{Claim, Claimed, Commit, End, Key, Kind, StateError, Versioned, Write};
+use tokio::sync::oneshot;
+use tracing::{debug, error, warn};
+
+use super::super::Directory;
+use super::super::directory::{MODE, Refusal};
+use super::super::record::Record;
+use super::saved_record::record_of;
+use super::{NotUsed, Stored, owner_in_store};
+use crate::digest::short_hash;
+use crate::principal::Owner;
+
+/// A session that nobody else takes for a while. Dropping it gives it back, and forgets what this process has of it unless
+/// [`commit`](Taken::commit) or [`give_back`](Taken::give_back) came before.
+pub(super) struct Taken {
+    directory: Arc<Directory>,
+    pub(super) id: Arc<str>,
+    pub(super) owner: Owner,
+    key: Key,
+    version: u64,
+    fence: u64,
+    /// Time until its end, however much it is used.
+    pub(super) left: Duration,
+    /// What is known of it besides values.
+    pub(super) record: Record,
+    /// Its bytes, unless this process has the values.
+    pub(super) blob: Option<Bytes>,
+    killed: oneshot::Receiver<()>,
+    settled: bool,
+}
+
+impl Directory {
+    fn in_store(&self) -> &Stored {
+        match &self.stored {
+            Some(stored) => stored,
+            None => unreachable!("sessions are in a store"),
+        }
+    }
+
+    /// The key of a session.
+    pub(super) fn key_of(id: &str, owner: &Owner) -> Result<Key, NotUsed> {
+        let key = Key::new(&owner_in_store(owner), Kind::Session, id);
+        key.map_err(|_| NotUsed::Refused(Refusal::NotFound))
+    }
+
+    /// What an error of the store says of a session.
+    pub(super) fn not_used(&self, error: StateError, id: &str, owner: &Owner) -> NotUsed {
+        match error {
+            StateError::Gone => {
+                self.forget_here(id);
+                Refusal::Closed.into()
+            }
+            StateError::Corrupt => self.corrupt(id, owner, "record"),
+            StateError::Conflict | StateError::Fenced => NotUsed::Conflict,
+            StateError::Full => NotUsed::Full,
+            StateError::Unavailable(why) => {
+                let owner_hash = owner.principal.hash();
+                warn!(event = "ptc_lisp.session.store_unavailable", owner_hash, mode = MODE, why);
+                NotUsed::Unavailable
+            }
+        }
+    }
+
+    /// A session that cannot be opened counts as absent, and is told once.
+    pub(super) fn corrupt(&self, id: &str, owner: &Owner, part: &str) -> NotUsed {
+        let (session, owner_hash) = (short_hash(id.as_bytes()), owner.principal.hash());
+        error!(event = "ptc_lisp.session.corrupt", session_hash = &*session, owner_hash, mode = MODE, part);
+        Refusal::NotFound.into()
+    }
+
+    pub(super) fn fault(&self, fault: SessionFault, id: &str, owner: &Owner) -> NotUsed {
+        match fault {
+            SessionFault::OtherBuild => NotUsed::OtherBuild,
+            SessionFault::Corrupt(part) => self.corrupt(id, owner, part),
+            SessionFault::Missing => NotUsed::Unavailable,
+        }
+    }
+
+    /// Forgets what this process has of a session, and ends the program that runs on it here.
+    pub(super) fn forget_here(&self, id: &str) {
+        self.in_store().here.forget(id);
+        self.engine.drop_saved(id);
+    }
+
+    /// What is known of a session besides its values, from its bytes.
+    pub(super) fn record_in(&self, blob: &[u8], id: &str, owner: &Owner) -> Result<Record, NotUsed> {
+        let about = saved::about(blob).map_err(|fault| self.fault(fault, id, owner))?;
+        record_of(&about, owner).ok_or_else(|| self.corrupt(id, owner, "about"))
+    }
+
+    /// Takes a session for `lease`.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        id: &str,
+        owner: &Owner,
+        lease: Duration,
+    ) -> Result<Taken, NotUsed> {
+        let stored = self.in_store();
+        let key = Directory::key_of(id, owner)?;
+        let here = stored.here.version(id, owner);
+        let claim = Claim {
+            holder: stored.keeping.replica.clone(),
+            lease,
+            rest: Some(self.settings.idle),
+            known: here.as_ref().map_or(0, |(version, _)| *version),
+            creates: false,
+        };
+        let claimed = stored.store().claim(&key, claim).await;
+        let versioned = match claimed.map_err(|error| self.not_used(error, id, owner))? {
+            Claimed::Held(_) => return Err(Refusal::Busy.into()),
+            Claimed::Absent => {
+                let was_here = stored.here.knows(id, owner);
+                self.forget_here(id);
+                return Err(if was_here { Refusal::Closed } else { Refusal::NotFound }.into());
+            }
+            Claimed::Taken(versioned) => versioned,
+        };
+        let Versioned { version, fence, blob, ends_in, .. } = versioned;
+        let id: Arc<str> = id.into();
+        let killed = stored.here.run(&id, owner);
+        let mut taken = Taken {
+            directory: self.clone(),
+            id: id.clone(),
+            owner: owner.clone(),
+            key,
+            version,
+            fence,
+            left: ends_in.unwrap_or(self.settings.ttl),
+            record: Record::new(owner.clone(), None, self.now(), self.now()),
+            blob: None,
+            killed,
+            settled: false,
+        };
+        let about = here.filter(|(known, _)| *known == version && blob.is_none());
+        match (blob, about) {
+            (None, Some((_, about))) => {
+                taken.record = record_of(&about, owner).ok_or_else(|| self.corrupt(&id, owner, "about"))?;
+            }
+            (blob, _) => {
+                taken.blob = blob;
+                if taken.blob.is_none() {
+                    taken.fetch().await?;
+                }
+                let blob = taken.blob.clone().unwrap_or_default();
+                taken.record = self.record_in(&blob, &id, owner)?;
+            }
+        }
+        debug!(
+            event = "ptc_lisp.session.eval.start",
+            session_id = &*id,
+            mode = MODE,
+            turn = taken.record.turn
+        );
+        Ok(taken)
+    }
+}
+
+impl Taken {
+    /// What an engine is told of it.
+    pub(super) fn saved(&self) -> SavedSession {
+        SavedSession { version: self.version, blob: self.blob.clone() }
+    }
+
+    /// Reads its bytes, because this process does not have its values after all.
+    pub(super) async fn fetch(&mut self) -> Result<(), NotUsed> {
+        let read = self.directory.in_store().store().read(&self.key).await;
+        let read = read.map_err(|error| self.directory.not_used(error, &self.id, &self.owner))?;
+        match read {
+            Some(Versioned { version, blob: Some(blob), .. }) if version == self.version => {
+                self.blob = Some(blob);
+                Ok(())
+            }
+            Some(_) => Err(NotUsed::Conflict),
+            None => Err(Refusal::Closed.into()),
+        }
+    }
+
+    /// Completes when the session is closed by this process.
+    pub(super) async fn killed(&mut self) {
+        // The sender is only ever dropped.
+        let _ = (&mut self.killed).await;
+    }
+
+    /// Makes `blob` the session's next version, if it is still the one that was taken.
+    pub(super) async fn commit(
+        mut self,
+        blob: Bytes,
+        about: Vec<u8>,
+        keep: impl FnOnce(),
+    ) -> Result<(), NotUsed> {
+        let directory = self.directory.clone();
+        let write = Write::put(self.key.clone(), self.version, blob)
+            .under(self.fence)
+            .resting(directory.settings.idle)
+            .ending(End::Keep);
+        let committed = directory.in_store().store().commit(Commit::one(write)).await;
+        match committed {
+            Ok(()) => {
+                keep();
+                self.settled = true;
+                let here = &directory.in_store().here;
+                here.rest(&self.id);
+                let dropped = here.note(&self.id, &self.owner, self.version + 1, about.into());
+                dropped.iter().for_each(|id| directory.engine.drop_saved(id));
+                Ok(())
+            }
+            Err(error) => Err(directory.not_used(error, &self.id, &self.owner)),
+        }
+    }
+
+    /// Gives the session back as it was. This process keeps its values, which it has read.
+    pub(super) async fn give_back(self, about: Vec<u8>) {
+        let stored = self.directory.in_store();
+        let dropped = stored.here.note(&self.id, &self.owner, self.version, about.into());
+        dropped.iter().for_each(|id| self.directory.engine.drop_saved(id));
+        self.give_back_unread().await;
+    }
+
+    /// Gives the session back as it was. Whatever this process had of it, it has.
+    pub(super) async fn give_back_unread(mut self) {
+        self.settled = true;
+        let stored = self.directory.in_store();
+        stored.here.rest(&self.id);
+        // Who does not hear of it waits for the end of the lease.
+        let _ = stored.store().renew(&self.key, self.fence, Duration::ZERO).await;
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        let stored = self.directory.in_store();
+        stored.here.rest(&self.id);
+        stored.here.doubt(&self.id);
+        self.directory.engine.drop_saved(&self.id);
+        let (store, key, fence) = (stored.keeping.store.clone(), self.key.clone(), self.fence);
+        self.directory.engine.spawn_on(0, move || async move {
+            let _ = store.renew(&key, fence, Duration::ZERO).await;
+        });
+    }
+}

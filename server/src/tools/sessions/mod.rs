@@ -4,6 +4,8 @@
 //! end, its prints – is in the [`Directory`], which all six tools share. Each tool has one file.
 
 mod arguments;
+#[cfg(test)]
+mod back_ends;
 mod bounds;
 mod close;
 mod directory;

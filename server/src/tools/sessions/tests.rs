@@ -4,12 +4,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::engine::{Engine, EngineOptions, Limits};
-use ptc_host::state::{MemoryState, StateStore};
+use ptc_host::state::{StateStore, StoreLimits};
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
 
+use super::back_ends::{Back, Shared};
 use super::directory::Clock;
 use super::*;
 use crate::principal::{Owner, Principal};
@@ -26,15 +27,6 @@ pub(super) struct Bench {
     seconds: Arc<AtomicI64>,
 }
 
-/// Where sessions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Back {
-    /// In the process.
-    Here,
-    /// In a store, which is in memory.
-    Store,
-}
-
 /// Runs each test with its sessions in each place.
 macro_rules! wherever_sessions_are {
     ($(async fn $name:ident($back:ident: Back) $body:block)*) => {$(
@@ -49,8 +41,18 @@ macro_rules! wherever_sessions_are {
             }
 
             #[tokio::test]
-            async fn in_a_store() {
-                on(Back::Store).await;
+            async fn in_memory() {
+                on(Back::Memory).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_file() {
+                on(Back::File).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_server() {
+                on(Back::Server).await;
             }
         }
     )*};
@@ -81,9 +83,13 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
     bench_over(profile, settings, None)
 }
 
-fn bench_on(back: Back, profile: Profile, settings: Sessions) -> Bench {
-    let store = (back == Back::Store).then(|| keeping(Arc::new(MemoryState::default())));
-    bench_over(profile, settings, store)
+/// `None` where there is no such store.
+fn bench_on(back: Back, profile: Profile, settings: Sessions) -> Option<(Bench, Option<Shared>)> {
+    if back == Back::Here {
+        return Some((bench(profile, settings), None));
+    }
+    let shared = back.store(StoreLimits::default())?;
+    Some((bench_over(profile, settings, Some(keeping(shared.handle()))), Some(shared)))
 }
 
 /// A process over a store.
@@ -171,7 +177,7 @@ impl Bench {
 
 wherever_sessions_are! {
     async fn definitions_and_results_stay_and_failures_change_nothing(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;
         assert!(id.starts_with("ptcs_") && id.len() == 29);
         for (program, text) in [
@@ -203,7 +209,7 @@ wherever_sessions_are! {
 wherever_sessions_are! {
     async fn structured_and_debug_answers_tell_what_was_stored(back: Back) {
         let program = "(do (println \"hi\") (def x 41) (def y 2) (+ x y))";
-        let bench_structured = bench_on(back, Profile::Structured, limits());
+        let Some((bench_structured, _shared)) = bench_on(back, Profile::Structured, limits()) else { return };
         let id = bench_structured.start("me").await;
         let (structured, text) = bench_structured.eval(&id, program).await;
         assert_eq!(text, "user=> 43\nprints (1 line):\n| hi\n[stored: x, y]");
@@ -216,7 +222,7 @@ wherever_sessions_are! {
         assert_eq!(failed["session"]["eval_status"], "idle");
         assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
 
-        let bench_debug = bench_on(back, Profile::Debug, limits());
+        let Some((bench_debug, _shared)) = bench_on(back, Profile::Debug, limits()) else { return };
         let id = bench_debug.start("me").await;
         let (full, _) = bench_debug.eval(&id, program).await;
         assert_eq!(full["memory"]["changed"], json!({"x": "41", "y": "2"}));
@@ -228,7 +234,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn what_breaks_a_limit_is_not_stored_and_an_oversized_result_becomes_a_preview(back: Back) {
-        let bench = bench_on(back, Profile::Debug, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Debug, limits()) else { return };
         let id = bench.start("me").await;
         bench.eval(&id, "(def kept 1)").await;
         let grow = |name: &str, times: u32| {
@@ -252,7 +258,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn functions_find_their_definitions_after_a_refused_program_and_after_forgetting(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;
         bench.eval(&id, "(def late 1) (def early 2) (defn both [] [early late])").await;
         let over = "(def a 1) (def b 2) (def c 3) (def d 4) (def e 5)";
@@ -270,7 +276,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn sessions_belong_to_their_owner_and_are_counted(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;
         bench.start("me").await;
         let refused = |reply: &Value| reply["message"].as_str().unwrap().to_owned();
@@ -395,7 +401,7 @@ async fn one_program_at_a_time_and_closing_ends_it() {
 
 wherever_sessions_are! {
     async fn forgetting_and_inspecting(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;
         let empty = bench.inspect(&id, "overview").await;
         assert_eq!(empty["text"], ";; No tool calls made\n\n;; History:\n;   *1 nil\n;   *2 nil\n;   *3 nil");
@@ -450,7 +456,7 @@ async fn ten_thousand_sessions_live_side_by_side() {
 
 wherever_sessions_are! {
     async fn a_mistyped_argument_is_refused_and_one_that_a_client_adds_is_ignored(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         let id = bench.start("me").await;
         for (tool, typed, meant) in [
             ("lisp_session_start", "titel", "title"),
@@ -477,7 +483,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn arguments_that_are_no_object_are_refused_before_anything_else(back: Back) {
-        let bench = bench_on(back, Profile::Slim, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, limits()) else { return };
         for tool in NAMES.iter().filter(|name| **name != "lisp_session_eval") {
             let others =
                 [(json!([1]), "array"), (json!("x"), "string"), (json!(7), "integer"), (Value::Null, "null")];
@@ -496,7 +502,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn secrets_in_titles_reasons_and_names_are_not_shown(back: Back) {
-        let bench = bench_on(back, Profile::Debug, limits());
+        let Some((bench, _shared)) = bench_on(back, Profile::Debug, limits()) else { return };
         let (started, _) = bench.call("me", "lisp_session_start", json!({"title":"of hunter2-hunter2"})).await;
         let id = started["session_id"].as_str().unwrap().to_owned();
         let mut told = vec![bench.eval(&id, "(def hunter2-hunter2 {:a 1})").await.1];
@@ -518,7 +524,7 @@ wherever_sessions_are! {
 wherever_sessions_are! {
     async fn a_thousand_long_titles_do_not_make_a_long_list(back: Back) {
         let settings = Sessions { max: 1000, max_per_owner: 1000, ..limits() };
-        let bench = bench_on(back, Profile::Slim, settings);
+        let Some((bench, _shared)) = bench_on(back, Profile::Slim, settings) else { return };
         for _ in 0..1000 {
             bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(5000)})).await;
         }

@@ -29,8 +29,8 @@ struct Known {
     about: Bytes,
     /// The number of its last use.
     used: u64,
-    /// Present while a program runs here; dropping it ends that program.
-    running: Option<oneshot::Sender<()>>,
+    /// The number and the end of what has taken it here; dropping the second ends that.
+    running: Option<(u64, oneshot::Sender<()>)>,
 }
 
 impl Here {
@@ -75,8 +75,8 @@ impl Here {
         dropped
     }
 
-    /// A program begins on a session. Completes when the session is closed here meanwhile.
-    pub(super) fn run(&self, id: &Arc<str>, owner: &Owner) -> oneshot::Receiver<()> {
+    /// A program takes a session. Gives its number, and what completes when the session is closed here meanwhile.
+    pub(super) fn run(&self, id: &Arc<str>, owner: &Owner) -> (u64, oneshot::Receiver<()>) {
         let (running, killed) = oneshot::channel();
         let mut inner = self.lock();
         inner.uses += 1;
@@ -88,14 +88,18 @@ impl Here {
             used,
             running: None,
         });
-        (known.running, known.used) = (Some(running), used);
-        killed
+        let before = known.running.replace((used, running));
+        known.used = used;
+        drop(inner);
+        // Whose lease has run out. It is told when nobody has the lock.
+        drop(before);
+        (used, killed)
     }
 
-    /// The program on a session has ended.
-    pub(super) fn rest(&self, id: &str) {
+    /// The program of that number has given the session back.
+    pub(super) fn rest(&self, id: &str, number: u64) {
         if let Some(known) = self.lock().sessions.get_mut(id) {
-            known.running = None;
+            known.running.take_if(|(running, _)| *running == number);
         }
     }
 

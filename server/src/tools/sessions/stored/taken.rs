@@ -32,7 +32,8 @@ pub(super) struct Taken {
     pub(super) record: Record,
     /// Its bytes, unless this process has the values.
     pub(super) blob: Option<Bytes>,
-    killed: oneshot::Receiver<()>,
+    /// The number under which it is taken here, and what tells that it is closed.
+    running: Option<(u64, oneshot::Receiver<()>)>,
     settled: bool,
 }
 
@@ -95,7 +96,7 @@ impl Directory {
         record_of(&about, owner).ok_or_else(|| self.corrupt(id, owner, "about"))
     }
 
-    /// Takes a session for `lease`.
+    /// Takes a session for `lease`; for none at all to look at it, which counts as a use, and keeps nobody from taking it.
     pub(super) async fn take(
         self: &Arc<Self>,
         id: &str,
@@ -124,7 +125,7 @@ impl Directory {
         };
         let Versioned { version, fence, blob, ends_in, .. } = versioned;
         let id: Arc<str> = id.into();
-        let killed = stored.here.run(&id, owner);
+        let running = (!lease.is_zero()).then(|| stored.here.run(&id, owner));
         let mut taken = Taken {
             directory: self.clone(),
             id: id.clone(),
@@ -135,7 +136,7 @@ impl Directory {
             left: ends_in.unwrap_or(self.settings.ttl),
             record: Record::new(owner.clone(), None, self.now(), self.now()),
             blob: None,
-            killed,
+            running,
             settled: false,
         };
         let about = here.filter(|(known, _)| *known == version && blob.is_none());
@@ -185,7 +186,12 @@ impl Taken {
     /// Completes when the session is closed by this process.
     pub(super) async fn killed(&mut self) {
         // The sender is only ever dropped.
-        let _ = (&mut self.killed).await;
+        match &mut self.running {
+            Some((_, killed)) => {
+                let _ = killed.await;
+            }
+            None => std::future::pending().await,
+        }
     }
 
     /// Makes `blob` the session's next version, if it is still the one that was taken.
@@ -206,7 +212,7 @@ impl Taken {
                 keep();
                 self.settled = true;
                 let here = &directory.in_store().here;
-                here.rest(&self.id);
+                self.rest();
                 let dropped = here.note(&self.id, &self.owner, self.version + 1, about.into());
                 dropped.iter().for_each(|id| directory.engine.drop_saved(id));
                 Ok(())
@@ -226,10 +232,18 @@ impl Taken {
     /// Gives the session back as it was. Whatever this process had of it, it has.
     pub(super) async fn give_back_unread(mut self) {
         self.settled = true;
-        let stored = self.directory.in_store();
-        stored.here.rest(&self.id);
-        // Who does not hear of it waits for the end of the lease.
-        let _ = stored.store().renew(&self.key, self.fence, Duration::ZERO).await;
+        self.rest();
+        if self.running.is_some() {
+            let stored = self.directory.in_store();
+            // Who does not hear of it waits for the end of the lease.
+            let _ = stored.store().renew(&self.key, self.fence, Duration::ZERO).await;
+        }
+    }
+
+    fn rest(&self) {
+        if let Some((number, _)) = &self.running {
+            self.directory.in_store().here.rest(&self.id, *number);
+        }
     }
 }
 
@@ -238,8 +252,11 @@ impl Drop for Taken {
         if self.settled {
             return;
         }
+        if self.running.is_none() {
+            return;
+        }
+        self.rest();
         let stored = self.directory.in_store();
-        stored.here.rest(&self.id);
         stored.here.doubt(&self.id);
         self.directory.engine.drop_saved(&self.id);
         let (store, key, fence) = (stored.keeping.store.clone(), self.key.clone(), self.fence);

@@ -5,83 +5,117 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::state::{
-    Answer, Claim, Claimed, Commit, Key, Kind, Listed, MemoryState, News, Owner as StoreOwner, Replica,
-    StateError, StateStore, StoreLimits, Versioned, Write,
+    Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner as StoreOwner, Replica, StateError,
+    StateStore, StoreLimits, Versioned, Write,
 };
 use ptc_mcp::json::{Value, json};
 
+use super::super::back_ends::{Back, Shared};
 use super::super::tests::{Bench, bench_over, keeping, limits, owner};
 use crate::protocol::tool::Prepared;
 use crate::settings::{Profile, Sessions};
 
-fn process(store: &MemoryState) -> Bench {
-    bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(store.clone()))))
+/// Runs each test over each kind of store.
+macro_rules! over_each_store {
+    ($(async fn $name:ident($shared:ident: Shared) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn over(back: Back) {
+                let Some($shared) = back.store(StoreLimits::default()) else { return };
+                $body
+            }
+
+            #[tokio::test]
+            async fn in_memory() {
+                over(Back::Memory).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_file() {
+                over(Back::File).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_server() {
+                over(Back::Server).await;
+            }
+        }
+    )*};
+}
+
+type Store = Arc<dyn StateStore>;
+
+fn process(shared: &Shared) -> Bench {
+    bench_over(Profile::Structured, limits(), Some(keeping(shared.handle())))
 }
 
 /// The one session in the store.
-async fn only(store: &MemoryState) -> Listed {
-    let listed = store.list(None, Kind::Session).await.expect("a store in memory");
+async fn only(store: &Store) -> Listed {
+    let listed = store.list(None, Kind::Session).await.expect("a store that answers");
     let [only] = &listed[..] else { panic!("{listed:?}") };
     only.clone()
 }
 
-async fn read(store: &MemoryState) -> Versioned {
+async fn read(store: &Store) -> Versioned {
     let listed = only(store).await;
-    store.look(&listed).await.expect("a store in memory").expect("it is there")
+    store.look(&listed).await.expect("a store that answers").expect("it is there")
 }
 
 /// Has somebody else commit `blob`, who has no lease.
-async fn overwrite(store: &MemoryState, blob: impl Into<Bytes>) {
+async fn overwrite(store: &Store, blob: impl Into<Bytes>) {
     let listed = only(store).await;
     let key = Key::new(&StoreOwner::principal("me"), Kind::Session, listed.id.clone()).expect("an id");
     let write = Write::put(key, listed.version, blob).resting(Duration::from_secs(100));
     store.commit(Commit::one(write)).await.expect("it is of that version");
 }
 
-#[tokio::test]
-async fn processes_that_share_a_store_take_turns_and_a_restart_loses_nothing() {
-    let store = MemoryState::default();
-    let mut processes = [process(&store), process(&store)];
-    let id = processes[0].start("me").await;
-    processes[0].eval(&id, "(def n 0) (defn next-n [] (inc n))").await;
-    let (told, _) = processes[1].eval(&id, "(println n) (def n (next-n)) n").await;
-    assert_eq!((&told["result"], &told["session"]["turn"]), (&json!("user=> 1"), &json!(2)));
-    // The same process again has the newest values, and so has the other one.
-    assert_eq!(processes[1].eval(&id, "n").await.0["result"], "user=> 1");
-    assert_eq!(processes[0].eval(&id, "[*1 *2]").await.0["result"], "user=> [1 1]");
-    let version = read(&store).await.version;
-    processes[0].eval(&id, "(undefined)").await;
-    assert_eq!(read(&store).await.version, version, "a failure changes nothing");
-    let order = json!({"session_id": id, "clear": ["tool_calls"]});
-    let (forgotten, _) = processes[0].call("me", "lisp_session_forget", order).await;
-    assert_eq!(forgotten["stored_keys"], json!(["n", "next-n"]));
-    for turn in 2..=20 {
-        let at = &processes[turn % 2];
-        assert_eq!(at.eval(&id, "(def n (next-n)) n").await.0["result"], format!("user=> {turn}"));
+over_each_store! {
+    async fn processes_that_share_a_store_take_turns_and_a_restart_loses_nothing(shared: Shared) {
+        let store = shared.handle();
+        let mut processes = [process(&shared), process(&shared)];
+        let id = processes[0].start("me").await;
+        processes[0].eval(&id, "(def n 0) (defn next-n [] (inc n))").await;
+        let (told, _) = processes[1].eval(&id, "(println n) (def n (next-n)) n").await;
+        assert_eq!((&told["result"], &told["session"]["turn"]), (&json!("user=> 1"), &json!(2)));
+        // The same process again has the newest values, and so has the other one.
+        assert_eq!(processes[1].eval(&id, "n").await.0["result"], "user=> 1");
+        assert_eq!(processes[0].eval(&id, "[*1 *2]").await.0["result"], "user=> [1 1]");
+        let version = read(&store).await.version;
+        processes[0].eval(&id, "(undefined)").await;
+        assert_eq!(read(&store).await.version, version, "a failure changes nothing");
+        let order = json!({"session_id": id, "clear": ["tool_calls"]});
+        let (forgotten, _) = processes[0].call("me", "lisp_session_forget", order).await;
+        assert_eq!(forgotten["stored_keys"], json!(["n", "next-n"]));
+        for turn in 2..=20 {
+            let at = &processes[turn % 2];
+            assert_eq!(at.eval(&id, "(def n (next-n)) n").await.0["result"], format!("user=> {turn}"));
+        }
+        processes[0] = process(&shared);
+        assert_eq!(processes[0].eval(&id, "(next-n)").await.0["result"], "user=> 21");
+        assert_eq!(processes[0].inspect(&id, "prints").await["prints"], json!(["0"]));
+        let (listed, _) = processes[1].call("me", "lisp_session_list", json!({})).await;
+        assert_eq!((&listed["count"], &listed["sessions"][0]["session_id"]), (&json!(1), &json!(id)));
+        assert_eq!(processes[1].call("you", "lisp_session_list", json!({})).await.0["count"], 0);
     }
-    processes[0] = process(&store);
-    assert_eq!(processes[0].eval(&id, "(next-n)").await.0["result"], "user=> 21");
-    assert_eq!(processes[0].inspect(&id, "prints").await["prints"], json!(["0"]));
-    let (listed, _) = processes[1].call("me", "lisp_session_list", json!({})).await;
-    assert_eq!((&listed["count"], &listed["sessions"][0]["session_id"]), (&json!(1), &json!(id)));
-    assert_eq!(processes[1].call("you", "lisp_session_list", json!({})).await.0["count"], 0);
 }
 
-#[tokio::test]
-async fn five_small_bindings_take_little() {
-    let store = MemoryState::default();
-    let process = process(&store);
-    let id = process.start("me").await;
-    let five = "(def user \"ada\") (def total 42) (def ids [1 2 3]) (def by-id {1 :a 2 :b}) (def done? true)";
-    process.eval(&id, five).await;
-    let bytes = only(&store).await.bytes;
-    assert!(bytes <= 550, "{bytes} bytes before they are sealed");
+over_each_store! {
+    async fn five_small_bindings_take_little(shared: Shared) {
+        let store = shared.handle();
+        let process = process(&shared);
+        let id = process.start("me").await;
+        let five = "(def user \"ada\") (def total 42) (def ids [1 2 3]) (def by-id {1 :a 2 :b}) (def done? true)";
+        process.eval(&id, five).await;
+        let bytes = only(&store).await.bytes;
+        assert!(bytes <= 600, "{bytes} bytes as they lie there");
+    }
 }
 
 /// A program that runs until it is closed or its session changes, on a task of its own.
 async fn begin(
     bench: &Bench,
-    store: &MemoryState,
+    store: &Store,
     id: &str,
     program: &str,
 ) -> tokio::task::JoinHandle<(Value, String)> {
@@ -104,132 +138,135 @@ async fn begin(
     running
 }
 
-#[tokio::test]
-async fn one_run_at_a_time_over_all_processes() {
-    let store = MemoryState::default();
-    let processes = [process(&store), process(&store)];
-    let id = processes[0].start("me").await;
-    processes[0].eval(&id, "(def x 1)").await;
-    let endless = "(do (def x 2) (loop [] (recur)))";
-    let running = begin(&processes[0], &store, &id, endless).await;
-    for at in &processes {
-        let (busy, _) = at.eval(&id, "x").await;
-        assert_eq!((&busy["reason"], &busy["session_id"]), (&json!("session_busy"), &json!(id)));
-        let clear = json!({"session_id": id, "clear": ["memory"]});
-        assert_eq!(at.call("me", "lisp_session_forget", clear).await.0["reason"], "session_busy");
-        let seen = at.inspect(&id, "memory").await;
-        assert_eq!(
-            (&seen["session"]["eval_status"], &seen["stored_keys"]),
-            (&json!("running"), &json!(["x"]))
-        );
-        assert_eq!(
-            at.call("me", "lisp_session_list", json!({})).await.0["sessions"][0]["eval_status"],
-            "running"
-        );
-    }
-    // Given up by its client: the lease goes with it, and nothing of it stays.
-    running.abort();
-    while only(&store).await.lease.is_some() {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(processes[1].eval(&id, "x").await.0["result"], "user=> 1");
-    // Closed by its own process: it ends at once.
-    let running = begin(&processes[0], &store, &id, endless).await;
-    processes[0].call("me", "lisp_session_close", json!({"session_id": id})).await;
-    assert_eq!(running.await.expect("no panic").0["reason"], "session_closed");
-    for at in &processes {
-        assert_eq!(at.eval(&id, "1").await.0["reason"], "session_closed");
-        assert_eq!(at.inspect(&id, "memory").await["reason"], "session_closed");
-        let again = at.call("me", "lisp_session_close", json!({"session_id": id})).await.0;
-        assert_eq!(again["reason"], "session_closed");
-    }
-}
-
-#[tokio::test]
-async fn a_lost_race_is_told_with_what_the_program_gave() {
-    let store = Fragile::new();
-    let fragile = bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(store.clone()))));
-    let processes = [fragile, process(&store.inner)];
-    let id = processes[0].start("me").await;
-    processes[0].eval(&id, "(def x 1)").await;
-    store.befalls(Mishap::Overwritten);
-    let (told, text) = processes[0].eval(&id, "(println \"seen\") (def x 2) (inc x)").await;
-    assert_eq!((&told["status"], &told["reason"]), (&json!("error"), &json!("session_conflict")));
-    assert_eq!(
-        told["message"],
-        "this session was changed by another run; the definitions of this one were not kept"
-    );
-    assert_eq!((&told["result"], &told["prints"]), (&json!("user=> 3"), &json!(["seen"])));
-    assert!(told.get("memory").is_none(), "{told}");
-    assert!(text.starts_with("user=> 3\nprints (1 line):\n| seen\nsession_conflict: this session"), "{text}");
-    assert!(text.ends_with("\n[not stored]"), "{text}");
-    store.befalls(Mishap::None);
-    for at in &processes {
-        assert_eq!(at.eval(&id, "x").await.0["result"], "user=> 1");
-    }
-    // Closed elsewhere while it runs: it runs to its end, and is dropped.
-    store.befalls(Mishap::Closed);
-    assert_eq!(processes[0].eval(&id, "(def x 3)").await.0["reason"], "session_closed");
-    store.befalls(Mishap::None);
-    for at in &processes {
-        assert_eq!(at.eval(&id, "x").await.0["reason"], "session_closed");
-    }
-}
-
-#[tokio::test]
-async fn values_that_made_room_are_read_again() {
-    let store = MemoryState::default();
-    let settings = Sessions { max: 1, max_per_owner: 50, ..limits() };
-    let process = bench_over(Profile::Structured, settings, Some(keeping(Arc::new(store))));
-    let mut ids = Vec::new();
-    for n in 0..5 {
-        let id = process.start("me").await;
-        process.eval(&id, &format!("(def n {n}) (defn f [] n)")).await;
-        ids.push(id);
-    }
-    for _ in 0..3 {
-        for (n, id) in ids.iter().enumerate() {
-            assert_eq!(process.eval(id, "(f)").await.0["result"], format!("user=> {n}"));
-            assert_eq!(process.eval(id, "(f)").await.0["result"], format!("user=> {n}"));
+over_each_store! {
+    async fn one_run_at_a_time_over_all_processes(shared: Shared) {
+        let store = shared.handle();
+        let processes = [process(&shared), process(&shared)];
+        let id = processes[0].start("me").await;
+        processes[0].eval(&id, "(def x 1)").await;
+        let endless = "(do (def x 2) (loop [] (recur)))";
+        let running = begin(&processes[0], &store, &id, endless).await;
+        for at in &processes {
+            let (busy, _) = at.eval(&id, "x").await;
+            assert_eq!((&busy["reason"], &busy["session_id"]), (&json!("session_busy"), &json!(id)));
+            let clear = json!({"session_id": id, "clear": ["memory"]});
+            assert_eq!(at.call("me", "lisp_session_forget", clear).await.0["reason"], "session_busy");
+            let seen = at.inspect(&id, "memory").await;
+            assert_eq!(
+                (&seen["session"]["eval_status"], &seen["stored_keys"]),
+                (&json!("running"), &json!(["x"]))
+            );
+            assert_eq!(
+                at.call("me", "lisp_session_list", json!({})).await.0["sessions"][0]["eval_status"],
+                "running"
+            );
         }
-    }
-}
-
-#[tokio::test]
-async fn what_cannot_be_read_is_told_and_left_alone() {
-    let store = MemoryState::default();
-    let process = process(&store);
-    let id = process.start("me").await;
-    process.eval(&id, "(def x 1)").await;
-    let good = read(&store).await.blob.expect("content");
-    for (blob, reason) in [(vec![2, 0, 1], "session_other_build"), (vec![1, 0, 9, 9], "session_not_found")] {
-        overwrite(&store, blob.clone()).await;
-        let (told, _) = process.eval(&id, "x").await;
-        assert_eq!(told["reason"], reason);
-        if reason == "session_other_build" {
-            assert_eq!(told["message"], "this session was saved by another build of ptc; start a new one");
-        }
-        assert_eq!(process.inspect(&id, "memory").await["reason"], reason);
-        assert_eq!(read(&store).await.blob.expect("content"), blob);
-        // It is given back.
+        // Given up by its client: the lease goes with it, and nothing of it stays.
+        running.abort();
         while only(&store).await.lease.is_some() {
             tokio::task::yield_now().await;
         }
+        assert_eq!(processes[1].eval(&id, "x").await.0["result"], "user=> 1");
+        // Closed by its own process: it ends at once.
+        let running = begin(&processes[0], &store, &id, endless).await;
+        processes[0].call("me", "lisp_session_close", json!({"session_id": id})).await;
+        assert_eq!(running.await.expect("no panic").0["reason"], "session_closed");
+        for at in &processes {
+            assert_eq!(at.eval(&id, "1").await.0["reason"], "session_closed");
+            assert_eq!(at.inspect(&id, "memory").await["reason"], "session_closed");
+            let again = at.call("me", "lisp_session_close", json!({"session_id": id})).await.0;
+            assert_eq!(again["reason"], "session_closed");
+        }
     }
-    overwrite(&store, good).await;
-    assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
-    for strange in ["a}", "a b", "", &"x".repeat(10 << 10), "ä"] {
-        let (told, _) = process.eval(strange, "1").await;
-        let reason = if strange.is_empty() { "session_args_error" } else { "session_not_found" };
-        assert!(told["reason"] == reason || told["reason"] == "args_error", "{told}");
+}
+
+over_each_store! {
+    async fn a_lost_race_is_told_with_what_the_program_gave(shared: Shared) {
+        let store = Fragile::new(shared.handle());
+        let fragile = bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(store.clone()))));
+        let processes = [fragile, process(&shared)];
+        let id = processes[0].start("me").await;
+        processes[0].eval(&id, "(def x 1)").await;
+        store.befalls(Mishap::Overwritten);
+        let (told, text) = processes[0].eval(&id, "(println \"seen\") (def x 2) (inc x)").await;
+        assert_eq!((&told["status"], &told["reason"]), (&json!("error"), &json!("session_conflict")));
+        assert_eq!(
+            told["message"],
+            "this session was changed by another run; the definitions of this one were not kept"
+        );
+        assert_eq!((&told["result"], &told["prints"]), (&json!("user=> 3"), &json!(["seen"])));
+        assert!(told.get("memory").is_none(), "{told}");
+        assert!(text.starts_with("user=> 3\nprints (1 line):\n| seen\nsession_conflict: this session"), "{text}");
+        assert!(text.ends_with("\n[not stored]"), "{text}");
+        store.befalls(Mishap::None);
+        for at in &processes {
+            assert_eq!(at.eval(&id, "x").await.0["result"], "user=> 1");
+        }
+        // Closed elsewhere while it runs: it runs to its end, and is dropped.
+        store.befalls(Mishap::Closed);
+        assert_eq!(processes[0].eval(&id, "(def x 3)").await.0["reason"], "session_closed");
+        store.befalls(Mishap::None);
+        for at in &processes {
+            assert_eq!(at.eval(&id, "x").await.0["reason"], "session_closed");
+        }
+    }
+}
+
+over_each_store! {
+    async fn values_that_made_room_are_read_again(shared: Shared) {
+        let store = shared.handle();
+        let settings = Sessions { max: 1, max_per_owner: 50, ..limits() };
+        let process = bench_over(Profile::Structured, settings, Some(keeping(store)));
+        let mut ids = Vec::new();
+        for n in 0..5 {
+            let id = process.start("me").await;
+            process.eval(&id, &format!("(def n {n}) (defn f [] n)")).await;
+            ids.push(id);
+        }
+        for _ in 0..3 {
+            for (n, id) in ids.iter().enumerate() {
+                assert_eq!(process.eval(id, "(f)").await.0["result"], format!("user=> {n}"));
+                assert_eq!(process.eval(id, "(f)").await.0["result"], format!("user=> {n}"));
+            }
+        }
+    }
+}
+
+over_each_store! {
+    async fn what_cannot_be_read_is_told_and_left_alone(shared: Shared) {
+        let store = shared.handle();
+        let process = process(&shared);
+        let id = process.start("me").await;
+        process.eval(&id, "(def x 1)").await;
+        let good = read(&store).await.blob.expect("content");
+        for (blob, reason) in [(vec![2, 0, 1], "session_other_build"), (vec![1, 0, 9, 9], "session_not_found")] {
+            overwrite(&store, blob.clone()).await;
+            let (told, _) = process.eval(&id, "x").await;
+            assert_eq!(told["reason"], reason);
+            if reason == "session_other_build" {
+                assert_eq!(told["message"], "this session was saved by another build of ptc; start a new one");
+            }
+            assert_eq!(process.inspect(&id, "memory").await["reason"], reason);
+            assert_eq!(read(&store).await.blob.expect("content"), blob);
+            // It is given back.
+            while only(&store).await.lease.is_some() {
+                tokio::task::yield_now().await;
+            }
+        }
+        overwrite(&store, good).await;
+        assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
+        for strange in ["a}", "a b", "", &"x".repeat(10 << 10), "ä"] {
+            assert_eq!(process.eval(strange, "1").await.0["reason"], "session_not_found", "{strange}");
+        }
     }
 }
 
 #[tokio::test]
 async fn texts_and_records_that_are_too_large_are_not_committed() {
-    let limited = MemoryState::new(StoreLimits { owner_bytes: 2000 });
+    let limited = Back::Memory.store(StoreLimits { owner_bytes: 2000 }).expect("a store in memory");
+    let unlimited = Back::Memory.store(StoreLimits::default()).expect("a store in memory");
     let small = Sessions { source_bytes: 60, ..limits() };
-    let process = bench_over(Profile::Debug, small, Some(keeping(Arc::new(MemoryState::default()))));
+    let process = bench_over(Profile::Debug, small, Some(keeping(unlimited.handle())));
     let id = process.start("me").await;
     assert_eq!(process.eval(&id, "(defn f [] 1)").await.0["status"], "ok");
     let (told, _) = process.eval(&id, "(defn g [x] (str \"a text that is longer than it may be\" x))").await;
@@ -241,7 +278,7 @@ async fn texts_and_records_that_are_too_large_are_not_committed() {
     // Texts that no function needs do not count.
     assert_eq!(process.eval(&id, &format!("{} (f)", " ".repeat(500))).await.0["result"], "user=> 1");
 
-    let process = bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(limited))));
+    let process = bench_over(Profile::Structured, limits(), Some(keeping(limited.handle())));
     let id = process.start("me").await;
     process.eval(&id, "(def x 1)").await;
     let large = "(def y (map (fn [n] (str n \"-\" (* n n n n n))) (range 200))) (count y)";
@@ -268,13 +305,13 @@ enum Mishap {
 /// A store that can be made to fail.
 #[derive(Clone)]
 struct Fragile {
-    inner: MemoryState,
+    inner: Store,
     mishap: Arc<Mutex<Mishap>>,
 }
 
 impl Fragile {
-    fn new() -> Fragile {
-        Fragile { inner: MemoryState::default(), mishap: Arc::new(Mutex::new(Mishap::None)) }
+    fn new(inner: Store) -> Fragile {
+        Fragile { inner, mishap: Arc::new(Mutex::new(Mishap::None)) }
     }
 
     fn befalls(&self, mishap: Mishap) {
@@ -381,63 +418,65 @@ impl StateStore for Fragile {
     }
 }
 
-#[tokio::test]
-async fn a_store_that_fails_stops_session_work_and_nothing_is_made_up() {
-    let store = Fragile::new();
-    let process = bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(store.clone()))));
-    let id = process.start("me").await;
-    process.eval(&id, "(def x 1)").await;
-    store.befalls(Mishap::Unavailable);
-    let session = json!({"session_id": id, "program": "x"});
-    for tool in ["start", "list", "eval", "inspect", "forget", "close"] {
-        let arguments = match tool {
-            "start" | "list" => json!({}),
-            "eval" => session.clone(),
-            _ => json!({"session_id": id}),
-        };
-        let (told, _) = process.call("me", &format!("lisp_session_{tool}"), arguments).await;
-        assert_eq!(told["reason"], "state_unavailable", "{tool}: {told}");
-        assert_eq!(told["message"], "the session store is unavailable; nothing was changed", "{tool}");
-    }
-    store.befalls(Mishap::None);
-    assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
-    // The answer of a commit is lost: it may have been made, and the next one sees what is there.
-    store.befalls(Mishap::Unanswered);
-    let (told, text) = process.eval(&id, "(println \"p\") (def x 2) (inc x)").await;
-    assert_eq!(told["reason"], "state_unavailable");
-    assert_eq!(told["message"], "the program ran, and its definitions may not have been kept");
-    assert_eq!((&told["result"], &told["prints"]), (&json!("user=> 3"), &json!(["p"])));
-    assert!(text.ends_with("[not stored]"), "{text}");
-    store.befalls(Mishap::None);
-    assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 2");
-}
-
-#[tokio::test]
-async fn an_eval_is_one_read_and_one_write() {
-    let store = MemoryState::default();
-    let process = process(&store);
-    let id = process.start("me").await;
-    process.eval(&id, "(def x 1)").await;
-    let before = read(&store).await;
-    process.eval(&id, "x").await;
-    let after = read(&store).await;
-    // One claim and one commit: the fence grew once, the version by one.
-    assert_eq!(after.version, before.version + 1);
-    assert!(after.lease.is_none());
-}
-
-#[tokio::test]
-async fn sessions_end_with_their_time() {
-    let store = MemoryState::default();
-    let process = process(&store);
-    let (started, _) = process.call("me", "lisp_session_start", json!({"ttl_ms": 1})).await;
-    let id = started["session_id"].as_str().expect("an id").to_owned();
-    loop {
-        let (told, _) = process.eval(&id, "1").await;
-        if told["status"] == "error" {
-            assert!(told["reason"] == "session_closed" || told["reason"] == "session_not_found", "{told}");
-            break;
+over_each_store! {
+    async fn a_store_that_fails_stops_session_work_and_nothing_is_made_up(shared: Shared) {
+        let store = Fragile::new(shared.handle());
+        let process = bench_over(Profile::Structured, limits(), Some(keeping(Arc::new(store.clone()))));
+        let id = process.start("me").await;
+        process.eval(&id, "(def x 1)").await;
+        store.befalls(Mishap::Unavailable);
+        let session = json!({"session_id": id, "program": "x"});
+        for tool in ["start", "list", "eval", "inspect", "forget", "close"] {
+            let arguments = match tool {
+                "start" | "list" => json!({}),
+                "eval" => session.clone(),
+                _ => json!({"session_id": id}),
+            };
+            let (told, _) = process.call("me", &format!("lisp_session_{tool}"), arguments).await;
+            assert_eq!(told["reason"], "state_unavailable", "{tool}: {told}");
+            assert_eq!(told["message"], "the session store is unavailable; nothing was changed", "{tool}");
         }
+        store.befalls(Mishap::None);
+        assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
+        // The answer of a commit is lost: it may have been made, and the next one sees what is there.
+        store.befalls(Mishap::Unanswered);
+        let (told, text) = process.eval(&id, "(println \"p\") (def x 2) (inc x)").await;
+        assert_eq!(told["reason"], "state_unavailable");
+        assert_eq!(told["message"], "the program ran, and its definitions may not have been kept");
+        assert_eq!((&told["result"], &told["prints"]), (&json!("user=> 3"), &json!(["p"])));
+        assert!(text.ends_with("[not stored]"), "{text}");
+        store.befalls(Mishap::None);
+        assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 2");
     }
-    assert_eq!(process.call("me", "lisp_session_list", json!({})).await.0["count"], 0);
+}
+
+over_each_store! {
+    async fn an_eval_is_one_read_and_one_write(shared: Shared) {
+        let store = shared.handle();
+        let process = process(&shared);
+        let id = process.start("me").await;
+        process.eval(&id, "(def x 1)").await;
+        let before = read(&store).await;
+        process.eval(&id, "x").await;
+        let after = read(&store).await;
+        // One claim and one commit: the fence grew once, the version by one.
+        assert_eq!(after.version, before.version + 1);
+        assert!(after.lease.is_none());
+    }
+}
+
+over_each_store! {
+    async fn sessions_end_with_their_time(shared: Shared) {
+        let process = process(&shared);
+        let (started, _) = process.call("me", "lisp_session_start", json!({"ttl_ms": 1})).await;
+        let id = started["session_id"].as_str().expect("an id").to_owned();
+        loop {
+            let (told, _) = process.eval(&id, "1").await;
+            if told["status"] == "error" {
+                assert!(told["reason"] == "session_closed" || told["reason"] == "session_not_found", "{told}");
+                break;
+            }
+        }
+        assert_eq!(process.call("me", "lisp_session_list", json!({})).await.0["count"], 0);
+    }
 }

@@ -130,7 +130,7 @@ impl Directory {
         owner: &Owner,
     ) -> Result<(Record, Values, bool), NotUsed> {
         let principal = Some(owner.principal.shared_name());
-        match self.take(id, owner, CHANGE_LEASE).await {
+        match self.take(id, owner, Duration::ZERO).await {
             Ok(mut taken) => {
                 let values = loop {
                     let saved = taken.saved();

@@ -5,12 +5,14 @@ use super::compile::compiled;
 use super::conclude::conclude;
 use super::context::RunContext;
 use super::limits::whole_nanos;
-use super::outcome::{EvalOutcome, Failure};
+use super::outcome::{EvalOutcome, Failure, SessionFault};
 use super::request::EvalRequest;
-use super::run::{Run, SLICE_STEPS, show_progress};
-use super::session::{SessionFault, SessionKey, SessionLock};
 #[cfg(feature = "saved-sessions")]
-use super::session::{restore, saved::Trouble};
+use super::restore::restore;
+use super::run::{Run, SLICE_STEPS, show_progress};
+#[cfg(feature = "saved-sessions")]
+use super::session::saved::Trouble;
+use super::session::{SessionKey, SessionLock};
 use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Done;
 use super::worker::Worker;

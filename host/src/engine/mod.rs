@@ -21,6 +21,8 @@ mod limits;
 mod outcome;
 mod pool;
 mod request;
+#[cfg(feature = "saved-sessions")]
+mod restore;
 mod run;
 #[cfg(feature = "saved-sessions")]
 mod saved_sessions;
@@ -41,7 +43,8 @@ pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
     AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
-    Failure, FinalValue, HistoryNotice, ResultOverview, SessionReport, ValueSource,
+    Failure, FinalValue, HistoryNotice, ResultOverview, SavedSession, SessionDraft, SessionFault,
+    SessionReport, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 #[cfg(feature = "saved-sessions")]
@@ -50,7 +53,7 @@ pub use scheduler::Turn;
 #[cfg(feature = "saved-sessions")]
 pub use session::saved;
 pub use session::{
-    SavedSession, SessionDraft, SessionFault, SessionKey, SessionLimits, SessionPlace, SessionRules,
-    SessionState, SessionStore, SessionView, measure, measure_history, measure_strings,
+    SessionKey, SessionLimits, SessionPlace, SessionRules, SessionState, SessionStore, SessionView, measure,
+    measure_history, measure_strings,
 };
 pub use tools::{AppTools, HostCalls};

@@ -1,7 +1,8 @@
 //! The request of an eval.
 
 use super::limits::Limits;
-use super::session::{SavedSession, SessionKey, SessionRules};
+use super::outcome::SavedSession;
+use super::session::{SessionKey, SessionRules};
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
 use crate::output_schema::OutputSchema;

@@ -1,11 +1,10 @@
 //! Work on saved sessions besides programs: looking at one, changing one, letting go of its values.
 
 use super::handle::Engine;
-use super::outcome::Failure;
+use super::outcome::{Failure, SavedSession, SessionDraft, SessionFault};
+use super::restore::{read_saved, restore};
 use super::session::saved::Trouble;
-use super::session::{
-    SavedSession, SessionDraft, SessionFault, SessionState, SessionView, read_saved, restore,
-};
+use super::session::{SessionState, SessionView};
 use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Work;
 use super::worker::Worker;

@@ -4,15 +4,16 @@ mod attachments;
 mod call_record;
 mod catalog_op;
 mod failure;
+mod saved_session;
 mod session_report;
 
 pub use attachments::Attachments;
 pub use call_record::{AnswerBlocks, CallAuth, CallRecord, CallStatus, ResultOverview, ValueSource};
 pub use catalog_op::CatalogOp;
 pub use failure::Failure;
+pub use saved_session::{SavedSession, SessionDraft, SessionFault};
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
-use super::session::SessionFault;
 use ptc_vm::Reason;
 use ptc_vm::value::MissedKey;
 use std::time::Duration;

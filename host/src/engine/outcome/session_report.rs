@@ -1,6 +1,6 @@
 //! Session changes that a program made, or would have made.
 
-use crate::engine::session::SessionDraft;
+use super::SessionDraft;
 
 /// The limit that a program's definitions would break.
 #[derive(Clone, Debug, PartialEq, Eq)]

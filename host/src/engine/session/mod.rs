@@ -7,20 +7,16 @@
 mod lock;
 mod place;
 #[cfg(feature = "saved-sessions")]
-mod restore;
+mod restored;
 mod rules;
 #[cfg(feature = "saved-sessions")]
 pub mod saved;
-mod saving;
 mod size;
 mod state;
 
 pub(super) use lock::SessionLock;
 pub use place::{SessionKey, SessionPlace, SessionStore};
-#[cfg(feature = "saved-sessions")]
-pub(super) use restore::{read_saved, restore};
 pub use rules::{SessionLimits, SessionRules};
-pub use saving::{SavedSession, SessionDraft, SessionFault};
 pub use size::{measure, measure_history, measure_strings};
 pub(super) use state::Discarded;
 pub use state::{SessionState, SessionView};

@@ -1,8 +1,8 @@
 //! The shared state of a session.
 
-#[cfg(feature = "saved-sessions")]
-use super::SessionDraft;
 use super::size;
+#[cfg(feature = "saved-sessions")]
+use crate::engine::outcome::SessionDraft;
 use crate::memory::MemoryReservation;
 #[cfg(feature = "saved-sessions")]
 use bytes::Bytes;
@@ -71,7 +71,7 @@ impl Default for SessionState {
 impl SessionState {
     /// The version that a store has of it; 0 if it has none.
     #[cfg(feature = "saved-sessions")]
-    pub(super) fn saved_version(&self) -> u64 {
+    pub(in super::super) fn saved_version(&self) -> u64 {
         let is_kept = self.kept.as_ref().is_none_or(|kept| kept.load(Ordering::Acquire));
         if is_kept { self.version } else { 0 }
     }
@@ -79,10 +79,10 @@ impl SessionState {
     /// It is about to be the next version.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn next_version(&mut self, blob: Bytes) -> SessionDraft {
-        let kept = Arc::<AtomicBool>::default();
+        let (draft, kept) = SessionDraft::new(blob);
         self.version += 1;
-        self.kept = Some(kept.clone());
-        SessionDraft { blob, kept }
+        self.kept = Some(kept);
+        draft
     }
 
     /// It is not what any version has.

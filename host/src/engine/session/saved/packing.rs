@@ -1,7 +1,7 @@
 //! The outermost layer of a saved session: its format, and LZ4.
 
-use super::super::SessionFault;
 use super::{FORMAT, MOST_BYTES, PACKED_ABOVE};
+use crate::engine::outcome::SessionFault;
 use ptc_vm::graph::{Reader, Unread, Writer};
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Bytes to a session.
 
-use super::super::SessionFault;
 use super::packing::unpack;
 use super::{BOUNDS, DIGEST, digest, fingerprint};
+use crate::engine::outcome::SessionFault;
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Graph, Reader, Unread, Unwritten, decode};
 use ptc_vm::machine::{Binding, Namespace, Restoring};

@@ -1,5 +1,5 @@
-use super::super::SessionFault;
 use super::*;
+use crate::engine::outcome::SessionFault;
 use bytes::Bytes;
 use proptest::prelude::*;
 use ptc_compiler::{CompileOptions, compile};

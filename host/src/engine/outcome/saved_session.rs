@@ -19,10 +19,17 @@ pub struct SavedSession {
 pub struct SessionDraft {
     /// The bytes.
     pub blob: Bytes,
-    pub(super) kept: Arc<AtomicBool>,
+    kept: Arc<AtomicBool>,
 }
 
 impl SessionDraft {
+    /// A draft, and what tells whether the store has taken it.
+    #[cfg(feature = "saved-sessions")]
+    pub(in crate::engine) fn new(blob: Bytes) -> (SessionDraft, Arc<AtomicBool>) {
+        let kept = Arc::<AtomicBool>::default();
+        (SessionDraft { blob, kept: kept.clone() }, kept)
+    }
+
     /// The store has taken it.
     pub fn keep(&self) {
         self.kept.store(true, Ordering::Release);

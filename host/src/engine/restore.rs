@@ -1,0 +1,71 @@
+//! Putting a saved session where a worker keeps sessions.
+
+use super::compile::compiled_again;
+use super::outcome::{SavedSession, SessionFault};
+use super::session::saved::{Trouble, read_session};
+use super::session::{SessionPlace, SessionState};
+use super::worker::Worker;
+use crate::memory::{MemoryBudget, MemoryReservation};
+use ptc_vm::meter::{Allowance, Deadline, Reservation};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What reading the values of one session may take at most.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Sees to it that the session at `place` is the saved one. One that a program runs on is left as it is.
+pub(super) fn restore(
+    worker: &Worker,
+    place: &Rc<RefCell<SessionPlace>>,
+    saved: &SavedSession,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> Result<(), Trouble> {
+    match place.borrow().state() {
+        Some(state) if state.saved_version() != saved.version => {}
+        _ => return Ok(()),
+    }
+    let state = read_saved(worker, saved, memory, deadline)?;
+    let before = {
+        let mut place = place.borrow_mut();
+        // Reading gives way to others, one of which may have taken the place.
+        let Some(here) = place.state_mut() else { return Ok(()) };
+        std::mem::replace(here, state)
+    };
+    drop(before);
+    Ok(())
+}
+
+/// The saved session.
+pub(super) fn read_saved(
+    worker: &Worker,
+    saved: &SavedSession,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> Result<SessionState, Trouble> {
+    let blob = saved.blob.as_ref().ok_or(SessionFault::Missing)?;
+    let reservation = memory.cloned().map(|budget| Rc::new(MemoryReservation::new(budget)));
+    let allowance = Allowance {
+        memory_bytes: MOST_BYTES,
+        steps: u64::MAX >> 1,
+        reservation: reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>),
+        deadline: Some(deadline),
+    };
+    let mut fault = None;
+    let mut compile = |text: &str| compiled_again(worker, text, memory, deadline);
+    let restored = allowance.spend(|| match read_session(blob, &mut compile) {
+        Ok(restored) => Ok(Some(restored)),
+        Err(Trouble::Refused(error)) => Err(error),
+        Err(Trouble::Fault(found)) => {
+            fault = Some(found);
+            Ok(None)
+        }
+    });
+    let (restored, _) = restored?;
+    let restored = restored.ok_or_else(|| fault.unwrap_or(SessionFault::Corrupt("session")))?;
+    let state = SessionState::restored(restored, saved.version);
+    match memory {
+        Some(budget) => state.reserving(MemoryReservation::new(budget.clone())).map_err(Trouble::Refused),
+        None => Ok(state),
+    }
+}

@@ -169,6 +169,7 @@ impl MemoryReservation {
     }
 
     /// What it reserves from.
+    #[cfg(feature = "saved-sessions")]
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }

@@ -25,6 +25,7 @@ pub(super) enum Work {
     /// Free what sessions no longer hold.
     Discard(Discarded),
     /// Something else, on somebody's behalf, which tells its result itself. What of it nobody waits for is done all the same.
+    #[cfg(feature = "saved-sessions")]
     Task(Principal, Box<dyn FnOnce()>),
 }
 
@@ -56,6 +57,7 @@ impl Work {
                 drop(values);
                 Done::Freed
             }
+            #[cfg(feature = "saved-sessions")]
             Work::Task(_, task) => {
                 task();
                 Done::Freed
@@ -69,6 +71,7 @@ impl Work {
             Work::Begin(_, request, _) => &request.principal,
             Work::GoOn(run) | Work::Free(run) => run.principal(),
             Work::Discard(_) => &None,
+            #[cfg(feature = "saved-sessions")]
             Work::Task(principal, _) => principal,
         }
     }
@@ -76,7 +79,9 @@ impl Work {
     /// What the program has had of the thread already, in nanoseconds.
     pub(super) fn served(&self) -> u64 {
         match self {
-            Work::Begin(..) | Work::Discard(_) | Work::Task(..) => 0,
+            Work::Begin(..) | Work::Discard(_) => 0,
+            #[cfg(feature = "saved-sessions")]
+            Work::Task(..) => 0,
             Work::GoOn(run) | Work::Free(run) => run.served,
         }
     }
@@ -101,7 +106,9 @@ impl Work {
         match self {
             Work::Begin(..) => None,
             Work::GoOn(run) | Work::Free(run) => Some(Work::Free(run)),
-            Work::Discard(_) | Work::Task(..) => Some(self),
+            Work::Discard(_) => Some(self),
+            #[cfg(feature = "saved-sessions")]
+            Work::Task(..) => Some(self),
         }
     }
 }

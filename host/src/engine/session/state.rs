@@ -12,10 +12,11 @@ use ptc_vm::machine::{Binding, Namespace};
 use ptc_vm::value::{Map, Str};
 use std::any::Any;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 #[cfg(feature = "saved-sessions")]
-use std::sync::atomic::Ordering;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 /// The state that a session's programs share.
 pub struct SessionState {
@@ -39,8 +40,10 @@ pub struct SessionState {
     /// rules within a budget.
     pub(super) reservation: Option<MemoryReservation>,
     /// The version under which it is saved; 0 if it is not.
+    #[cfg(feature = "saved-sessions")]
     pub(super) version: u64,
     /// Whether the store has taken that version; it has what it gave.
+    #[cfg(feature = "saved-sessions")]
     pub(super) kept: Option<Arc<AtomicBool>>,
     /// What was forgotten and is not freed yet: that may take long, so it is done in turns.
     pub(super) discarded: Discarded,
@@ -61,7 +64,9 @@ impl Default for SessionState {
             history_sizes: [0; 3],
             journal_bytes: 0,
             reservation: None,
+            #[cfg(feature = "saved-sessions")]
             version: 0,
+            #[cfg(feature = "saved-sessions")]
             kept: None,
             discarded: Vec::new(),
         }

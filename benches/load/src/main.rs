@@ -7,7 +7,7 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `sessions` or `connections`; all of them without one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `reply-sizes`, `sessions` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
@@ -106,6 +106,9 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("replies") {
         replies::measure(ptc, time).await;
+    }
+    if wanted("reply-sizes") {
+        replies::curves(ptc, time).await;
     }
     if wanted("sessions") {
         curves::sessions(ptc, time).await;

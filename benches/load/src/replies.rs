@@ -5,6 +5,7 @@
 
 use std::hint::black_box;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,17 @@ struct Task {
     program: &'static str,
     says: fn(usize) -> String,
     javascript: &'static str,
+}
+
+impl Task {
+    /// The program over the rows that a call gives.
+    fn over(&self, Wanted { rows, wide, structured }: Wanted) -> String {
+        let call = format!(
+            r#"(:value (tool/call {{:server "bench" :tool "rows" :args {{:rows {rows} :wide {wide} :structured {structured}}}}}))"#
+        );
+        let rows = if structured { format!("(get {call} \"rows\")") } else { call };
+        self.program.replace("ROWS", &rows)
+    }
 }
 
 const TASKS: [Task; 2] = [
@@ -67,9 +79,19 @@ fn paid(rows: usize) -> usize {
     (0..rows).filter(|id| state(*id) == "paid").map(total).sum()
 }
 
-/// The result of a call that asks for so many rows, as text or as structured content.
-pub(crate) fn result(rows: usize, structured: bool) -> Value {
-    let rows: Vec<Value> = (0..rows).map(row).collect();
+/// What a call asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Wanted {
+    rows: usize,
+    /// Rows of eight columns; else of one, the id.
+    wide: bool,
+    /// As structured content, else as text.
+    structured: bool,
+}
+
+/// The result of a call.
+fn result(Wanted { rows, wide, structured }: Wanted) -> Value {
+    let rows: Vec<Value> = (0..rows).map(|id| if wide { row(id) } else { json!({ "id": id }) }).collect();
     if structured {
         json!({"resultType": "complete", "isError": false, "structuredContent": {"rows": rows},
             "content": [{"type": "text", "text": "see the structured content"}]})
@@ -79,68 +101,106 @@ pub(crate) fn result(rows: usize, structured: bool) -> Value {
     }
 }
 
+/// An upstream with rows, and what a server needs to ask it for very many.
+struct Setup {
+    _upstream: Server,
+    config: PathBuf,
+    flags: Vec<String>,
+}
+
+impl Setup {
+    async fn new(max_response_bytes: usize) -> Setup {
+        let upstream = Server::upstream().await;
+        let config = std::env::temp_dir().join(format!("ptc-load-replies-{}.json", std::process::id()));
+        let url = format!("http://127.0.0.1:{}/mcp", upstream.port);
+        let text = json!({"upstreams": {"bench": {"transport": "mcp_http", "url": url, "allow_insecure_http": true,
+            "max_response_bytes": max_response_bytes}}});
+        std::fs::write(&config, text.to_string()).expect("a temporary folder");
+        let flags = [
+            ("--upstreams-config", config.to_str().expect("UTF-8").to_owned()),
+            ("--max-upstream-response-bytes", max_response_bytes.to_string()),
+            ("--program-memory-limit-bytes", (max_response_bytes * 10).to_string()),
+            ("--max-total-memory-bytes", (max_response_bytes * 50).to_string()),
+            ("--program-timeout-ms", "60000".to_owned()),
+            ("--program-step-limit", "10000000000".to_owned()),
+        ];
+        let flags = flags.into_iter().flat_map(|(name, value)| [name.to_owned(), value]);
+        let flags = std::iter::once("--http-disable-auth".to_owned()).chain(flags).collect();
+        Setup { _upstream: upstream, config, flags }
+    }
+
+    async fn server(&self, ptc: &str) -> Server {
+        Server::ptc_http(ptc, &self.flags.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.config);
+    }
+}
+
 /// Prints what a program over a large reply costs.
 pub(crate) async fn measure(ptc: &str, time: Duration) {
-    let upstream = Server::upstream().await;
-    let config = std::env::temp_dir().join(format!("ptc-load-replies-{}.json", std::process::id()));
-    let url = format!("http://127.0.0.1:{}/mcp", upstream.port);
-    let text = json!({"upstreams": {"bench": {"transport": "mcp_http", "url": url, "allow_insecure_http": true, "max_response_bytes": 20_000_000}}});
-    std::fs::write(&config, text.to_string()).expect("a temporary folder");
-    let config = config.to_str().expect("UTF-8");
-    let flags = [
-        "--http-disable-auth",
-        "--upstreams-config",
-        config,
-        "--max-upstream-response-bytes",
-        "20000000",
-        "--program-memory-limit-bytes",
-        "200000000",
-        "--max-total-memory-bytes",
-        "1000000000",
-        "--program-timeout-ms",
-        "60000",
-    ];
+    let setup = Setup::new(20_000_000).await;
     println!("\n| large replies | reply | CPU ms | MB/s | peak MiB above rest |");
     println!("|---|---|---|---|---|");
     for rows in [10_000, 40_000] {
         for structured in [false, true] {
-            let message = json!({"jsonrpc": "2.0", "id": 1, "result": result(rows, structured)}).to_string();
+            let wanted = Wanted { rows, wide: true, structured };
+            let message = json!({"jsonrpc": "2.0", "id": 1, "result": result(wanted)}).to_string();
             let shape = if structured { "structured content" } else { "text" };
             let name = format!("{rows} rows as {shape}");
             for task in &TASKS {
-                program(ptc, &flags, (&name, message.len()), (rows, structured), task, time).await;
+                let (cost, peak) = program(ptc, &setup, wanted, task, time).await;
+                line(&format!("{name}, {}, ptc", task.name), message.len(), cost, &format!("{peak:.1}"));
             }
             others(&name, &message, structured);
             TASKS.iter().for_each(|task| node(&name, &message, structured, task));
         }
     }
-    let _ = std::fs::remove_file(config);
 }
 
-/// One row: the median of the rounds.
-async fn program(
-    ptc: &str,
-    flags: &[&str],
-    (name, bytes): (&str, usize),
-    (rows, structured): (usize, bool),
-    task: &Task,
-    time: Duration,
-) {
-    let value = format!(
-        r#"(:value (tool/call {{:server "bench" :tool "rows" :args {{:rows {rows} :structured {structured}}}}}))"#
-    );
-    let value = if structured { format!("(get {value} \"rows\")") } else { value };
-    let program = task.program.replace("ROWS", &value);
-    let says = (task.says)(rows);
+/// What counting costs for ever larger replies, of wide rows and of narrow ones: a curve that rises faster than the reply is a defect.
+pub(crate) async fn curves(ptc: &str, time: Duration) {
+    let setup = Setup::new(120_000_000).await;
+    println!("\n| replies of | reply | CPU ms | MB/s | peak MiB above rest |");
+    println!("|---|---|---|---|---|");
+    for wide in [true, false] {
+        let counts = if wide {
+            [4, 40, 400, 4_000, 40_000, 400_000]
+        } else {
+            [10, 100, 1_000, 10_000, 100_000, 1_000_000]
+        };
+        for rows in counts {
+            for structured in [false, true] {
+                let wanted = Wanted { rows, wide, structured };
+                let bytes = result(wanted).to_string().len();
+                let (cost, peak) = program(ptc, &setup, wanted, &TASKS[0], time).await;
+                let shape = if structured { "structured content" } else { "text" };
+                let columns = if wide { "eight columns" } else { "one column" };
+                line(&format!("{rows} rows of {columns} as {shape}"), bytes, cost, &format!("{peak:.1}"));
+            }
+        }
+    }
+}
+
+/// CPU seconds of a program, the median of the rounds, and the peak in MiB of the first one above what is there at rest.
+async fn program(ptc: &str, setup: &Setup, wanted: Wanted, task: &Task, time: Duration) -> (f64, f64) {
+    let program = task.over(wanted);
+    // What a first call needs of the server, whatever it answers, is there at rest.
+    let first = task.over(Wanted { rows: 4, ..wanted });
+    let says = (task.says)(wanted.rows);
     let mut costs = Vec::new();
     let mut peak = 0.0_f64;
     for _ in 0..ROUNDS {
-        let server = Server::ptc_http(ptc, flags).await;
+        let server = setup.server(ptc).await;
         let mut client = Client::connect(server.port).await;
         let ask = async |client: &mut Client| {
             let answer = client.eval(&program).await;
             assert!(contains(&answer, says.as_bytes()), "{says} in {answer:?}");
         };
+        client.eval(&first).await;
         let rest = resident_mib(server.id());
         ask(&mut client).await;
         peak = peak.max(peak_mib(server.id()) - rest);
@@ -154,7 +214,7 @@ async fn program(
         }
         costs.push((cpu_seconds(server.id()) - before) / count);
     }
-    line(&format!("{name}, {}, ptc", task.name), bytes, median(costs), &format!("{peak:.1}"));
+    (median(costs), peak)
 }
 
 /// What others take for the same bytes, in this process.
@@ -249,14 +309,15 @@ fn line(name: &str, bytes: usize, seconds: f64, peak: &str) {
 
 /// Replies as they are sent, made once for each size.
 #[derive(Default)]
-pub(crate) struct Made(std::sync::Mutex<std::collections::HashMap<(usize, bool), Bytes>>);
+pub(crate) struct Made(std::sync::Mutex<std::collections::HashMap<Wanted, Bytes>>);
 
 impl Made {
     /// The result that `arguments` ask for, as JSON.
     pub(crate) fn get(&self, arguments: &Value) -> Bytes {
         let rows = arguments["rows"].as_u64().and_then(|rows| usize::try_from(rows).ok()).unwrap_or_default();
-        let key = (rows, arguments["structured"].as_bool().unwrap_or_default());
+        let is = |name: &str| arguments[name].as_bool().unwrap_or_default();
+        let wanted = Wanted { rows, wide: is("wide"), structured: is("structured") };
         let mut made = self.0.lock().expect("nobody panics with it");
-        made.entry(key).or_insert_with(|| result(key.0, key.1).to_string().into()).clone()
+        made.entry(wanted).or_insert_with(|| result(wanted).to_string().into()).clone()
     }
 }

@@ -43,7 +43,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
             "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}}, {
             "name": "rows", "description": "So many orders",
             "inputSchema": {"type": "object", "properties": {
-                "rows": {"type": "integer"}, "structured": {"type": "boolean"}}, "required": ["rows"]}}]}),
+                "rows": {"type": "integer"}, "wide": {"type": "boolean"}, "structured": {"type": "boolean"}}, "required": ["rows"]}}]}),
         "tools/call" if message["params"]["name"] == "rows" => {
             let result = MADE.get(&message["params"]["arguments"]);
             let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, message["id"]);

@@ -368,7 +368,8 @@ impl<'a> Scanner<'a> {
             self.pos = end + 1;
             return Ok((Raw(&self.text[start..self.pos]), None));
         }
-        let mut out = Decoded::beginning_with(&bytes[start + 1..end]);
+        // The string ends within the text, and is not longer than what is written.
+        let mut out = Decoded::beginning_with(&bytes[start + 1..end], bytes.len() - end);
         let mut at = end;
         loop {
             at = match bytes.get(at) {
@@ -547,7 +548,7 @@ fn decoded(inner: &str) -> Cow<'_, str> {
 /// Decodes the inside of a string that the scanner has accepted.
 fn unescape(inner: &str) -> String {
     let bytes = inner.as_bytes();
-    let mut out = Decoded::beginning_with(&[]);
+    let mut out = Decoded::beginning_with(&[], bytes.len());
     let mut at = 0;
     loop {
         at += out.copy(bytes, at);
@@ -568,22 +569,33 @@ struct Decoded {
     /// Longer than what has been read by room for what comes next.
     out: Vec<u8>,
     len: usize,
+    /// The most that it becomes besides that room.
+    most: usize,
 }
 
 impl Decoded {
     /// Room at the end before anything is written.
     const ROOM: usize = plain::LONGEST_COPY + plain::WORD;
 
-    fn beginning_with(plain: &[u8]) -> Decoded {
+    /// Bytes from which on it is likely to be nearly all of the text that it stands in: it then grows once more, to the most that it
+    /// becomes. What is not used of that is memory that nobody touches.
+    const LONG: usize = 64 << 10;
+
+    /// A string that begins with `plain`, and becomes at most `rest` bytes longer.
+    fn beginning_with(plain: &[u8], rest: usize) -> Decoded {
         let mut out = Vec::with_capacity(plain.len() + Decoded::ROOM);
         out.extend_from_slice(plain);
         out.resize(plain.len() + Decoded::ROOM, 0);
-        Decoded { out, len: plain.len() }
+        Decoded { out, len: plain.len(), most: plain.len() + rest }
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.out.resize(self.out.len() * 2 + Decoded::ROOM, 0);
+        let most = self.most + Decoded::ROOM;
+        let len = if self.out.len() >= Decoded::LONG { most } else { self.out.len() * 2 + Decoded::ROOM };
+        let mut longer = vec![0; len.min(most).max(self.out.len() + Decoded::ROOM)];
+        longer[..self.len].copy_from_slice(&self.out[..self.len]);
+        self.out = longer;
     }
 
     /// Copies what is plain from `at` on, and gives its length. It may go on behind that if nothing special follows.
@@ -646,6 +658,9 @@ impl Decoded {
 
     fn finish(mut self) -> Vec<u8> {
         self.out.truncate(self.len);
+        if self.out.capacity() > Decoded::LONG && self.out.capacity() > self.len + self.len / 4 {
+            self.out.shrink_to_fit();
+        }
         self.out
     }
 }

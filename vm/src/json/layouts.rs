@@ -4,7 +4,7 @@
 //! that begins alike at the same depth is expected to go on alike: its names are only compared, and its map
 //! takes over the first one's keys as a whole.
 
-use super::rows::READER;
+use super::rows;
 use super::strings;
 use crate::value::{Map, ReplyText, Rows, Shape, Str, Value};
 use std::rc::Rc;
@@ -112,7 +112,7 @@ impl Layouts {
         let is_scalar = |value: &Value| !matches!(value, Value::Map(_) | Value::Vector(_));
         let rows = text
             .filter(|_| is_plain && map.iter().all(|(_, value)| is_scalar(value)))
-            .map(|text| Rows::new(text.clone(), shape.clone(), names.clone(), order.clone(), &READER));
+            .map(|text| Rows::new(text.clone(), shape.clone(), names.clone(), order.clone(), rows::read));
         let old = self.position(depth, &names[0]);
         let layout = Layout { depth, names, shape: shape.clone(), order, is_plain, rows };
         match old {

@@ -110,6 +110,8 @@ pub(super) struct Parser<'a> {
     reply: bool,
     /// The reply, if its rows may be left as text.
     rows_of: Option<Rc<ReplyText>>,
+    /// Where the values of a row begin.
+    places: Vec<u16>,
     /// Digits of an integer of a reply that no program can hold.
     too_large: Option<usize>,
     /// Room for strings with escapes.
@@ -142,6 +144,7 @@ impl<'a> Parser<'a> {
             reply: false,
             too_large: None,
             rows_of: None,
+            places: Vec::new(),
             scratch: String::new(),
         }
     }
@@ -334,14 +337,15 @@ impl<'a> Parser<'a> {
     /// would cost if it was read.
     fn row(&mut self, layout: LayoutId) -> Parsed<Option<Value>> {
         let Some(of) = self.layouts.rows(layout) else { return Ok(None) };
-        let checked = rows::check(self.text.as_bytes(), self.at, &of.names, &mut self.scratch);
+        let (bytes, scratch) = (self.text.as_bytes(), &mut self.scratch);
+        let checked = rows::check(bytes, self.at, &of.names, scratch, &mut self.places);
         let Some(checked) = checked.filter(|checked| u32::try_from(checked.owed).is_ok()) else {
             return Ok(None);
         };
         let count = of.names.len();
         meter::charge_steps(count as u64 + count as u64 * u64::from(count.ilog2()) / 4)?;
         meter::reserve(count * Map::ENTRY_BYTES + checked.owed)?;
-        let row = Map::unread(of.clone(), self.at as u32, checked.owed as u32);
+        let row = Map::unread(of.clone(), self.at as u32, &self.places, checked.owed as u32);
         self.at = checked.end + 1;
         Ok(Some(Value::Map(row)))
     }

@@ -3,7 +3,7 @@
 
 use super::number;
 use super::strings::{self, find_special};
-use crate::value::{RowReader, Rows, Str, Value};
+use crate::value::{Rows, Str, Value};
 
 /// Shortest reply whose rows may wait: what is read of a smaller one costs less than looking twice.
 pub(super) const SHORTEST_REPLY: usize = 16 << 10;
@@ -16,9 +16,6 @@ const SAFE_DIGITS: usize = 18;
 /// Bytes of a number without exponent that is certainly finite.
 const SAFE_FLOAT: usize = 300;
 
-/// How the fields of rows are read.
-pub(super) static READER: RowReader = RowReader { one: read_one, all: read_all };
-
 /// A row that was checked.
 pub(super) struct Checked {
     /// Where its closing brace is.
@@ -28,9 +25,17 @@ pub(super) struct Checked {
 }
 
 /// Checks the row whose first member begins at `at`: it has just the members of these names in this order, and their values are scalars
-/// that can wait. `None` says nothing about it. `scratch` is room for strings with escapes.
-pub(super) fn check(bytes: &[u8], mut at: usize, names: &[Str], scratch: &mut String) -> Option<Checked> {
-    let mut owed = 0;
+/// that can wait. `None` says nothing about it. `scratch` is room for strings with escapes, and `places` for where each value begins,
+/// counted from `at`.
+pub(super) fn check(
+    bytes: &[u8],
+    mut at: usize,
+    names: &[Str],
+    scratch: &mut String,
+    places: &mut Vec<u16>,
+) -> Option<Checked> {
+    let (from, mut owed) = (at, 0);
+    places.clear();
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
             at = skip_space(bytes, at);
@@ -40,6 +45,7 @@ pub(super) fn check(bytes: &[u8], mut at: usize, names: &[Str], scratch: &mut St
             at += 1;
         }
         at = skip_name(bytes, at, name)?;
+        places.push(u16::try_from(at - from).ok()?);
         let (end, bytes_as_value) = check_scalar(bytes, at, scratch)?;
         (at, owed) = (end, owed + bytes_as_value);
     }
@@ -114,33 +120,11 @@ fn check_number(bytes: &[u8], at: usize) -> Option<usize> {
     safe.then_some(at + number.len)
 }
 
-fn read_one(rows: &Rows, at: usize, member: usize) -> Value {
+/// The value of the scalar that begins at `at`, which was checked.
+pub(super) fn read(rows: &Rows, at: usize) -> Value {
     let bytes = rows.text.bytes();
-    let place = rows.names[..member].iter().try_fold(at, |at, name| {
-        let end = scalar_end(bytes, behind_name(bytes, at, name))?;
-        // A comma: there are more members.
-        Some(skip_space(bytes, end) + 1)
-    });
-    let value = place.map(|at| behind_name(bytes, at, &rows.names[member]));
-    value.and_then(|at| bytes.get(at..scalar_end(bytes, at)?)).map_or(Value::Nil, |text| scalar(rows, text))
-}
-
-fn read_all(rows: &Rows, mut at: usize) -> Vec<Value> {
-    let bytes = rows.text.bytes();
-    let mut read = |name: &Str| {
-        let start = behind_name(bytes, at, name);
-        let end = scalar_end(bytes, start)?;
-        at = skip_space(bytes, end) + 1;
-        Some(scalar(rows, bytes.get(start..end)?))
-    };
-    rows.names.iter().map(|name| read(name).unwrap_or_default()).collect()
-}
-
-/// As [`skip_name`], where the name was checked.
-#[inline]
-fn behind_name(bytes: &[u8], at: usize, name: &Str) -> usize {
-    let colon = skip_space(bytes, skip_space(bytes, at) + name.as_str().len() + 2);
-    skip_space(bytes, colon + 1)
+    let text = scalar_end(bytes, at).and_then(|end| bytes.get(at..end));
+    text.map_or(Value::Nil, |text| scalar(rows, text))
 }
 
 /// Where a scalar that was checked ends.

@@ -38,7 +38,7 @@ pub use missed_keys::{KeyName, MissedKey};
 pub(crate) use missed_keys::{replace as replace_missed_keys, take as take_missed_keys};
 pub(crate) use order::identical;
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
-pub(crate) use ordered::{Contents, Field, ReplyText, RowReader, Rows};
+pub(crate) use ordered::{Contents, Field, ReplyText, Rows};
 pub use ordered::{Layouts, Shape};
 pub(crate) use regex::{PaidPatterns, Plan};
 pub use regex::{Regex, forget_patterns, pattern_bytes};

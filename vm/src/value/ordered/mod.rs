@@ -19,7 +19,7 @@ pub(crate) use contents::{Contents, Field};
 pub(super) use iter::{Held, Iter};
 pub use layouts::Layouts;
 pub use shape::Shape;
-pub(crate) use unread::{ReplyText, RowReader, Rows};
+pub(crate) use unread::{ReplyText, Rows};
 
 use super::order::key_compare;
 use super::{Allocation, ReplyWatch, Value, drop_deferred};
@@ -200,13 +200,14 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
-    /// The row of a reply whose first member begins at `at`; `owed` are the bytes that its strings will take, at least.
-    pub(super) fn unread(rows: Rc<Rows>, at: u32, owed: u32) -> Ordered<V>
+    /// The row of a reply whose first member begins at `at`, and its values at `places` behind that; `owed` are the bytes that its
+    /// strings will take, at least.
+    pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Ordered<V>
     where
         V: EntryValue<Unread = UnreadRow>,
     {
         meter::charge_memory(Repr::<V>::BYTES);
-        Ordered(Rc::new(Repr::Unread(UnreadRow::new(rows, at, owed))))
+        Ordered(Rc::new(Repr::Unread(UnreadRow::new(rows, at, places, owed))))
     }
 
     /// The same keys and payloads, whose reading `watch` learns of.

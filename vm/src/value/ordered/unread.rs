@@ -33,19 +33,22 @@ pub(crate) struct ReplyText {
     made: Cell<usize>,
     /// Rows that need it no more.
     done: Cell<usize>,
-    /// Bytes of it for each row, once all rows are made.
+    /// Bytes that say where the values of its rows are.
+    places: Cell<usize>,
+    /// Bytes of both for each row, once all rows are made.
     share: Cell<usize>,
 }
 
 impl ReplyText {
     /// The text of a reply that is about to be read, and which its caller holds and accounts for until then.
     pub(crate) fn new(bytes: Bytes) -> Rc<ReplyText> {
-        Rc::new(ReplyText { bytes, made: Cell::new(0), done: Cell::new(0), share: Cell::new(0) })
+        let [made, done, places, share] = [const { Cell::new(0) }; 4];
+        Rc::new(ReplyText { bytes, made, done, places, share })
     }
 
     /// All rows have been made: the text belongs to them now.
     pub(crate) fn share_among_rows(&self) {
-        let share = self.bytes.len() / self.made.get().max(1);
+        let share = (self.bytes.len() + self.places.get()) / self.made.get().max(1);
         self.share.set(share);
         meter::charge_memory(share * self.done.get());
     }
@@ -67,13 +70,8 @@ impl Drop for ReplyText {
     }
 }
 
-/// How the fields of a row are found in its text.
-pub(crate) struct RowReader {
-    /// The value of the member with this number, in the order of the text.
-    pub(crate) one: fn(&Rows, at: usize, member: usize) -> Value,
-    /// The values of all members, in the order of the text.
-    pub(crate) all: fn(&Rows, at: usize) -> Vec<Value>,
-}
+/// How the value is read that begins at a place of the text of these rows.
+pub(crate) type ReadField = fn(&Rows, at: usize) -> Value;
 
 /// What the rows of one layout in one reply have in common.
 pub(crate) struct Rows {
@@ -85,8 +83,10 @@ pub(crate) struct Rows {
     pub(crate) names: Vec<Str>,
     /// For each key of the shape, the number of its member.
     pub(crate) order: Vec<u8>,
-    /// How they are read.
-    reader: &'static RowReader,
+    /// How their fields are read.
+    read: ReadField,
+    /// Where the values of each row begin, one row behind the other, in the order of the text, counted from the beginning of the row.
+    places: RefCell<Vec<u16>>,
     /// Short texts that were read last. Where one lies depends on it alone, so that a program costs the same on every run.
     shared: RefCell<Vec<Option<Str>>>,
 }
@@ -98,9 +98,26 @@ impl Rows {
         shape: Rc<Shape>,
         names: Vec<Str>,
         order: Vec<u8>,
-        reader: &'static RowReader,
+        read: ReadField,
     ) -> Rc<Rows> {
-        Rc::new(Rows { text, shape, names, order, reader, shared: RefCell::default() })
+        let (places, shared) = (RefCell::default(), RefCell::default());
+        Rc::new(Rows { text, shape, names, order, read, places, shared })
+    }
+
+    /// Notes where the values of one more row begin, and gives its number.
+    fn add(&self, places: &[u16]) -> u32 {
+        let mut all = self.places.borrow_mut();
+        let number = all.len() / self.names.len();
+        all.extend_from_slice(places);
+        // A text has no more bytes than this can count, and a row is longer than one.
+        number as u32
+    }
+
+    /// The value of a member of the row with this number whose first member begins at `at`.
+    #[inline]
+    fn value(&self, at: u32, number: u32, member: usize) -> Value {
+        let place = self.places.borrow()[number as usize * self.names.len() + member];
+        (self.read)(self, at as usize + usize::from(place))
     }
 
     /// A string of this text, which may be one that another row has.
@@ -174,6 +191,8 @@ pub(in crate::value) struct UnreadRow {
     fields: OnceCell<Box<Field>>,
     /// Where its first member begins.
     at: u32,
+    /// Its number among the rows of its layout.
+    number: u32,
     /// Bytes that are charged for fields that were not read.
     owed: Cell<u32>,
 }
@@ -198,12 +217,22 @@ impl Drop for Field {
 }
 
 impl UnreadRow {
-    /// The row whose first member begins at `at`. `owed` are the bytes that its strings will take, at least.
-    pub(super) fn new(rows: Rc<Rows>, at: u32, owed: u32) -> UnreadRow {
+    /// The row whose first member begins at `at`, and its values at `places` behind that. `owed` are the bytes that its strings will
+    /// take, at least.
+    pub(super) fn new(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> UnreadRow {
         rows.text.made.set(rows.text.made.get() + 1);
+        rows.text.places.set(rows.text.places.get() + size_of_val(places));
+        let number = rows.add(places);
         meter::charge_memory(rows.shape.len() * size_of::<Value>() + owed as usize);
         let shape = rows.shape.clone();
-        UnreadRow { rows: Cell::new(Some(rows)), shape, fields: OnceCell::new(), at, owed: Cell::new(owed) }
+        UnreadRow {
+            rows: Cell::new(Some(rows)),
+            shape,
+            fields: OnceCell::new(),
+            at,
+            number,
+            owed: Cell::new(owed),
+        }
     }
 
     /// Where the field at `index` is, or the place for it and how many were read before it.
@@ -222,7 +251,8 @@ impl UnreadRow {
 
     fn read_one(&self, index: usize) -> Option<Field> {
         let rows = self.rows.take()?;
-        let value = (rows.reader.one)(&rows, self.at as usize, usize::from(rows.order[index]));
+        let member = usize::from(rows.order[index]);
+        let value = rows.value(self.at, self.number, member);
         self.rows.set(Some(rows));
         self.hand_over(&value);
         Some(Field::One { index, value, next: OnceCell::new() })
@@ -230,10 +260,9 @@ impl UnreadRow {
 
     fn read_rest(&self) -> Option<Field> {
         let rows = self.rows.take()?;
-        let mut members = (rows.reader.all)(&rows, self.at as usize);
+        let value = |member: &u8| rows.value(self.at, self.number, usize::from(*member));
+        let values: Vec<Value> = rows.order.iter().map(value).collect();
         rows.text.row_is_done();
-        let values = rows.order.iter().map(|member| std::mem::take(&mut members[usize::from(*member)]));
-        let values: Vec<Value> = values.collect();
         values.iter().for_each(|value| self.hand_over(value));
         Some(Field::All(values))
     }
@@ -279,10 +308,9 @@ impl Unread<Value> for UnreadRow {
         if let Some(rows) = self.rows.take() {
             // What is made for a look stays nowhere, so that looking charges the program nothing.
             let shared = rows.shared.take();
-            members = (rows.reader.all)(&rows, self.at as usize);
+            let value = |member: &u8| rows.value(self.at, self.number, usize::from(*member));
+            members = rows.order.iter().map(value).collect();
             rows.shared.replace(shared);
-            let values = rows.order.iter().map(|member| std::mem::take(&mut members[usize::from(*member)]));
-            members = values.collect();
             self.rows.set(Some(rows));
         }
         let field = |index| match self.find(index) {

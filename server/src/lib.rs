@@ -15,6 +15,7 @@ pub mod principal;
 pub mod protocol;
 mod public_url;
 mod report;
+mod server_state;
 pub mod settings;
 mod sharded_counter;
 mod static_page;

@@ -306,6 +306,7 @@ const ELSEWHERE: [(&str, &str, &str); 72] = [
         "server/src/tools/sessions/journal.rs",
         "the_newest_entries_within_both_bounds_are_kept",
     ),
+    ("--max-state-bytes-per-owner", "host/tests/state/suite.rs", "bytes_are_counted_over_all_of_a_principal"),
     (
         "--trace-max-files",
         "tests/tests/insight/traces.rs",

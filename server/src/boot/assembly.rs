@@ -22,6 +22,7 @@ use crate::protocol::exposed::Exposed;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::protocol::{Service, SessionNeed};
+use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
@@ -50,6 +51,17 @@ pub fn assemble(
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
+    assemble_with(settings, engine, upstreams, redactor, ServerState::none())
+}
+
+/// The same over a store of what outlives the process.
+pub(super) fn assemble_with(
+    settings: &Settings,
+    engine: &Engine,
+    upstreams: Option<&Arc<Aggregator>>,
+    redactor: &Redactor,
+    state: ServerState,
+) -> Result<Assembly, BootError> {
     let options = eval_options(settings, upstreams, redactor);
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
@@ -67,6 +79,7 @@ pub fn assemble(
         telemetry.sources.sessions = Some(directory.clone());
         tools.extend(sessions::tools(&directory, options));
     }
+    telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
         service(settings, engine, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
@@ -157,7 +170,11 @@ fn telemetry(
         recent: (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size)),
         console: console.then(|| Arc::new(Console::new(recording.clone()))),
         traces,
-        sources: Sources { sessions: None, upstreams: upstreams.cloned(), engine: Some(engine.clone()) },
+        sources: Sources {
+            upstreams: upstreams.cloned(),
+            engine: Some(engine.clone()),
+            ..Sources::default()
+        },
     }
 }
 

@@ -5,6 +5,7 @@ mod descriptors;
 mod following;
 mod process;
 mod starting;
+mod state;
 mod task;
 mod upstreams;
 
@@ -21,6 +22,7 @@ use tracing::warn;
 
 use crate::observers::Telemetry;
 use crate::protocol::Service;
+use crate::server_state::ServerState;
 use crate::settings::{BootError, Http, Settings};
 use crate::transport::health::HealthListener;
 use crate::transport::http::{Bound, HttpServer, Listening};
@@ -30,6 +32,7 @@ use process::{ignore_signals, stop_signal, survive_file_limits};
 use starting::Starting;
 use upstreams::open_upstreams;
 
+use assembly::assemble_with;
 pub use assembly::{Assembly, assemble};
 
 /// Time of a call beyond its program's own: compilation, and a second for everything else.
@@ -72,7 +75,8 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
-    let upstreams = open_upstreams(settings, redactor, engine.memory())?;
+    let state = state::open(settings, engine).await?;
+    let upstreams = open_upstreams(settings, redactor, engine.memory(), &state)?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),
@@ -83,7 +87,8 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
         }
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
-    let Assembly { service, telemetry, card } = assemble(settings, engine, upstreams.as_ref(), redactor)?;
+    let Assembly { service, telemetry, card } =
+        assemble_with(settings, engine, upstreams.as_ref(), redactor, state)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();
@@ -122,10 +127,11 @@ async fn serve_on(
         let options = StdioOptions { max_frame_bytes: settings.limits.max_frame_bytes };
         let (reader, writer) = standard_streams();
         if let Some(health) = health {
-            let service = service.clone();
+            let (service, state) = (service.clone(), telemetry.sources.state.clone());
             health.follow(move || match service.is_draining() {
                 true => Readiness::Draining,
                 false if service.is_starting() => Readiness::Starting,
+                false if state.as_ref().is_some_and(ServerState::is_lost) => Readiness::StateUnavailable,
                 false => Readiness::Ready,
             });
         }

@@ -11,6 +11,7 @@ use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
+use crate::server_state::ServerState;
 use crate::settings::{BootError, Profile, Settings};
 
 /// An HTTP client that trusts the operator's certificate authorities.
@@ -31,6 +32,7 @@ pub(super) fn open_upstreams(
     settings: &Settings,
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
+    state: &ServerState,
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
     let Some(location) = &settings.aggregator.config else { return Ok(None) };
     let own_exe = std::env::current_exe().ok();
@@ -40,12 +42,17 @@ pub(super) fn open_upstreams(
     for warning in &config.warnings {
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }
-    let place = &settings.aggregator;
-    let word = place.state_key_in_keyring.then(|| KEYRING.to_owned());
-    let key = KeyPlace { file: place.state_key_file.clone(), word };
-    let place = StorePlace::of(&settings.env, place.state_dir.clone(), key);
+    let auth_store = match state.sign_ins() {
+        Some(shared) => shared,
+        None => {
+            let place = &settings.state;
+            let word = place.key_in_keyring.then(|| KEYRING.to_owned());
+            let key = KeyPlace { file: place.secret_file.clone(), word };
+            StorePlace::of(&settings.env, place.dir.clone(), key).open_for(&config).map_err(BootError::new)?
+        }
+    };
     let options = AggregatorOptions {
-        auth_store: place.open_for(&config).map_err(BootError::new)?,
+        auth_store,
         // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
         principal: settings.http.is_none().then(|| PROCESS.into()),
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),

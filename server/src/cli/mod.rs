@@ -22,6 +22,7 @@ mod input;
 mod json;
 mod output;
 mod state;
+mod store;
 mod version;
 
 use clap::{Parser, Subcommand};
@@ -63,6 +64,8 @@ enum Command {
     Logout(sign_in::logout::LogoutArgs),
     /// Tell who is signed in where
     Auth(sign_in::auth::AuthArgs),
+    /// List, delete or export what a server keeps with --state-dir or --state-url
+    State(store::StateArgs),
     /// Take over the servers that MCP clients have
     Import(setup::import::ImportArgs),
     /// Make an upstreams file, and have a client start `ptc`
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Login(args) => sign_in::login::run(&args),
         Command::Logout(args) => sign_in::logout::run(&args),
         Command::Auth(args) => sign_in::auth::run(&args),
+        Command::State(args) => store::run(&args),
         Command::Import(args) => setup::import::run(args),
         Command::Init(args) => setup::init::run(args),
         Command::Add(args) => setup::add::run(args),

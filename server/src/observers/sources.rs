@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::engine::Engine;
+use ptc_host::state::WatchedState;
 use ptc_host::upstream::Phase;
 
 use crate::digest::short_hash;
 use crate::identity;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
+use crate::server_state::ServerState;
 
 /// Sessions, as operators see them.
 pub trait SessionSource: Send + Sync {
@@ -29,6 +31,8 @@ pub struct Sources {
     pub upstreams: Option<Arc<Aggregator>>,
     /// The engine: the memory that programs, sessions and messages share, and what is kept between programs.
     pub engine: Option<Engine>,
+    /// What outlives the process.
+    pub(crate) state: Option<ServerState>,
 }
 
 impl Sources {
@@ -65,6 +69,9 @@ impl Sources {
         if let Some(sessions) = &self.sessions {
             sessions.write_metrics(to);
         }
+        if let Some(store) = self.state.as_ref().and_then(|state| state.store.as_ref()) {
+            write_store(store, to);
+        }
         let Some(upstreams) = &self.upstreams else { return };
         let states: Vec<_> =
             upstreams.upstreams().map(|(config, handle)| (config.name.as_str(), handle.health())).collect();
@@ -87,6 +94,27 @@ impl Sources {
             family.sample(&[("server", server)], health.starts);
         }
         write_sign_ins(upstreams, to);
+    }
+}
+
+/// The families of the store of state.
+fn write_store(store: &WatchedState, to: &mut Exposition) {
+    to.family("ptc_state_up", "1 unless the state store is down.", MetricKind::Gauge)
+        .sample(&[], u8::from(!store.is_down()));
+    let help = "Operations of the state store that ended.";
+    let mut family = to.family("ptc_state_operations", help, MetricKind::Counter);
+    for figures in store.figures() {
+        family.sample(&[("operation", figures.name)], figures.ended);
+    }
+    let help = "Operations for which the state store was unavailable.";
+    let mut family = to.family("ptc_state_failures", help, MetricKind::Counter);
+    for figures in store.figures() {
+        family.sample(&[("operation", figures.name)], figures.failed);
+    }
+    let help = "Microseconds that operations of the state store took together.";
+    let mut family = to.family("ptc_state_microseconds", help, MetricKind::Counter);
+    for figures in store.figures() {
+        family.sample(&[("operation", figures.name)], figures.time.as_micros() as u64);
     }
 }
 

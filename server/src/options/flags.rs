@@ -255,17 +255,64 @@ pub(crate) const AGGREGATOR: Group = Group {
             "Largest result of a discovery form, in bytes of JSON",
         ),
         flag("ca-file", Path, Unset, "PEM file of certificate authorities to trust besides the system's"),
+    ],
+};
+
+/// What outlives a process, and is shared by several.
+pub(crate) const STATE: Group = Group {
+    heading: "State",
+    flags: &[
         flag(
             "state-dir",
             Path,
-            Derived("$XDG_STATE_HOME/ptc_runner_mcp, else ~/.local/state/ptc_runner_mcp"),
-            "Folder of what outlives a process: sign-ins to upstreams",
+            Derived("$XDG_STATE_HOME/ptc_runner_mcp, else ~/.local/state/ptc_runner_mcp, for sign-ins alone"),
+            "Folder of what outlives a process: sign-ins to upstreams and, with --sessions, what sessions keep",
         ),
         flag(
-            "state-key-file",
-            Path,
+            "state-url",
+            Text,
             Unset,
-            "File of one or two lines that seal the sign-ins; the first seals, both open",
+            "redis:// or rediss:// URL of a Valkey or Redis server that several servers share; a password only in the variable",
+        ),
+        flag("state-password-file", Path, Unset, "File with the password of that server"),
+        flag("state-ca-file", Path, Unset, "PEM file of certificate authorities that sign its certificate"),
+        flag(
+            "state-cluster",
+            Switch,
+            On(false),
+            "It is a cluster; the URL names one node, or several separated by commas",
+        ),
+        flag("state-namespace", Text, Word("ptc"), "What all keys in it begin with"),
+        flag(
+            "state-allow-insecure",
+            Switch,
+            On(false),
+            "Talk to it in the clear although it is another machine",
+        ),
+        flag(
+            "state-secret-file",
+            Path,
+            Derived("with --state-dir a file in it"),
+            "File of one or two lines that seal what is kept; the first seals, both open",
+        ),
+        flag("state-key-file", Path, Unset, "The same under its first name"),
+        flag(
+            "state-sync",
+            Text,
+            Word("disk"),
+            "disk: what is answered survives the loss of power; process: it survives the end of the process",
+        ),
+        flag(
+            "state-required",
+            Switch,
+            On(true),
+            "End the start, and say not ready, without the server of --state-url",
+        ),
+        flag(
+            "max-state-bytes-per-owner",
+            Positive,
+            Number(268_435_456),
+            "Bytes that the sessions of one token may take in the store",
         ),
         flag("state-key", Text, Unset, "`keyring`: a key in the system's keyring seals the sign-ins"),
     ],
@@ -463,7 +510,7 @@ pub const HTTP: Group = Group {
 };
 
 /// All groups, in the order of the help text.
-pub const ALL: [Group; 6] = [CORE, AGGREGATOR, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
+pub const ALL: [Group; 7] = [CORE, AGGREGATOR, STATE, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
 
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {

@@ -13,6 +13,7 @@ mod keyring;
 mod memory;
 mod resolve;
 pub(crate) mod sign_in_store;
+pub(crate) mod state;
 
 #[cfg(test)]
 mod tests;

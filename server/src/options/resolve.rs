@@ -42,6 +42,7 @@ impl Settings {
         limits.max_total_memory_bytes_per_owner =
             values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
+        let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
         Ok(Settings {
@@ -49,6 +50,7 @@ impl Settings {
             profile,
             log_level: choices.log_level,
             aggregator,
+            state,
             sessions,
             diagnostics,
             planner,
@@ -185,9 +187,6 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
         ca_file: values.path("ca-file"),
-        state_dir: values.path("state-dir"),
-        state_key_file: values.path("state-key-file"),
-        state_key_in_keyring: choices.keyring,
     })
 }
 

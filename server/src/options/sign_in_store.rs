@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use ptc_host::config::{ProcessEnv, UpstreamConfig, UpstreamsConfig};
 use ptc_host::sign_in::store::{AuthStore, FileStore, MemoryStore, SealingKeys};
+use ptc_host::state::Secret;
 
 use super::flags::find;
 use super::keyring;
+use super::state::{of_environment, shared_sign_ins};
 
 /// The one place of a key beside a file (`--state-key`).
 pub(crate) const KEYRING: &str = "keyring";
@@ -18,17 +20,19 @@ const FOLDER: &str = "ptc_runner_mcp";
 /// Where the key is that seals records; nowhere, and they lie open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeyPlace {
-    /// This file (`--state-key-file`).
+    /// This file (`--state-secret-file`).
     pub(crate) file: Option<PathBuf>,
     /// What `--state-key` says.
     pub(crate) word: Option<String>,
 }
 
 /// The state folder, and the place of the key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct StorePlace {
     folder: Option<PathBuf>,
     key: KeyPlace,
+    /// The environment, where that may name a store that several servers share: nobody named a folder.
+    env: Option<ProcessEnv>,
 }
 
 impl StorePlace {
@@ -42,12 +46,14 @@ impl StorePlace {
         };
         let word =
             || find("state-key").in_environment(env).map(|(_, word)| word.to_string_lossy().into_owned());
+        let is_named = folder.is_some();
         StorePlace {
             folder: folder.or_else(|| named("state-dir")).or_else(of_user),
             key: KeyPlace {
-                file: key.file.or_else(|| named("state-key-file")),
+                file: key.file.or_else(|| named("state-secret-file")).or_else(|| named("state-key-file")),
                 word: key.word.or_else(word).filter(|word| !word.is_empty()),
             },
+            env: (!is_named).then(|| env.clone()),
         }
     }
 
@@ -70,6 +76,11 @@ impl StorePlace {
     /// # Errors
     /// A sentence: there is no place for it, or the key cannot be had.
     pub(crate) fn open(&self) -> Result<Arc<dyn AuthStore>, String> {
+        if let Some(env) = &self.env
+            && let Some(shared) = shared_sign_ins(&of_environment(env)?)?
+        {
+            return Ok(shared);
+        }
         let no_place = "there is no place for sign-ins: name a folder with --state-dir, or set HOME";
         let folder = self.folder.as_ref().ok_or(no_place)?;
         let keys = match (&self.key.file, self.key.word.as_deref()) {
@@ -87,7 +98,10 @@ impl StorePlace {
                 Some(keys.ok_or("--state-key keyring: what is kept as ptc's key is shorter than 32 bytes")?)
             }
             (None, Some(other)) => return Err(format!("--state-key must be keyring, got: {other:?}")),
-            (None, None) => None,
+            // A server that keeps more than sign-ins here has made one (state.md 7).
+            (None, None) => Secret::made_for(folder)
+                .map_err(|error| error.to_string())?
+                .map(|secret| SealingKeys::new(&secret)),
         };
         Ok(Arc::new(FileStore::new(folder, keys)))
     }

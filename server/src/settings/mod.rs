@@ -9,8 +9,9 @@ use std::time::Duration;
 use ptc_host::aggregator::{AggregatorLimits, SnapshotMode};
 use ptc_host::catalog::CatalogMode;
 use ptc_host::config::{ConfigLocation, ProcessEnv};
-use ptc_host::credentials::Secret;
+use ptc_host::credentials::Secret as Credential;
 use ptc_host::engine;
+use ptc_host::state::{Flushing, RedisOptions, Secret, StoreLimits};
 
 pub use crate::public_url::PublicUrl;
 pub(crate) use error::BootError;
@@ -112,12 +113,27 @@ pub struct Aggregator {
     pub inline_max_tools: usize,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
-    /// Where sign-ins are kept, if somebody names a folder.
-    pub state_dir: Option<PathBuf>,
-    /// The file with the key that seals them.
-    pub state_key_file: Option<PathBuf>,
-    /// Whether the key is in the system's keyring.
-    pub state_key_in_keyring: bool,
+}
+
+/// What outlives a process, and is shared by several.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The folder, if somebody names one.
+    pub dir: Option<PathBuf>,
+    /// The server that several share, if there is one.
+    pub url: Option<RedisOptions>,
+    /// The operator's secret, if there is one: a file, or that of the folder.
+    pub secret: Option<Secret>,
+    /// That file, if one is named.
+    pub secret_file: Option<PathBuf>,
+    /// Whether the key of sign-ins is in the system's keyring.
+    pub key_in_keyring: bool,
+    /// What has happened to a commit to the folder when it is answered.
+    pub flushing: Flushing,
+    /// Whether nothing starts without the server, and `/ready` speaks of it.
+    pub required: bool,
+    /// Bounds of the store.
+    pub limits: StoreLimits,
 }
 
 /// Stateful sessions.
@@ -217,7 +233,7 @@ pub struct NamedToken {
     /// Name of the principal.
     pub name: String,
     /// The token.
-    pub token: Secret,
+    pub token: Credential,
 }
 
 /// The failed-auth limiter.
@@ -324,6 +340,8 @@ pub struct Settings {
     pub log_level: LogLevel,
     /// Upstreams.
     pub aggregator: Aggregator,
+    /// What outlives the process.
+    pub state: State,
     /// Sessions.
     pub sessions: Sessions,
     /// Traces and `lisp_debug`.

@@ -14,6 +14,8 @@ pub(crate) enum Readiness {
     Draining,
     /// Not now: everything that it has is in use.
     Saturated,
+    /// Not now: the store of state is down.
+    StateUnavailable,
 }
 
 impl Readiness {
@@ -30,6 +32,7 @@ impl Readiness {
             Readiness::Starting => "starting",
             Readiness::Draining => "draining",
             Readiness::Saturated => "saturated",
+            Readiness::StateUnavailable => "state_unavailable",
         };
         (StatusCode::SERVICE_UNAVAILABLE, object_text(|object| object.string("status", status)))
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 17] = [
+const TIME_OF_DAY: [(&str, &str); 18] = [
     (
         "agent/src/llm/bedrock/mod.rs",
         "the date of a signed request, which its receiver compares with its own",
@@ -30,6 +30,10 @@ const TIME_OF_DAY: [(&str, &str); 17] = [
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),
     ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
+    (
+        "server/src/transport/http/sealed_id.rs",
+        "when an HTTP session began, for whatever replica its client reaches",
+    ),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
     ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
 ];

@@ -304,6 +304,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
+    /// The HTTP session that it names.
+    pub(crate) session: Option<String>,
 }
 
 impl Answer {
@@ -314,7 +316,11 @@ impl Answer {
         let broken = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
         let (head, body) = text.split_once("\r\n\r\n").ok_or_else(broken)?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-        Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned() })
+        let session = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+        });
+        Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned(), session })
     }
 
     /// The text of a tool's result.

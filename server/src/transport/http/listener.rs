@@ -123,7 +123,9 @@ impl HttpServer {
         });
         let gone = service.clone();
         let sessions =
-            Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner));
+            Sessions::new(limits, settings.instance.clone(), move |owner| gone.tools.owner_gone(owner))
+                .sharing(listening.telemetry.sources.state.as_ref());
+        let sessions = Arc::new(sessions);
         let endpoint = Arc::new(Endpoint {
             engine: engine.clone(),
             path: settings.path.clone(),
@@ -197,6 +199,7 @@ impl HttpServer {
         tokio::select! {
             () = &mut accepting => {}
             () = self.sweep() => {}
+            () = self.listen_to_replicas() => {}
             () = stop() => {}
         }
         info!(event = "shutdown");
@@ -304,6 +307,15 @@ impl HttpServer {
             });
             engine.serve_in_turns(|| activity.turns_of(), connection).await;
         });
+    }
+
+    /// Hears of sessions that ended at other replicas.
+    async fn listen_to_replicas(&self) {
+        let sessions = &self.endpoint.sessions;
+        match sessions.ends() {
+            Some(ends) => ends.clone().listen(sessions.clone()).await,
+            None => std::future::pending().await,
+        }
     }
 
     async fn sweep(&self) {

@@ -13,6 +13,7 @@ mod connection_registry;
 mod console;
 mod counts;
 
+mod ended_elsewhere;
 mod frames;
 mod gated;
 mod headers;
@@ -25,6 +26,7 @@ mod patience;
 mod portable_id;
 mod post;
 mod router;
+mod sealed_id;
 mod sessions;
 mod sign_in;
 mod tls;

@@ -35,6 +35,7 @@ use super::{console, ids, metrics};
 use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service, SessionNeed};
+use crate::server_state::ServerState;
 use crate::settings::PublicUrl;
 use crate::sharded_counter::ShardedCounter;
 use crate::transport::readiness::{Readiness, probe};
@@ -58,7 +59,7 @@ pub(super) struct Endpoint {
     pub(super) authenticator: Authenticator,
     pub(super) origins: OriginRule,
     pub(super) limiter: Option<Limiter>,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) connections: Arc<ConnectionRegistry>,
     pub(super) bodies: Arc<Bodies>,
     /// Longest wait for the answer of a call.
@@ -368,6 +369,9 @@ impl Endpoint {
         match self.service.is_draining() {
             true => Readiness::Draining,
             false if self.service.is_starting() => Readiness::Starting,
+            false if self.telemetry.sources.state.as_ref().is_some_and(ServerState::is_lost) => {
+                Readiness::StateUnavailable
+            }
             false if self.sessions.is_saturated() => Readiness::Saturated,
             false => Readiness::Ready,
         }
@@ -382,8 +386,9 @@ impl Endpoint {
         let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(Unnamed::Missing)?;
         let id = id.to_str().map_err(|_| Unnamed::Unknown)?;
         let session = match self.service.session_need {
-            SessionNeed::State => self.sessions.get(id, principal),
-            SessionNeed::Habits | SessionNeed::None => {
+            // Without a secret ids are known to one process, and what is kept under them is there only.
+            SessionNeed::State if !self.sessions.seals() => self.sessions.get(id, principal),
+            SessionNeed::State | SessionNeed::Habits | SessionNeed::None => {
                 self.sessions.get_or_adopt(id, principal).map_err(Unnamed::Refused)?
             }
         };

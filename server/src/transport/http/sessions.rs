@@ -15,11 +15,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_mcp::Revision;
 use tracing::info;
 
+use super::ended_elsewhere::{Ends, hash_of};
 use super::portable_id::{Ended, Facts};
+use super::sealed_id::SealedIds;
 use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::{Connection, KnownClient};
+use crate::server_state::ServerState;
 use crate::usage::Count;
 
 /// One session.
@@ -88,8 +91,12 @@ pub(super) struct Sessions {
     limits: SessionLimits,
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
-    /// Portable ids that their clients have ended.
+    /// Portable and sealed ids that their clients have ended, by their digests.
     ended: Mutex<Ended>,
+    /// What makes ids that other replicas can go on with, if the operator has a secret.
+    sealed: Option<SealedIds>,
+    /// Where the ends of sessions are told, if anything outlives the process.
+    ends: Option<Ends>,
     /// How many are open, for those who must not wait.
     count: Count,
     /// Informed of every owner whose session has ended.
@@ -100,7 +107,7 @@ pub(super) struct Sessions {
 }
 
 /// Why sessions end.
-const ENDS: [&str; 6] = ["delete", "exit", "ttl", "idle", "evicted", "shutdown"];
+const ENDS: [&str; 7] = ["delete", "exit", "ttl", "idle", "evicted", "shutdown", "elsewhere"];
 
 impl Sessions {
     pub(super) fn new(
@@ -113,11 +120,30 @@ impl Sessions {
             instance,
             open: Mutex::default(),
             ended: Mutex::default(),
+            sealed: None,
+            ends: None,
             count: Count::default(),
             gone: Box::new(gone),
             created: AtomicU64::new(0),
             closed: Default::default(),
         }
+    }
+
+    /// The same with ids that other replicas can go on with, and whose ends they are told.
+    pub(super) fn sharing(mut self, state: Option<&ServerState>) -> Self {
+        self.sealed = state.and_then(|state| state.secret.as_ref()).map(SealedIds::new);
+        self.ends = Ends::of(state, self.limits.ttl).filter(|_| self.sealed.is_some());
+        self
+    }
+
+    /// Whether ids say what is to be known of their sessions.
+    pub(super) fn seals(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// Where the ends of sessions are told, if they are.
+    pub(super) fn ends(&self) -> Option<&Ends> {
+        self.ends.as_ref()
     }
 
     /// Open sessions.
@@ -184,11 +210,15 @@ impl Sessions {
         revision: Revision,
         client: Option<KnownClient>,
     ) -> Result<Arc<Session>, NoSession> {
+        if let Some(sealed) = &self.sealed {
+            let id = sealed.make(principal, revision, client).ok_or(NoSession::NoEntropy)?;
+            return self.open_as(id.into(), principal, revision, client, Duration::ZERO);
+        }
         let id = match client {
             Some(client) => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
             None => random_text::<24>().map(|random| format!("mcp_{random}")),
         };
-        self.open_as(id.ok_or(NoSession::NoEntropy)?.into(), principal, revision, client)
+        self.open_as(id.ok_or(NoSession::NoEntropy)?.into(), principal, revision, client, Duration::ZERO)
     }
 
     fn open_as(
@@ -197,6 +227,7 @@ impl Sessions {
         principal: &Principal,
         revision: Revision,
         client: Option<KnownClient>,
+        age: Duration,
     ) -> Result<Arc<Session>, NoSession> {
         let now = Instant::now();
         // Sessions that are over must not keep out new ones until the next sweep.
@@ -225,8 +256,8 @@ impl Sessions {
             connection,
             revision,
             principal: principal.clone(),
-            is_portable: client.is_some(),
-            created: now,
+            is_portable: client.is_some() || self.sealed.is_some(),
+            created: now.checked_sub(age).unwrap_or(now),
             last_seen: Mutex::new(now),
             id: id.clone(),
         });
@@ -256,20 +287,30 @@ impl Sessions {
         Some(session)
     }
 
-    /// The same; one with a portable id that is not open begins again.
+    /// The same; one with a portable or sealed id that is not open goes on here.
     pub(super) fn get_or_adopt(
-        &self,
+        self: &Arc<Self>,
         id: &str,
         principal: &Principal,
     ) -> Result<Option<Arc<Session>>, NoSession> {
         if let Some(session) = self.get(id, principal) {
             return Ok(Some(session));
         }
-        let Some(Facts { revision, client }) = Facts::of(id) else { return Ok(None) };
-        if self.open().contains_key(id) || self.ended().contains(id) {
+        if self.open().contains_key(id) || self.ended().contains(&hash_of(id)) {
             return Ok(None);
         }
-        let session = self.open_as(id.into(), principal, revision, Some(client))?;
+        if let Some(told) = self.sealed.as_ref().and_then(|sealed| sealed.open(id, principal)) {
+            if told.age >= self.limits.ttl {
+                return Ok(None);
+            }
+            let session = self.open_as(id.into(), principal, told.revision, told.client, told.age)?;
+            if let Some(ends) = &self.ends {
+                ends.check(id, principal, self);
+            }
+            return Ok(Some(session).filter(|session| session.principal == *principal));
+        }
+        let Some(Facts { revision, client }) = Facts::of(id) else { return Ok(None) };
+        let session = self.open_as(id.into(), principal, revision, Some(client), Duration::ZERO)?;
         Ok(Some(session).filter(|session| session.principal == *principal))
     }
 
@@ -280,14 +321,21 @@ impl Sessions {
         }
         self.count.give_back(1);
         if session.is_portable && matches!(reason, "delete" | "exit") {
-            self.ended().add(&session.id);
+            self.ended().add(&hash_of(&session.id).into());
+            if let Some(ends) = &self.ends {
+                ends.tell(&session.id, &session.principal);
+            }
         }
         session.connection.drain();
         session.connection.cancel_all();
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
             self.closed[end].fetch_add(1, Ordering::Relaxed);
         }
-        (self.gone)(session.connection.owner());
+        // With a sealed id its client may come back, here or at another replica, and find what it has defined.
+        let comes_back = self.seals() && matches!(reason, "idle" | "evicted" | "shutdown");
+        if !comes_back {
+            (self.gone)(session.connection.owner());
+        }
         info!(
             event = "http_session_closed",
             instance = self.instance,
@@ -295,6 +343,16 @@ impl Sessions {
             session_hash = session.hash,
             reason
         );
+    }
+
+    /// Ends a session that its client has ended at another replica.
+    pub(super) fn ended_elsewhere(&self, hash: &str) {
+        self.ended().add(&hash.into());
+        // The hash of logs is the beginning of the same digest.
+        let found = self.open().values().find(|session| hash.starts_with(&session.hash)).cloned();
+        if let Some(session) = found {
+            self.close(&session, "elsewhere");
+        }
     }
 
     /// Ends the expired sessions.
@@ -434,6 +492,32 @@ mod tests {
         let other = create(&carol);
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used) && is_open(&other));
         assert!(!is_open(&one) && !sessions.is_saturated());
+    }
+
+    #[test]
+    fn replicas_go_on_with_each_others_sessions_until_they_end() {
+        use ptc_host::state::Secret;
+        let secret = Secret::of(&[b"a secret of at least 32 bytes, so long"]);
+        let state = ServerState { secret, ..ServerState::none() };
+        let replica = || Arc::new(sessions(Arc::default()).sharing(Some(&state)));
+        let (one, other) = (replica(), replica());
+        let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
+        let session = one.create(&alice, Revision::V2025_06_18, None).unwrap();
+        assert!(session.id.starts_with("mcp_") && session.id.len() <= 160);
+        assert!(other.get_or_adopt(&session.id, &bob).unwrap().is_none());
+        let adopted = other.get_or_adopt(&session.id, &alice).unwrap().unwrap();
+        assert_eq!((adopted.revision, adopted.hash.clone()), (session.revision, session.hash.clone()));
+        assert_eq!(adopted.connection.owner(), session.connection.owner());
+        // The other one is told, as `listen` does, and goes on with it no more.
+        one.close(&session, "delete");
+        assert!(one.get_or_adopt(&session.id, &alice).unwrap().is_none());
+        other.ended_elsewhere(&hash_of(&session.id));
+        assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
+        assert_eq!((one.len(), other.len()), (0, 0));
+        // Without a secret an id is known where it was made.
+        let alone = Arc::new(sessions(Arc::default()));
+        let session = alone.create(&alice, Revision::V2025_06_18, None).unwrap();
+        assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
     }
 
     #[test]

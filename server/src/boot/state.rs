@@ -1,0 +1,87 @@
+//! Opens the store that the settings name, and keeps this replica known to others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_host::engine::Engine;
+use ptc_host::state::{RedbOptions, RedbState, Replica, SealedState, StateStore, WatchedState};
+use tracing::{info, warn};
+
+use crate::digest::hex;
+use crate::identity;
+use crate::options::state::shared_store;
+use crate::server_state::ServerState;
+use crate::settings::{BootError, Settings};
+
+/// How often a replica says that it is there.
+const ATTENDANCE: Duration = Duration::from_secs(10);
+
+/// Opens it. A folder is opened where sessions are kept in it; sign-ins need no database.
+///
+/// # Errors
+/// A sentence: it cannot be used.
+pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerState, BootError> {
+    let state = &settings.state;
+    let mut opened = ServerState {
+        secret: state.secret.clone(),
+        store: None,
+        is_shared: state.url.is_some(),
+        is_required: state.required,
+        replica: name(settings),
+    };
+    if let Some(sealed) = shared_store(state).map_err(BootError::new)? {
+        opened.store = Some(WatchedState::new(Arc::new(sealed)));
+    } else if let (Some(folder), Some(secret), true) = (&state.dir, &state.secret, settings.sessions.enabled)
+    {
+        let options = RedbOptions { folder: folder.clone(), flushing: state.flushing, limits: state.limits };
+        let file = RedbState::open(options).map_err(|error| BootError::new(error.to_string()))?;
+        opened.store = Some(WatchedState::new(Arc::new(SealedState::new(Arc::new(file), secret))));
+    }
+    let Some(store) = opened.store.clone() else { return Ok(opened) };
+    let replica = Replica {
+        name: opened.replica.to_string(),
+        build: identity::VERSION.to_owned(),
+        seen: Duration::ZERO,
+    };
+    match store.attend(&replica).await {
+        Ok(()) => info!(event = "state_store_opened", shared = opened.is_shared, replica = &*opened.replica),
+        Err(error) if state.required => {
+            return Err(BootError::new(format!(
+                "{error} (--state-url); start it, or go on without it with --state-required false"
+            )));
+        }
+        Err(error) => warn!(event = "state_store_unavailable", reason = %error),
+    }
+    if opened.is_shared {
+        engine.spawn_on(0, move || keep_known(store, replica));
+    }
+    Ok(opened)
+}
+
+/// Says every now and then that this replica is there.
+async fn keep_known(store: WatchedState, replica: Replica) {
+    let mut was_down = false;
+    loop {
+        // One that is down is asked for more often, so that it is found again.
+        tokio::time::sleep(if was_down { Duration::from_secs(1) } else { ATTENDANCE }).await;
+        let answer = store.attend(&replica).await;
+        let is_down = store.is_down();
+        match (was_down, is_down, answer) {
+            (false, true, Err(error)) => warn!(event = "state_store_down", reason = %error),
+            (true, false, _) => info!(event = "state_store_back"),
+            _ => {}
+        }
+        was_down = is_down;
+    }
+}
+
+/// A name that no other replica has: that of the instance, and random digits.
+fn name(settings: &Settings) -> Arc<str> {
+    let mut random = [0; 4];
+    // Without entropy the process tells replicas of one machine apart.
+    if getrandom::fill(&mut random).is_err() {
+        random = std::process::id().to_be_bytes();
+    }
+    let instance = settings.http.as_ref().map_or("ptc", |http| http.instance.as_str());
+    format!("{instance}-{}", hex(&random)).into()
+}

@@ -1,0 +1,205 @@
+//! Where state is kept: the options of state.md 2, 2.3, 7 and 8, the same for the server and for every command.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use ptc_host::config::ProcessEnv;
+use ptc_host::sign_in::store::{AuthStore, SharedStore};
+use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, StoreLimits};
+use zeroize::Zeroizing;
+
+use super::values::Values;
+use crate::settings::{BootError, State};
+
+/// Longest file of a password.
+const MAX_PASSWORD: u64 = 4096;
+
+/// Reads the options of state.
+///
+/// # Errors
+/// The first that makes a start impossible.
+pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<State, BootError> {
+    let flushing = values.choice("state-sync", &[("disk", Flushing::Disk), ("process", Flushing::Process)]);
+    values.check_choices()?;
+    let dir = values.path("state-dir");
+    let limits = StoreLimits { owner_bytes: values.number("max-state-bytes-per-owner")? };
+    let url = url(values, limits)?;
+    if let (Some(dir), Some(_)) = (&dir, &url) {
+        return Err(BootError::new(format!(
+            "--state-dir ({}) and --state-url are two places for the same state: name one of them",
+            dir.display()
+        )));
+    }
+    let named = secret(values)?;
+    let secret_file = named.as_ref().map(|(_, path)| path.clone());
+    let secret = match (named.map(|(secret, _)| secret), &dir) {
+        (None, Some(dir)) => {
+            Some(Secret::read_or_make(dir).map_err(|error| BootError::new(format!("--state-dir: {error}")))?)
+        }
+        (secret, _) => secret,
+    };
+    if url.is_some() && secret.is_none() {
+        return Err(BootError::new(
+            "--state-url needs --state-secret-file: what lies in a server that others reach is sealed. Make one with \
+             `openssl rand -base64 48 > FILE; chmod 600 FILE`, the same for all servers that share the state",
+        ));
+    }
+    Ok(State {
+        dir,
+        url,
+        secret,
+        secret_file,
+        key_in_keyring,
+        flushing: flushing.unwrap_or_default(),
+        required: values.switch("state-required"),
+        limits,
+    })
+}
+
+/// The operator's secret, if a file is named.
+fn secret(values: &Values<'_>) -> Result<Option<(Secret, PathBuf)>, BootError> {
+    let (name, path) = match (values.path("state-secret-file"), values.path("state-key-file")) {
+        (Some(one), Some(other)) if one != other => {
+            return Err(BootError::new(
+                "--state-secret-file and --state-key-file name two files: they are the same option",
+            ));
+        }
+        (Some(path), _) => ("--state-secret-file", path),
+        (None, Some(path)) => ("--state-key-file", path),
+        (None, None) => return Ok(None),
+    };
+    let secret = Secret::read(&path).map_err(|error| BootError::new(format!("{name}: {error}")))?;
+    Ok(Some((secret, path)))
+}
+
+/// The server that several share, if one is named.
+fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptions>, BootError> {
+    let Some(url) = values.text("state-url") else { return Ok(None) };
+    let mut options = RedisOptions::of(url);
+    if options.has_password_in_url() && values.source("state-url") == "cli" {
+        return Err(BootError::new(
+            "--state-url holds a password, which everybody on this machine can see: use --state-password-file, or the \
+             variable PTC_STATE_URL",
+        ));
+    }
+    options.password = match values.path("state-password-file") {
+        Some(path) => {
+            Some(password(&path).map_err(|error| BootError::new(format!("--state-password-file: {error}")))?)
+        }
+        None => None,
+    };
+    options.ca = match values.path("state-ca-file") {
+        Some(path) => Some(std::fs::read(&path).map_err(|error| {
+            BootError::new(format!("--state-ca-file: {} ({})", error.kind(), path.display()))
+        })?),
+        None => None,
+    };
+    options.cluster = values.switch("state-cluster");
+    options.namespace = values.word("state-namespace");
+    options.allow_insecure = values.switch("state-allow-insecure");
+    options.limits = limits;
+    Ok(Some(options))
+}
+
+/// The one line of a file.
+fn password(path: &Path) -> Result<Zeroizing<String>, String> {
+    let io = |error: std::io::Error| format!("{} ({})", error.kind(), path.display());
+    if std::fs::metadata(path).map_err(io)?.len() > MAX_PASSWORD {
+        return Err(format!("{} is no file with a password: it is too long", path.display()));
+    }
+    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(io)?);
+    match text.trim() {
+        "" => Err(format!("{} is empty", path.display())),
+        password => Ok(Zeroizing::new(password.to_owned())),
+    }
+}
+
+/// The state that the environment names, for commands that have no options of their own for it.
+///
+/// # Errors
+/// A sentence: a variable cannot be used.
+pub(crate) fn of_environment(env: &ProcessEnv) -> Result<State, String> {
+    given(&ArgMatches::default(), env)
+}
+
+/// The state that a command's options name, else the environment.
+///
+/// # Errors
+/// A sentence: an option cannot be used.
+pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<State, String> {
+    resolve(&mut Values::new(matches, env), false).map_err(|error| error.to_string())
+}
+
+/// The sign-ins of a store that several share, for a command: it lasts as long as that.
+///
+/// # Errors
+/// A sentence: the options do not fit together.
+pub(crate) fn shared_sign_ins(state: &State) -> Result<Option<Arc<dyn AuthStore>>, String> {
+    let Some(sealed) = shared_store(state)? else { return Ok(None) };
+    let holder = format!("command-{}", std::process::id());
+    Ok(Some(Arc::new(SharedStore::new(Arc::new(sealed), holder))))
+}
+
+/// The store that several share, if there is one.
+///
+/// # Errors
+/// A sentence: the options do not fit together.
+pub(crate) fn shared_store(state: &State) -> Result<Option<SealedState>, String> {
+    let (Some(options), Some(secret)) = (&state.url, &state.secret) else { return Ok(None) };
+    let store = RedisState::new(options).map_err(|error| format!("--state-url: {error}"))?;
+    Ok(Some(SealedState::new(Arc::new(store), secret)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(variables: &[(&str, &str)]) -> Result<State, String> {
+        of_environment(&ProcessEnv::from_iter(variables.iter().copied()))
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_told() {
+        let url = ("PTC_STATE_URL", "redis://127.0.0.1:6379");
+        let nothing = resolved(&[]).unwrap();
+        assert!(
+            nothing.dir.is_none() && nothing.url.is_none() && nothing.secret.is_none() && nothing.required
+        );
+        assert_eq!(nothing.limits.owner_bytes, 256 << 20);
+        let both = resolved(&[url, ("PTC_STATE_DIR", "/state")]).unwrap_err();
+        assert_eq!(
+            both,
+            "--state-dir (/state) and --state-url are two places for the same state: name one of them"
+        );
+        let bare = resolved(&[url]).unwrap_err();
+        assert!(bare.starts_with("--state-url needs --state-secret-file: "), "{bare}");
+        let dir = tempfile::tempdir().unwrap();
+        let secret = dir.path().join("secret");
+        std::fs::write(&secret, "a secret of at least 32 bytes, so long\n").unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let secret = secret.to_str().unwrap();
+        let file = ("PTC_STATE_SECRET_FILE", secret);
+        assert!(resolved(&[url, file]).unwrap().url.is_some());
+        assert!(resolved(&[url, ("PTC_STATE_KEY_FILE", secret)]).unwrap().secret.is_some());
+        let two = resolved(&[file, ("PTC_STATE_KEY_FILE", "/other")]).unwrap_err();
+        assert_eq!(two, "--state-secret-file and --state-key-file name two files: they are the same option");
+        let word = resolved(&[("PTC_STATE_SYNC", "never")]).unwrap_err();
+        assert!(word.contains("disk") && word.contains("process"), "{word}");
+        let password = resolved(&[url, file, ("PTC_STATE_PASSWORD_FILE", "/nonexistent")]).unwrap_err();
+        assert_eq!(password, "--state-password-file: entity not found (/nonexistent)");
+    }
+
+    #[test]
+    fn a_folder_makes_its_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("state");
+        let state = resolved(&[("PTC_STATE_DIR", folder.to_str().unwrap())]).unwrap();
+        assert!(state.secret.is_some() && folder.join("secret").is_file());
+        assert!(Secret::made_for(&folder).unwrap().is_some());
+    }
+}

@@ -1,0 +1,50 @@
+//! What outlives a process, as the parts of a server use it (state.md).
+
+use std::sync::Arc;
+
+use ptc_host::sign_in::store::{AuthStore, SharedStore};
+use ptc_host::state::{Secret, StateStore, WatchedState};
+
+/// The store, the secret, and the name by which other replicas know this one.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerState {
+    /// The operator's secret, if there is one.
+    pub(crate) secret: Option<Secret>,
+    /// The store, if anything outlives the process.
+    pub(crate) store: Option<WatchedState>,
+    /// Whether other processes use the store too.
+    pub(crate) is_shared: bool,
+    /// Whether the server is not ready while the store is down.
+    pub(crate) is_required: bool,
+    /// The name of this replica, which no other has.
+    pub(crate) replica: Arc<str>,
+}
+
+impl ServerState {
+    /// Nothing outlives the process.
+    pub(crate) fn none() -> ServerState {
+        ServerState {
+            secret: None,
+            store: None,
+            is_shared: false,
+            is_required: false,
+            replica: "process".into(),
+        }
+    }
+
+    /// The store for whoever keeps something in it.
+    pub(crate) fn shared_store(&self) -> Option<Arc<dyn StateStore>> {
+        Some(Arc::new(self.store.clone()?))
+    }
+
+    /// The sign-ins to upstreams, where they are rows of the store. Those of a single machine are files of their own.
+    pub(crate) fn sign_ins(&self) -> Option<Arc<dyn AuthStore>> {
+        let store = self.shared_store().filter(|_| self.is_shared)?;
+        Some(Arc::new(SharedStore::new(store, self.replica.clone())))
+    }
+
+    /// Whether the server cannot do what it is asked for, because the store is down.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_required && self.store.as_ref().is_some_and(WatchedState::is_down)
+    }
+}

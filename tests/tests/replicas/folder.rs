@@ -1,0 +1,68 @@
+//! One server on a folder.
+
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+
+use super::client::Client;
+use super::process::Launch;
+
+#[test]
+fn a_folder_belongs_to_one_process_and_outlives_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let folder = folder.to_str().unwrap();
+    let flags = ["--sessions", "--state-dir", folder];
+    let mut server = Launch::new(&flags).on_http();
+    let client = Client::begin(&server.address);
+    let ended = Client::begin(&server.address);
+    assert_eq!(client.eval("(+ 1 2)").unwrap().status, 200);
+    let mut second = Launch::new(&flags).on_pipes();
+    assert_eq!(second.server.ended().code(), Some(1));
+    let sentence = format!("the state directory {folder} is in use by another ptc process");
+    let log = second.server.launch.log();
+    assert!(log.lines().any(|line| line.ends_with(&sentence)), "{log}");
+    // The commands of the operator say the same while it runs.
+    let list = || {
+        let list = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
+            .args(["state", "ls", "--state-dir", folder])
+            .env_clear()
+            .output()
+            .unwrap();
+        (list.status.code(), String::from_utf8(list.stderr).unwrap())
+    };
+    assert_eq!(list().0, Some(1));
+    assert!(list().1.contains(&sentence), "{}", list().1);
+    assert_eq!(ended.end().status, 200);
+    server.server.signal(Signal::SIGTERM);
+    server.server.ended();
+    assert_eq!(list().0, Some(0));
+    // The next process goes on with what the first one began, and not with what has ended.
+    let next = Launch::new(&flags).on_http();
+    assert_eq!(client.at(&next.address).eval("(+ 1 2)").unwrap().status, 200);
+    super::process::wait_until("what has ended stays so", || {
+        ended.at(&next.address).eval("1").unwrap().status == 404
+    });
+    for (name, mode) in [("", 0o700), ("state.redb", 0o600), ("secret", 0o600)] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let found = std::fs::metadata(std::path::Path::new(folder).join(name)).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_file_ends_the_start_and_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let flags = ["--sessions", "--state-dir", folder.to_str().unwrap()];
+    let mut server = Launch::new(&flags).on_http();
+    server.server.signal(Signal::SIGTERM);
+    server.server.ended();
+    let file = folder.join("state.redb");
+    std::fs::write(&file, b"something else").unwrap();
+    let mut refused = Launch::new(&flags).on_pipes();
+    assert_eq!(refused.server.ended().code(), Some(1));
+    let log = refused.server.launch.log();
+    assert!(log.contains("cannot be opened: ") && log.contains("nothing of it was deleted"), "{log}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"something else");
+}

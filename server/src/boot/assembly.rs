@@ -27,7 +27,7 @@ use crate::settings::{BootError, Settings};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
-use crate::tools::sessions::{Directory, system_clock};
+use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
 use crate::tools::{descriptions, sessions};
 
@@ -73,8 +73,14 @@ pub(super) fn assemble_with(
     }
     tools.extend(debug_tool(settings, &telemetry, &recording));
     if settings.sessions.enabled {
-        let directory =
-            Directory::new(engine.clone(), settings.sessions.clone(), redactor.clone(), system_clock());
+        let (engine, redactor) = (engine.clone(), redactor.clone());
+        let directory = match state.shared_store() {
+            None => Directory::new(engine, settings.sessions.clone(), redactor, system_clock()),
+            Some(store) => {
+                let keeping = Keeping { store, replica: state.replica.clone() };
+                Directory::kept_in(keeping, engine, settings.sessions.clone(), redactor, system_clock())
+            }
+        };
         directory.keep_swept();
         telemetry.sources.sessions = Some(directory.clone());
         tools.extend(sessions::tools(&directory, options));

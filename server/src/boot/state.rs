@@ -47,7 +47,7 @@ pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerS
         Ok(()) => info!(event = "state_store_opened", shared = opened.is_shared, replica = &*opened.replica),
         Err(error) if state.required => {
             return Err(BootError::new(format!(
-                "{error} (--state-url); start it, or go on without it with --state-required false"
+                "{error} (--state-url); start it, or go on without it with --state-required=false"
             )));
         }
         Err(error) => warn!(event = "state_store_unavailable", reason = %error),

@@ -8,4 +8,5 @@ mod folder;
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;
 mod redis_server;
+mod sessions;
 mod shared;

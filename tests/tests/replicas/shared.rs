@@ -13,13 +13,13 @@ use super::redis_server::RedisServer;
 const SECRET: &str = "a secret of at least 32 bytes, so long\n";
 
 /// A store, and the flags of servers on it.
-struct Place {
-    redis: RedisServer,
+pub(crate) struct Place {
+    pub(crate) redis: RedisServer,
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Option<Place> {
+    pub(crate) fn new() -> Option<Place> {
         let place = Place { redis: RedisServer::start()?, folder: tempfile::tempdir().unwrap() };
         write_secret(&place.secret());
         Some(place)
@@ -39,7 +39,7 @@ impl Place {
         Launch::new(&[&flags[..], more].concat())
     }
 
-    fn replica(&self) -> Http {
+    pub(crate) fn replica(&self) -> Http {
         self.launch(&[]).on_http()
     }
 }
@@ -112,7 +112,7 @@ fn a_replica_that_is_killed_is_missed_by_nobody() {
 #[test]
 fn a_store_that_is_down_is_told_and_everything_else_goes_on() {
     let Some(mut place) = Place::new() else { return };
-    let (server, patient) = (place.replica(), place.launch(&["--state-required", "false"]).on_http());
+    let (server, patient) = (place.replica(), place.launch(&["--state-required=false"]).on_http());
     assert_eq!(server.get("/ready").status, 200);
     let client = Client::begin(&server.address);
     place.redis.kill();
@@ -136,10 +136,10 @@ fn without_its_store_nothing_starts_unless_that_is_allowed() {
     assert_eq!(refused.server.ended().code(), Some(1));
     let log = refused.server.launch.log();
     assert!(
-        log.contains("--state-url") && log.contains("go on without it with --state-required false"),
+        log.contains("--state-url") && log.contains("go on without it with --state-required=false"),
         "{log}"
     );
-    let allowed = place.launch(&["--state-required", "false"]).on_http();
+    let allowed = place.launch(&["--state-required=false"]).on_http();
     assert_eq!(allowed.eval("(+ 1 2)"), "user=> 3");
 }
 

@@ -1,0 +1,168 @@
+//! Sessions of programs on several replicas.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use nix::sys::signal::Signal;
+use ptc_mcp::json::{Value, json};
+
+use super::balancer::Balancer;
+use super::client::{Client, send};
+use super::process::{Answer, wait_until};
+use super::shared::Place;
+
+impl Client {
+    /// Calls a tool; an error if the server went away in the middle of it.
+    fn call(&self, tool: &str, arguments: Value) -> std::io::Result<Answer> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        send(&self.address, "POST", Some(&self.session), &message.to_string())
+    }
+
+    /// Starts a session of programs.
+    fn start(&self) -> String {
+        let answer = self.call("lisp_session_start", json!({})).unwrap();
+        let text = answer.text();
+        let at = text.find("ptcs_").unwrap_or_else(|| panic!("{answer:?}"));
+        let id: String = text[at..]
+            .chars()
+            .take_while(|letter| letter.is_ascii_alphanumeric() || "_-".contains(*letter))
+            .collect();
+        assert!(id.len() > 8, "{text}");
+        id
+    }
+
+    fn eval_in(&self, session: &str, program: &str) -> std::io::Result<Answer> {
+        self.call("lisp_session_eval", json!({"session_id": session, "program": program}))
+    }
+}
+
+#[test]
+fn sessions_alternate_between_replicas_and_each_eval_sees_what_was_defined_before() {
+    let Some(place) = Place::new() else { return };
+    let (one, other) = (place.replica(), place.replica());
+    let balancer = Balancer::over(&[&one.address, &other.address]);
+    let client = Client::begin(&balancer.address);
+    let sessions: Vec<_> = (0..20).map(|_| client.start()).collect();
+    for session in &sessions {
+        let defined = client.eval_in(session, "(def n 0) (defn inc-by [m] (fn [x] (+ x m)))").unwrap();
+        assert!(!defined.text().contains("error"), "{defined:?}");
+    }
+    for round in 1..=10 {
+        for session in &sessions {
+            let answer = client.eval_in(session, "(def n ((inc-by 1) n)) n").unwrap();
+            assert!(answer.text().starts_with(&format!("user=> {round}")), "{round}: {answer:?}");
+        }
+    }
+    let closed = &sessions[0];
+    let answer = client.at(&one.address).call("lisp_session_close", json!({"session_id": closed})).unwrap();
+    assert_eq!(answer.status, 200);
+    let late = client.at(&other.address).eval_in(closed, "n").unwrap();
+    assert!(late.text().contains("session_closed") || late.text().contains("session is closed"), "{late:?}");
+    // Another conversation of the same caller does not see them.
+    let stranger = Client::begin(&balancer.address);
+    let foreign = stranger.eval_in(&sessions[1], "n").unwrap();
+    assert!(foreign.text().contains("session not found"), "{foreign:?}");
+}
+
+#[test]
+fn of_two_who_change_a_session_at_once_one_is_told() {
+    let Some(place) = Place::new() else { return };
+    let (one, other) = (place.replica(), place.replica());
+    let client = Client::begin(&one.address);
+    let session = client.start();
+    client.eval_in(&session, "(def n 0)").unwrap();
+    let stored = AtomicU32::new(0);
+    let told = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for server in [&one, &other] {
+            let (client, session, stored, told) = (client.at(&server.address), &session, &stored, &told);
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let answer = client.eval_in(session, "(def n (inc n))").unwrap().text();
+                    if answer.starts_with("user=> #'n") && !answer.contains("[not stored") {
+                        stored.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        let is_told =
+                            answer.contains("already running") || answer.contains("changed by another run");
+                        assert!(is_told, "{answer}");
+                        told.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let answer = client.eval_in(&session, "n").unwrap().text();
+    let stored = stored.load(Ordering::Relaxed);
+    assert!(
+        answer.starts_with(&format!("user=> {stored}\n")) || answer == format!("user=> {stored}"),
+        "{stored} {answer}"
+    );
+    assert_eq!(stored + told.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn a_replica_that_is_killed_loses_no_definition_that_was_answered() {
+    let Some(place) = Place::new() else { return };
+    let mut servers = [place.replica(), place.replica()];
+    let balancer = Balancer::over(&[&servers[0].address, &servers[1].address]);
+    let client = Client::begin(&balancer.address);
+    let sessions: Vec<_> = (0..4).map(|_| client.start()).collect();
+    for session in &sessions {
+        client.eval_in(session, "(def n 0)").unwrap();
+    }
+    // Of each session: how often it was counted up for certain, and how often perhaps.
+    let mut counts: BTreeMap<&str, (u32, u32)> = sessions.iter().map(|id| (id.as_str(), (0, 0))).collect();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let counting = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for (session, (sure, perhaps)) in &mut counts {
+                    match client.eval_in(session, "(def n (inc n)) n").map(|answer| answer.text()) {
+                        Ok(text) if text.starts_with("user=> ") && !text.contains("[not stored") => {
+                            *sure += 1
+                        }
+                        // The lease of the killed one has to run out first.
+                        Ok(text) => assert!(text.contains("already running"), "{text}"),
+                        Err(_) => *perhaps += 1,
+                    }
+                }
+            }
+        });
+        for killed in 0..4 {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            servers[killed % 2].server.signal(Signal::SIGKILL);
+            servers[killed % 2] = place.replica();
+            balancer.replace(killed % 2, &servers[killed % 2].address);
+        }
+        stop.store(true, Ordering::Relaxed);
+        counting.join().unwrap();
+    });
+    for (session, (sure, perhaps)) in &counts {
+        let mut text = String::new();
+        wait_until("the session is free", || {
+            text = client.eval_in(session, "n").map(|answer| answer.text()).unwrap_or_default();
+            text.starts_with("user=> ")
+        });
+        let digits: String = text["user=> ".len()..].chars().take_while(char::is_ascii_digit).collect();
+        let found: u32 = digits.parse().unwrap();
+        assert!((*sure..=sure + perhaps).contains(&found), "{found} of {sure} and perhaps {perhaps}");
+        assert!(*sure > 0);
+    }
+}
+
+#[test]
+fn session_work_is_refused_while_the_store_is_down_and_goes_on_afterwards() {
+    let Some(mut place) = Place::new() else { return };
+    let server = place.replica();
+    let client = Client::begin(&server.address);
+    let session = client.start();
+    client.eval_in(&session, "(def n 41)").unwrap();
+    place.redis.kill();
+    let refused = client.eval_in(&session, "(inc n)").unwrap();
+    assert!(refused.text().contains("the session store is unavailable; nothing was changed"), "{refused:?}");
+    place.redis.run_again();
+    wait_until("sessions are there again", || {
+        client.eval_in(&session, "(inc n)").is_ok_and(|answer| answer.text().starts_with("user=> 42"))
+    });
+}

@@ -166,3 +166,39 @@ fn session_work_is_refused_while_the_store_is_down_and_goes_on_afterwards() {
         client.eval_in(&session, "(inc n)").is_ok_and(|answer| answer.text().starts_with("user=> 42"))
     });
 }
+
+#[test]
+fn an_eval_of_a_session_asks_the_store_twice_and_any_other_not_at_all() {
+    let Some(place) = Place::new() else { return };
+    let (server, other) = (place.replica(), place.replica());
+    let client = Client::begin(&server.address);
+    let session = client.start();
+    client.eval_in(&session, "(def n 0)").unwrap();
+    let asked = |server: &super::process::Http| {
+        let names = [
+            "read", "claim", "renew", "commit", "spend", "push", "drain", "list", "look", "erase", "announce",
+        ];
+        names.map(|name| server.metric(&format!("ptc_state_operations_total{{operation=\"{name}\"}}")) as u32)
+    };
+    // Where the values are, and where they have to come from the store.
+    for replica in [&server, &other] {
+        let client = client.at(&replica.address);
+        // Its first request adopts the conversation, and asks once whether that has ended.
+        client.eval("1").unwrap();
+        wait_until("the conversation is known", || replica.metric("ptc_http_sessions_open") >= 1.0);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let before = asked(replica);
+        for _ in 0..10 {
+            assert_eq!(client.eval("(+ 1 2)").unwrap().status, 200);
+        }
+        assert_eq!(asked(replica), before);
+        for _ in 0..10 {
+            let answer = client.eval_in(&session, "(def n (inc n)) n").unwrap();
+            assert!(answer.text().starts_with("user=> "), "{answer:?}");
+        }
+        let mut wanted = before;
+        wanted[1] += 10;
+        wanted[3] += 10;
+        assert_eq!(asked(replica), wanted, "one claim and one commit each");
+    }
+}

@@ -1,11 +1,14 @@
 //! What replicas tell each other of HTTP sessions that clients have ended (state.md 5.2).
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_host::state::{
     Commit, Key, Kind, Owner, StateError, StateStore, TOMBSTONE_LIFE, WatchedState, Write,
 };
+use tokio::sync::Notify;
 use tracing::warn;
 
 use super::sessions::Sessions;
@@ -15,6 +18,8 @@ use crate::server_state::ServerState;
 
 /// How often a replica listens: others hear within a second.
 const LISTENING: Duration = Duration::from_millis(500);
+/// How long a process that stops waits until ends are told.
+const SETTLING: Duration = Duration::from_secs(2);
 /// What announcements of ended sessions begin with.
 const SAID: &str = "http-session-ended ";
 
@@ -24,26 +29,55 @@ pub(super) struct Ends {
     store: WatchedState,
     /// How long an id could be gone on with.
     life: Duration,
+    /// What is being told now.
+    telling: Arc<Telling>,
+}
+
+#[derive(Debug, Default)]
+struct Telling {
+    count: AtomicUsize,
+    told: Notify,
 }
 
 impl Ends {
     /// The ends of sessions that live so long; `None` if nothing outlives the process.
     pub(super) fn of(state: Option<&ServerState>, ttl: Duration) -> Option<Ends> {
         let store = state?.store.clone()?;
-        Some(Ends { store, life: ttl.max(TOMBSTONE_LIFE) })
+        Some(Ends { store, life: ttl.max(TOMBSTONE_LIFE), telling: Arc::default() })
     }
 
     /// Remembers that a client has ended a session, and tells the others.
     pub(super) fn tell(&self, id: &str, principal: &Principal) {
         let (ends, name, hash) = (self.clone(), principal.name().to_owned(), hash_of(id));
+        self.telling.count.fetch_add(1, Ordering::AcqRel);
         spawn(async move {
-            let Some(key) = key(&name, &hash) else { return };
-            let buried = ends.store.commit(Commit::one(Write::bury(key, ends.life))).await;
-            let told = ends.store.announce(&format!("{SAID}{hash}")).await;
-            if let Err(error) = buried.and(told) {
-                warn!(event = "http_session_end_not_told", reason = %error);
+            if let Some(key) = key(&name, &hash) {
+                let buried = ends.store.commit(Commit::one(Write::bury(key, ends.life))).await;
+                let told = ends.store.announce(&format!("{SAID}{hash}")).await;
+                if let Err(error) = buried.and(told) {
+                    warn!(event = "http_session_end_not_told", reason = %error);
+                }
+            }
+            if ends.telling.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+                ends.telling.told.notify_waiters();
             }
         });
+    }
+
+    /// Waits until all ends are told, at most for a moment: the process is about to stop.
+    pub(super) async fn settled(&self) {
+        let told = async {
+            loop {
+                let mut told = pin!(self.telling.told.notified());
+                told.as_mut().enable();
+                if self.telling.count.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                told.await;
+            }
+        };
+        // Whoever is not told by then finds a session that nobody names any more.
+        let _ = tokio::time::timeout(SETTLING, told).await;
     }
 
     /// Asks whether a session that was adopted has been ended, and ends it here if so. What was announced lately is known already.
@@ -86,7 +120,7 @@ fn key(principal: &str, hash: &str) -> Option<Key> {
     Key::new(&Owner::principal(principal), Kind::HttpSession, hash).ok()
 }
 
-/// Has `work` done meanwhile. Tests end sessions without a runtime.
+/// Has `work` done meanwhile. Where there is no runtime there is no listener, and nobody to be told.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(work);

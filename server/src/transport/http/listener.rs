@@ -215,6 +215,9 @@ impl HttpServer {
         // Calls that still run are answered as cancelled, then connections close.
         self.endpoint.ending.begin();
         self.endpoint.sessions.close_all("shutdown");
+        if let Some(ends) = self.endpoint.sessions.ends() {
+            ends.settled().await;
+        }
         let _ = close.send(true);
         let all = u32::try_from(self.max_connections).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(CLOSE_GRACE, self.connections.acquire_many(all)).await;

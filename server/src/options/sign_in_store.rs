@@ -77,6 +77,7 @@ impl StorePlace {
     /// A sentence: there is no place for it, or the key cannot be had.
     pub(crate) fn open(&self) -> Result<Arc<dyn AuthStore>, String> {
         if let Some(env) = &self.env
+            && find("state-url").in_environment(env).is_some()
             && let Some(shared) = shared_sign_ins(&of_environment(env)?)?
         {
             return Ok(shared);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::*;
+use crate::state::{MemoryState, StateStore};
 
 fn keys() -> SealingKeys {
     SealingKeys::of(&[b"a secret of at least 32 bytes, so long"]).unwrap()
@@ -18,7 +19,9 @@ fn stores() -> Vec<Handles> {
     let dir = || tempfile::tempdir().unwrap();
     let (plain, sealed) = (dir(), dir());
     let memory = MemoryStore::default();
+    let state: Arc<dyn StateStore> = Arc::new(MemoryState::default());
     vec![
+        (Arc::new(SharedStore::new(state.clone(), "one")), Arc::new(SharedStore::new(state, "other")), dir()),
         (Arc::new(memory.clone()), Arc::new(memory), dir()),
         (Arc::new(FileStore::new(plain.path(), None)), Arc::new(FileStore::new(plain.path(), None)), plain),
         (

@@ -3,7 +3,7 @@
 use ptc_compiler::{CompileOptions, compile};
 use ptc_host::engine::saved::{Restored, about, read_session, write_session};
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{Namespace, Setup};
+use ptc_vm::machine::Setup;
 use ptc_vm::meter::Allowance;
 use ptc_vm::{Machine, Program, Step, Value, print};
 use std::rc::Rc;

@@ -190,19 +190,21 @@ fn take_session(
     memory: Option<&MemoryBudget>,
     setup: &mut Setup,
 ) -> Result<SessionLock, Box<Refused>> {
-    let place = worker.sessions.open(key);
     #[cfg(feature = "saved-sessions")]
-    if let Some(saved) = &request.saved_session
-        && let Some(deadline) = setup.deadline
-    {
-        restore(worker, &place, saved, memory, deadline).map_err(|trouble| match trouble {
-            Trouble::Refused(error) => Box::from(Failure::from(&error)),
-            Trouble::Fault(fault) => {
-                let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
-                Box::new(Refused { failure, fault: Some(fault) })
-            }
-        })?;
-    }
+    let place = match (&request.saved_session, setup.deadline) {
+        (Some(saved), Some(deadline)) => {
+            restore(worker, key, saved, memory, deadline).map_err(|trouble| match trouble {
+                Trouble::Refused(error) => Box::from(Failure::from(&error)),
+                Trouble::Fault(fault) => {
+                    let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
+                    Box::new(Refused { failure, fault: Some(fault) })
+                }
+            })?
+        }
+        _ => worker.sessions.open(key),
+    };
+    #[cfg(not(feature = "saved-sessions"))]
+    let place = worker.sessions.open(key);
     let taken = SessionLock::take(place, request.session_rules.clone(), memory);
     let (lock, namespace) = taken
         .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;

@@ -3,7 +3,7 @@
 use super::compile::compiled_again;
 use super::outcome::{SavedSession, SessionFault};
 use super::session::saved::{Trouble, read_session};
-use super::session::{SessionPlace, SessionState};
+use super::session::{SessionKey, SessionPlace, SessionState};
 use super::worker::Worker;
 use crate::memory::{MemoryBudget, MemoryReservation};
 use ptc_vm::meter::{Allowance, Deadline, Reservation};
@@ -13,27 +13,25 @@ use std::rc::Rc;
 /// What reading the values of one session may take at most.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Sees to it that the session at `place` is the saved one. One that a program runs on is left as it is.
+/// The place of session `key`, which is the saved one from now on.
+///
+/// Whoever asks has the session to itself: a program that is still here was given up, and ends where nobody finds it.
 pub(super) fn restore(
     worker: &Worker,
-    place: &Rc<RefCell<SessionPlace>>,
+    key: &SessionKey,
     saved: &SavedSession,
     memory: Option<&MemoryBudget>,
     deadline: Deadline,
-) -> Result<(), Trouble> {
-    match place.borrow().state() {
-        Some(state) if state.saved_version() != saved.version => {}
-        _ => return Ok(()),
+) -> Result<Rc<RefCell<SessionPlace>>, Trouble> {
+    let place = worker.sessions.open(key);
+    let known = place.borrow().state().map(SessionState::saved_version);
+    if known == Some(saved.version) {
+        return Ok(place);
     }
     let state = read_saved(worker, saved, memory, deadline)?;
-    let before = {
-        let mut place = place.borrow_mut();
-        // Reading gives way to others, one of which may have taken the place.
-        let Some(here) = place.state_mut() else { return Ok(()) };
-        std::mem::replace(here, state)
-    };
+    let (place, before) = worker.sessions.put(key, state);
     drop(before);
-    Ok(())
+    Ok(place)
 }
 
 /// The saved session.

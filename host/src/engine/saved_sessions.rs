@@ -76,9 +76,8 @@ impl Engine {
     ) -> BoxFuture<'static, Result<(R, SessionDraft), SavedFailure>> {
         let session: Arc<str> = key.into();
         self.in_turns(key, principal.clone(), move |worker| {
-            let place = worker.sessions.open(&session);
             let memory = worker.memory.as_ref().map(|memory| memory.of(principal.as_ref()));
-            restore(worker, &place, &saved, memory.as_ref(), deadline())?;
+            let place = restore(worker, &session, &saved, memory.as_ref(), deadline())?;
             // Nobody else has it meanwhile: writing gives way to others.
             let mut state = place.borrow_mut().take().ok_or(SavedFailure::Busy)?;
             let (result, about) = change(&mut state);

@@ -71,6 +71,10 @@ impl SessionPlace {
     }
 }
 
+/// A place that its session's programs hold while they run.
+#[cfg(feature = "saved-sessions")]
+pub(in super::super) type SharedPlace = Rc<RefCell<SessionPlace>>;
+
 /// The sessions of one worker.
 #[derive(Default)]
 pub struct SessionStore {
@@ -92,6 +96,18 @@ impl SessionStore {
     /// The session of this key.
     pub fn get(&self, key: &str) -> Option<Rc<RefCell<SessionPlace>>> {
         self.sessions.borrow().get(key).cloned()
+    }
+
+    /// Makes `state` the session of this key. Gives its place, and what was there before, to be dropped where freeing may take its time.
+    #[cfg(feature = "saved-sessions")]
+    pub(in super::super) fn put(
+        &self,
+        key: &SessionKey,
+        state: SessionState,
+    ) -> (SharedPlace, Option<SharedPlace>) {
+        let place = Rc::new(RefCell::new(SessionPlace { state: Some(state), committed: None }));
+        let before = self.sessions.borrow_mut().insert(key.clone(), place.clone());
+        (place, before)
     }
 
     /// Drops a session and everything it holds; whether there was one.

@@ -217,7 +217,15 @@ impl Taken {
                 dropped.iter().for_each(|id| directory.engine.drop_saved(id));
                 Ok(())
             }
-            Err(error) => Err(directory.not_used(error, &self.id, &self.owner)),
+            Err(error) => {
+                // Who is answered may have the session at once. A store that does not answer is not waited for again.
+                if !matches!(error, StateError::Unavailable(_)) {
+                    self.settled = true;
+                    self.forget_values();
+                    let _ = directory.in_store().store().renew(&self.key, self.fence, Duration::ZERO).await;
+                }
+                Err(directory.not_used(error, &self.id, &self.owner))
+            }
         }
     }
 
@@ -240,6 +248,13 @@ impl Taken {
         }
     }
 
+    /// Whatever this process has of the session, it is of no version.
+    fn forget_values(&self) {
+        self.rest();
+        self.directory.in_store().here.doubt(&self.id);
+        self.directory.engine.drop_saved(&self.id);
+    }
+
     fn rest(&self) {
         if let Some((number, _)) = &self.running {
             self.directory.in_store().here.rest(&self.id, *number);
@@ -255,10 +270,8 @@ impl Drop for Taken {
         if self.running.is_none() {
             return;
         }
-        self.rest();
+        self.forget_values();
         let stored = self.directory.in_store();
-        stored.here.doubt(&self.id);
-        self.directory.engine.drop_saved(&self.id);
         let (store, key, fence) = (stored.keeping.store.clone(), self.key.clone(), self.fence);
         self.directory.engine.spawn_on(0, move || async move {
             let _ = store.renew(&key, fence, Duration::ZERO).await;

@@ -1,5 +1,6 @@
 //! Bytes to values.
 
+use super::constants::{Constants, Part};
 use super::nodes::{COMBINATORS, NodeKind, reason};
 use super::{BYTES_A_STEP, Bounds, Place, Reader, Told, Unread};
 use crate::code::{DefInfo, Module};
@@ -10,10 +11,12 @@ use crate::value::{
     Blob, Captures, Closure, Combinator, Cursor, Keyword, Map, Pieces, Regex, ReplyWatch, Set, Shape, Str,
     Temporal, Uniform, Value, Vector, key_compare,
 };
+use ahash::AHashMap;
 use num_bigint::BigInt;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 /// Keys that are compared between two places where others may have the thread.
@@ -21,8 +24,11 @@ const KEYS_A_PIECE: usize = 1 << 10;
 
 /// What the bytes of a graph refer to outside of it.
 pub trait Origins {
-    /// The function of this name.
-    fn builtin(&self, name: &str) -> Option<Value>;
+    /// The function of this name: the one that it reaches, or one that no program can name.
+    fn builtin(&self, name: &str, named: bool) -> Option<Value>;
+
+    /// The keyword of this name, if it is one that no program is charged for.
+    fn keyword(&self, name: &str) -> Option<Value>;
 
     /// Whether a combinator has the parts that its calls expect.
     fn accepts(&self, combinator: &Rc<Combinator>) -> bool;
@@ -38,7 +44,7 @@ pub trait Origins {
 pub struct Graph {
     nodes: Vec<Node>,
     /// Charges the table itself; values charge themselves.
-    _held: Held,
+    held: Held,
 }
 
 /// What a node holds.
@@ -59,11 +65,35 @@ enum Node {
 /// # Errors
 /// The bytes are none of an encoder within `bounds`, or the account is at its limits.
 pub fn decode(reader: &mut Reader<'_>, bounds: Bounds, origins: &dyn Origins) -> Result<Graph, Unread> {
+    decode_marked(reader, bounds, origins, 0).map(|(graph, _)| graph)
+}
+
+/// As [`decode`]; also says how many bytes the values of the first `marked` nodes take.
+///
+/// # Errors
+/// As [`decode`]; also if there are not as many nodes.
+pub(crate) fn decode_marked(
+    reader: &mut Reader<'_>,
+    bounds: Bounds,
+    origins: &dyn Origins,
+    marked: u32,
+) -> Result<(Graph, i64), Unread> {
+    let live_before = meter::live();
+    let mut of_marked = 0;
     let count = reader.count()?;
+    if marked as usize > count {
+        return Err(Unread::Invalid("number of nodes"));
+    }
     if count > bounds.nodes as usize {
         return Err(Unread::Invalid("number of nodes"));
     }
-    let mut table = Table { nodes: Vec::new(), held: Held::default(), reader: reader.clone(), origins };
+    let mut table = Table {
+        nodes: Vec::new(),
+        held: Held::default(),
+        reader: reader.clone(),
+        origins,
+        constants: AHashMap::new(),
+    };
     let all = table.reader.left();
     while table.nodes.len() < count {
         let before = table.reader.left();
@@ -71,15 +101,23 @@ pub fn decode(reader: &mut Reader<'_>, bounds: Bounds, origins: &dyn Origins) ->
         meter::charge_steps(1 + (before - table.reader.left()) as u64 / BYTES_A_STEP)?;
         meter::check_memory()?;
         table.push(node)?;
+        if table.nodes.len() == marked as usize {
+            of_marked = meter::live() - live_before - table.held.bytes() as i64;
+        }
         if all - table.reader.left() > bounds.bytes {
             return Err(Unread::Invalid("number of bytes"));
         }
     }
     *reader = table.reader;
-    Ok(Graph { nodes: table.nodes, _held: table.held })
+    Ok((Graph { nodes: table.nodes, held: table.held }, of_marked))
 }
 
 impl Graph {
+    /// Bytes of the table itself, without what its values take.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.held.bytes()
+    }
+
     /// The value at a place.
     ///
     /// # Errors
@@ -168,6 +206,8 @@ struct Table<'a, 'b> {
     held: Held,
     reader: Reader<'a>,
     origins: &'b dyn Origins,
+    /// What constants consist of, by the number of their program.
+    constants: AHashMap<u32, Constants>,
 }
 
 impl<'a> Table<'a, '_> {
@@ -198,8 +238,14 @@ impl<'a> Table<'a, '_> {
             }
             NodeKind::Big => self.big()?,
             NodeKind::Keyword => {
-                let name = self.reserved_text()?;
-                Value::Keyword(Keyword::new(name))
+                let name = self.reader.text()?;
+                match self.origins.keyword(name) {
+                    Some(known) => known,
+                    None => {
+                        meter::reserve(name.len())?;
+                        Value::Keyword(Keyword::new(name))
+                    }
+                }
             }
             NodeKind::Str => Value::Str(Str::new(self.reserved_text()?)),
             NodeKind::Var => Value::Var(self.string()?),
@@ -209,9 +255,10 @@ impl<'a> Table<'a, '_> {
                 let source = self.reader.text()?;
                 Value::Regex(Regex::read_again(source)?.ok_or(Unread::Invalid("regular expression"))?)
             }
-            NodeKind::Builtin => {
+            NodeKind::Builtin | NodeKind::Unnamed => {
                 let name = self.reader.text()?;
-                self.origins.builtin(name).ok_or(Unread::Invalid("function"))?
+                let named = kind == NodeKind::Builtin;
+                self.origins.builtin(name, named).ok_or(Unread::Invalid("function"))?
             }
             NodeKind::Vector => {
                 let count = self.reader.count()?;
@@ -258,6 +305,7 @@ impl<'a> Table<'a, '_> {
             }
             NodeKind::Duration => Value::temporal(Temporal::duration(self.reader.signed()?)),
             NodeKind::Cursor => return self.cursor(),
+            NodeKind::Constant => return self.constant(),
             NodeKind::InfoOfProgram => {
                 let module = self.module()?;
                 let index = self.reader.index(module.program.defs.len(), "definition")?;
@@ -319,6 +367,20 @@ impl<'a> Table<'a, '_> {
         match self.numbered()? {
             Node::Shape(shape) => Ok(shape.clone()),
             _ => Err(Unread::Invalid("shape")),
+        }
+    }
+
+    fn constant(&mut self) -> Result<Node, Unread> {
+        let (program, number) = (self.reader.unsigned_32()?, self.reader.unsigned_32()?);
+        let module = self.origins.module(program).ok_or(Unread::Invalid("program"))?;
+        let constants = match self.constants.entry(program) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(Constants::of(&module.program)?),
+        };
+        match constants.part(number) {
+            Some(Part::Value(value)) => Ok(Node::Value(value.clone())),
+            Some(Part::Shape(shape)) => Ok(Node::Shape(shape.clone())),
+            None => Err(Unread::Invalid("constant")),
         }
     }
 

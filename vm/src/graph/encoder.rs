@@ -1,6 +1,7 @@
 //! Values to bytes.
 
 use super::children::{Child, Met, Open};
+use super::constants::Constants;
 use super::nodes::NodeKind;
 use super::{BYTES_A_STEP, Bounds, Place, Unwritten, Writer};
 use crate::code::{DefInfo, Program};
@@ -26,6 +27,7 @@ const SHARED: usize = 64;
 pub struct Encoder {
     bounds: Bounds,
     keeps_watches: bool,
+    tells_constants: bool,
     table: Writer,
     nodes: u32,
     /// Numbers of the nodes of allocations that may be met again, by address.
@@ -35,6 +37,8 @@ pub struct Encoder {
     program_numbers: AHashMap<usize, u32>,
     /// Which program has a definition's documentation, and where in it, by address.
     infos: AHashMap<usize, (u32, u32)>,
+    /// Which program's constants have a value in them, and its number there, by address.
+    constants: AHashMap<usize, (u32, u32)>,
     watches: Vec<Rc<ReplyWatch>>,
     /// Short texts that were made of rows last.
     shared: Vec<Option<(Str, u32)>>,
@@ -103,6 +107,7 @@ impl Encoder {
         Encoder {
             bounds,
             keeps_watches: false,
+            tells_constants: false,
             table: Writer::new(),
             nodes: 0,
             known: AHashMap::new(),
@@ -110,6 +115,7 @@ impl Encoder {
             programs: Vec::new(),
             program_numbers: AHashMap::new(),
             infos: AHashMap::new(),
+            constants: AHashMap::new(),
             watches: Vec::new(),
             shared: Vec::new(),
             kept: Vec::new(),
@@ -122,6 +128,13 @@ impl Encoder {
     /// The same, which also writes who learns of the reading of a failed result: see [`Encoded::watches`].
     pub fn keeping_watches(mut self) -> Encoder {
         self.keeps_watches = true;
+        self
+    }
+
+    /// The same, which tells what a program has from its text by its place there, as long as that program
+    /// [is known](Encoder::program_with_constants) by then.
+    pub fn telling_constants(mut self) -> Encoder {
+        self.tells_constants = true;
         self
     }
 
@@ -220,6 +233,41 @@ impl Encoder {
         number
     }
 
+    /// As [`program`](Encoder::program); its constants are told by their places from now on, if the encoder does that.
+    ///
+    /// # Errors
+    /// The account is at its limits.
+    pub(crate) fn program_with_constants(&mut self, program: &Rc<Program>) -> Result<u32, Unwritten> {
+        let known = self.programs.len();
+        let number = self.program(program);
+        if self.tells_constants && self.programs.len() > known {
+            for (address, part) in Constants::of(program)?.numbers() {
+                self.constants.entry(address).or_insert((number, part));
+            }
+        }
+        Ok(number)
+    }
+
+    /// Writes a node that says where a constant has what lies at `address`, if one has.
+    fn constant(&mut self, address: usize) -> Result<Option<Place>, Unwritten> {
+        let Some((program, number)) = self.constants.get(&address).copied() else { return Ok(None) };
+        let before = self.table.len();
+        self.kind(NodeKind::Constant);
+        self.table.unsigned(u64::from(program));
+        self.table.unsigned(u64::from(number));
+        self.finish_node(before, Some(address)).map(Some)
+    }
+
+    /// The programs so far, by their numbers.
+    pub(crate) fn programs(&self) -> &[Rc<Program>] {
+        &self.programs
+    }
+
+    /// How many nodes there are so far.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
     /// Bytes of the table so far.
     pub fn table_bytes(&self) -> usize {
         self.table.len()
@@ -286,8 +334,11 @@ impl Encoder {
             }
             Child::Shape(shape) => {
                 let address = Rc::as_ptr(&shape).addr();
-                Ok(match self.known.get(&address) {
-                    Some(number) => Look::Told(Place::node(*number)),
+                if let Some(number) = self.known.get(&address) {
+                    return Ok(Look::Told(Place::node(*number)));
+                }
+                Ok(match self.constant(address)? {
+                    Some(place) => Look::Told(place),
                     None => Look::Enter(Open::Shape { shape, at: 0 }, Some(address)),
                 })
             }
@@ -331,6 +382,11 @@ impl Encoder {
             return Ok(Look::Told(Place::node(*number)));
         }
         let address = address.filter(|_| again);
+        if let Some(address) = address
+            && let Some(place) = self.constant(address)?
+        {
+            return Ok(Look::Told(place));
+        }
         let open = match value {
             Value::Vector(vector) => Open::vector(vector),
             Value::Map(map) => Open::map(map),
@@ -391,7 +447,7 @@ impl Encoder {
         }
         self.builtins.insert(handle.id, self.nodes);
         let before = self.table.len();
-        self.kind(NodeKind::Builtin);
+        self.kind(if handle.named { NodeKind::Builtin } else { NodeKind::Unnamed });
         self.table.text(handle.name);
         self.finish_node(before, None)
     }
@@ -531,7 +587,7 @@ impl Encoder {
             Open::SmallSet { .. } => self.shaped(NodeKind::ShapedSet, &places),
             Open::TreeSet(_) => self.list(NodeKind::TreeSet, &places),
             Open::Closure { closure, .. } => {
-                let program = self.program(&closure.module.program);
+                let program = self.program_with_constants(&closure.module.program)?;
                 self.kind(NodeKind::Closure);
                 self.table.unsigned(u64::from(program));
                 self.table.unsigned(u64::from(closure.function));

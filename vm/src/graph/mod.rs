@@ -23,6 +23,7 @@
 
 mod children;
 mod code;
+mod constants;
 mod decoder;
 mod encoder;
 mod nodes;
@@ -31,6 +32,7 @@ mod tests;
 mod wire;
 
 pub use code::write_code;
+pub(crate) use decoder::decode_marked;
 pub use decoder::{Graph, Origins, decode};
 pub use encoder::{Encoded, Encoder};
 pub(crate) use nodes::NODE_KINDS;

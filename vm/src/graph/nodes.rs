@@ -57,6 +57,8 @@ node_kinds! {
     26 Info "documentation or none, parameters, text";
     27 Error "reason, message, position or none, payload or none, hint or none, nil arguments or none";
     28 Blob "kind, type, address, base64";
+    29 Unnamed "text";
+    30 Constant "program, number of a part of its constants";
 }
 
 /// The kinds of combinators, each at the index that stands for it.

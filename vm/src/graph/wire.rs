@@ -115,6 +115,18 @@ impl<'a> Reader<'a> {
         Ok(*first)
     }
 
+    /// A byte that is 0 or 1.
+    ///
+    /// # Errors
+    /// As [`byte`](Reader::byte); also if it is another one.
+    pub fn flag(&mut self) -> Result<bool, Unread> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Unread::Invalid("flag")),
+        }
+    }
+
     /// A number in its shortest form.
     ///
     /// # Errors

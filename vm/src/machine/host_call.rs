@@ -79,6 +79,17 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// All of them.
+    pub(crate) const ALL: [Feature; 7] = [
+        Feature::ResourceList,
+        Feature::ResourceTemplates,
+        Feature::ResourceRead,
+        Feature::ResourceComplete,
+        Feature::PromptList,
+        Feature::PromptGet,
+        Feature::PromptComplete,
+    ];
+
     /// How programs write it.
     pub fn form(self) -> &'static str {
         match self {
@@ -235,6 +246,25 @@ impl Names {
 /// One of the keywords of replies.
 fn name(of: impl FnOnce(&Names) -> &Value) -> Value {
     NAMES.with(|names| of(names).clone())
+}
+
+/// The keyword of replies that has this name.
+pub(super) fn reply_keyword(called: &str) -> Option<Value> {
+    NAMES.with(|names| {
+        let all = [
+            &names.ok,
+            &names.value,
+            &names.value_kind,
+            &names.json,
+            &names.text,
+            &names.none,
+            &names.reason,
+            &names.message,
+            &names.raw,
+        ];
+        let known = |name: &Value| matches!(name, Value::Keyword(keyword) if keyword.name() == called);
+        all.into_iter().find(|name| known(name)).cloned()
+    })
 }
 
 /// The reason of a success whose value no program can hold (ruling 78).

@@ -1,5 +1,6 @@
 //! What a graph of values refers to, in a machine or a session that is being restored.
 
+use super::host_call::reply_keyword;
 use super::{Library, Namespace};
 use crate::code::{Module, Program};
 use crate::graph::Origins;
@@ -33,8 +34,12 @@ impl Restoring {
 }
 
 impl Origins for Restoring {
-    fn builtin(&self, name: &str) -> Option<Value> {
-        self.library.function_called(name)
+    fn builtin(&self, name: &str, named: bool) -> Option<Value> {
+        self.library.function_called(name, named)
+    }
+
+    fn keyword(&self, name: &str) -> Option<Value> {
+        reply_keyword(name)
     }
 
     fn accepts(&self, combinator: &Rc<Combinator>) -> bool {

@@ -8,6 +8,8 @@ pub type BuiltinId = u16;
 pub struct BuiltinHandle {
     /// Where the library has it.
     pub id: BuiltinId,
-    /// Its bare name.
+    /// Its bare name. A function that no name reaches may have that of one that is reached by it.
     pub name: &'static str,
+    /// Whether its name reaches it.
+    pub named: bool,
 }

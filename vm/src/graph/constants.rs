@@ -1,0 +1,104 @@
+//! What constants of a program consist of: it is told by its place there, since the program's text is there for who reads.
+//!
+//! So a value that a program has from its text takes no more memory than before, and is the very allocation that its code
+//! compares with.
+
+use super::children::{Child, Met, Open};
+use crate::code::Program;
+use crate::error::Result;
+use crate::meter;
+use crate::value::{Shape, Value};
+use ahash::AHashMap;
+use std::rc::Rc;
+
+/// Parts of constants between two looks at the meters.
+const PARTS_A_LOOK: usize = 64;
+
+/// An allocation that constants consist of.
+#[derive(Clone)]
+pub(super) enum Part {
+    Value(Value),
+    Shape(Rc<Shape>),
+}
+
+/// All allocations that the constants of a program consist of, in the order in which they are met.
+#[derive(Default)]
+pub(super) struct Constants {
+    parts: Vec<Part>,
+    /// The number of each, by address.
+    numbers: AHashMap<usize, u32>,
+}
+
+impl Constants {
+    /// Those of a program. Two programs of one code have the same ones in the same order.
+    pub(super) fn of(program: &Program) -> Result<Constants> {
+        let mut constants = Constants::default();
+        let bodies = program.functions.iter().flat_map(|function| &function.arities);
+        for constant in bodies.flat_map(|body| &body.constants) {
+            constants.add(constant)?;
+        }
+        Ok(constants)
+    }
+
+    /// The number of each part, by address.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.numbers.iter().map(|(address, number)| (*address, *number))
+    }
+
+    /// The part with a number.
+    pub(super) fn part(&self, number: u32) -> Option<&Part> {
+        self.parts.get(number as usize)
+    }
+
+    fn add(&mut self, constant: &Value) -> Result<()> {
+        let mut open = Vec::new();
+        open.extend(self.meet(Met { child: Child::Value(constant.clone()), once: false })?);
+        while let Some(top) = open.last_mut() {
+            match top.next() {
+                Some(met) => open.extend(self.meet(met)?),
+                None => drop(open.pop()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers a part that has not been met, and says how to go through it if it has parts of its own.
+    fn meet(&mut self, Met { child, .. }: Met) -> Result<Option<Open>> {
+        let (address, part, open) = match child {
+            Child::Shape(shape) => {
+                let open = Open::Shape { shape: shape.clone(), at: 0 };
+                (Rc::as_ptr(&shape).addr(), Part::Shape(shape), Some(open))
+            }
+            Child::Value(value) => {
+                let Some(allocation) = value.allocation() else { return Ok(None) };
+                let open = match &value {
+                    Value::Vector(vector) => Some(Open::vector(vector.clone())),
+                    Value::Map(map) => Some(Open::map(map.clone())),
+                    Value::Set(set) => Some(Open::set(set.clone())),
+                    // A name has its text in common with strings, and is told by it.
+                    Value::Var(text) | Value::Symbol(text) | Value::Tool(text) => {
+                        let text = Met { child: Child::Text(text.clone()), once: false };
+                        return self.meet(text);
+                    }
+                    _ => None,
+                };
+                (allocation.address, Part::Value(value), open)
+            }
+            Child::Text(text) => {
+                return self.meet(Met { child: Child::Value(Value::Str(text)), once: false });
+            }
+            // Neither is in a constant.
+            Child::Made(_) | Child::Captures(_) => return Ok(None),
+        };
+        if self.numbers.contains_key(&address) {
+            return Ok(None);
+        }
+        self.numbers.insert(address, self.parts.len() as u32);
+        self.parts.push(part);
+        if self.parts.len().is_multiple_of(PARTS_A_LOOK) {
+            meter::reserve(self.parts.len() * 2 * size_of::<Part>())?;
+            meter::charge_steps(PARTS_A_LOOK as u64)?;
+        }
+        Ok(open)
+    }
+}

@@ -54,7 +54,13 @@ impl Verifier<'_> {
             let Some(state) = self.states[pc].clone() else { continue };
             self.step(pc, state).map_err(|why| format!("at {pc} {:?}: {why}", self.arity.code[pc]))?;
         }
-        Ok(())
+        // What the machine goes by when it is handed a program in the middle of its work.
+        let found: Vec<Option<u32>> =
+            self.states.iter().map(|state| state.as_ref().map(|state| state.depth)).collect();
+        match self.arity.heights() {
+            Some(heights) if heights == found => Ok(()),
+            heights => Err(format!("has heights {found:?}, and the machine finds {heights:?}")),
+        }
     }
 
     /// Goes on at `pc` with a state.

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod snapshotting;
+pub(crate) mod suspending;
+
 use std::rc::Rc;
 
 use ptc_compiler::verify::verify;

@@ -1,7 +1,8 @@
 //! The kinds of frames, in one table.
 //!
 //! A builtin in the middle of its work is a frame, and whoever writes a waiting program down has to name its frames. So
-//! every frame is a type of plain data with a row here; a frame without one does not compile.
+//! every frame is a type of plain data with a row here; a frame without one does not compile. The row says by what name a
+//! snapshot tells the kind, and reads it.
 
 use super::aggregate::{extremes, fold, grouping, sums};
 use super::collection_predicates::quantifiers;
@@ -19,17 +20,21 @@ use super::support::{Each, Then};
 use super::transducers::pipeline;
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
-use crate::machine::FrameKind;
+use crate::machine::{FrameKind, FrameRow, Portable};
 
-/// Gives each type its name, and makes the list of names.
+/// Gives each type its name, and makes the table of all kinds.
 macro_rules! frame_kinds {
     ($($name:literal $kind:ty;)*) => {
         $(impl FrameKind for $kind {
             const NAME: &'static str = $name;
         })*
 
-        #[cfg(test)]
-        const NAMES: &[&str] = &[$($name),*];
+        /// All kinds, by ascending name.
+        pub(super) static KINDS: &[FrameRow] = &[$(FrameRow {
+            name: $name,
+            layout: <$kind>::layout,
+            read: |from| Ok(Box::new(<$kind>::read(from)?)),
+        }),*];
     };
 }
 
@@ -84,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_frame_has_a_name_of_its_own() {
-        assert!(NAMES.is_sorted_by(|a, b| a < b));
+        assert!(KINDS.is_sorted_by(|a, b| a.name < b.name));
     }
 
     #[test]

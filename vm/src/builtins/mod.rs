@@ -98,6 +98,7 @@ pub fn library() -> &'static Library {
         Library::new(LibraryParts {
             families: FAMILIES,
             unnamed: UNNAMED,
+            frames: frames::KINDS,
             call_combinator_now: combinators::direct::call_now,
             call_combinator: combinators::call,
             call_tool: tools::call,

@@ -2,7 +2,7 @@
 
 use super::support::{Builder, callee};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
 use crate::value::{Map, Str, Value, equal};
 use std::mem::take;
@@ -44,6 +44,8 @@ enum Waiting {
     Next,
 }
 
+portable!(enum Waiting { 0: Page, 1: Items, 2: Next });
+
 /// The pages that have been read so far.
 pub(crate) struct Pages {
     /// What is called first: the map of `tool/call`, or the quoted name.
@@ -62,6 +64,8 @@ pub(crate) struct Pages {
     page: Value,
     waiting: Waiting,
 }
+
+portable!(Pages { request, args, items, next, argument, left, most, out, page, waiting } if |pages: &Pages| pages.left >= 0);
 
 #[cold]
 fn fault(text: impl std::fmt::Display) -> Error {
@@ -369,6 +373,8 @@ impl NativeFrame for Pages {
 
 /// The value of an upstream call that succeeded, or the end of the program with its message.
 pub(crate) struct Unwrap;
+
+portable!(Unwrap {});
 
 impl super::support::Continuation for Unwrap {
     fn finish(self, _: &mut Ctx<'_>, result: Value) -> Result<Flow> {

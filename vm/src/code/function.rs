@@ -1,7 +1,7 @@
 //! Functions and programs.
 
 use super::Op;
-use crate::error::Position;
+use crate::error::{Position, Result};
 use crate::meter::Reservation;
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
@@ -36,6 +36,20 @@ pub struct Program {
     pub heap_bytes: usize,
     /// What its bytes have been reserved from, as long as anybody has it: a cache, a machine, a function of a session.
     pub reserved: Reserved,
+}
+
+impl Program {
+    /// The digest of what it does, made by `make` for who asks first.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn digest(&self, make: &dyn Fn(&Program) -> Result<[u8; 16]>) -> Result<[u8; 16]> {
+        if let Some(known) = self.code_digest.get() {
+            return Ok(*known);
+        }
+        let digest = make(self)?;
+        Ok(*self.code_digest.get_or_init(|| digest))
+    }
 }
 
 /// What something has reserved of the memory that all programs share. Dropping this releases it.

@@ -12,6 +12,7 @@
 //! instruction. Entering a variadic function packs the surplus arguments into one vector.
 
 mod function;
+mod heights;
 mod module;
 mod op;
 

@@ -167,6 +167,24 @@ impl CallStack {
         true
     }
 
+    /// How many frames there are.
+    pub(super) fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Makes it at least `len` long, and no longer than that.
+    pub(super) fn grow_to(&mut self, len: usize) {
+        if len > self.places.len() {
+            self.places.reserve_exact(len - self.places.len());
+            self.places.resize_with(len, Frame::default);
+        }
+    }
+
+    /// All frames, the lowest first.
+    pub(super) fn upwards(&self) -> impl Iterator<Item = &Frame> {
+        self.places[..self.height].iter()
+    }
+
     /// All frames, the one on top first.
     pub(super) fn downwards(&self) -> impl Iterator<Item = &Frame> {
         self.places[..self.height].iter().rev()

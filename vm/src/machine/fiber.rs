@@ -138,6 +138,9 @@ pub(super) struct Fork {
 }
 
 impl Fork {
+    /// Bytes that a branch is charged, started or not.
+    pub(super) const BRANCH_BYTES: usize = size_of::<(Value, Args)>() + size_of::<Branch>();
+
     /// What is noted of its end.
     pub(super) fn ended(&self) -> ForkNote {
         let with_value =
@@ -193,6 +196,30 @@ impl Fiber {
         }
     }
 
+    /// A fiber that waits, with nothing on its stacks yet.
+    pub(super) fn waiting() -> Fiber {
+        let mut fiber = Fiber::new(Next::Native(Input::Start));
+        fiber.next = None;
+        fiber
+    }
+
+    /// Makes room for as many values and frames as are about to be put there, if the limit has room for them.
+    pub(super) fn take_room(&mut self, values: usize, frames: usize) -> Result<()> {
+        let values_now = self.stack.capacity();
+        let more_values = values.saturating_sub(values_now).saturating_mul(size_of::<Value>());
+        let more_frames =
+            frames.saturating_mul(size_of::<super::call_stack::Frame>()).saturating_sub(self.frames.bytes());
+        meter::reserve(more_values.saturating_add(more_frames))?;
+        self.stack.grow_to(values);
+        self.frames.grow_to(frames);
+        self.charge_stacks()
+    }
+
+    /// Bytes charged for it.
+    pub(super) fn charged(&self) -> usize {
+        Self::BYTES + self.charged
+    }
+
     /// Makes `frame` that of a call whose `argc` arguments lie on `stack`, over a place for the callee, and keeps the one
     /// it was.
     pub(super) fn enter(
@@ -245,6 +272,16 @@ impl Fiber {
             self.charge(bytes);
         }
         meter::check_memory()
+    }
+
+    /// Charges what the stacks have grown by when the running frame was put there: whoever waits may wait for long. Beyond
+    /// the limit it is refused when it goes on.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        let bytes = self.stack.capacity() * size_of::<Value>() + self.frames.bytes();
+        if bytes != self.charged {
+            self.charge(bytes);
+        }
     }
 
     #[cold]

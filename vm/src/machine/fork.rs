@@ -38,7 +38,7 @@ impl Machine {
         let (number, count) = (self.next_fork, branches.len());
         self.next_fork = number.wrapping_add(1);
         self.note_fork(ForkNote { number, kind, count, errors: None });
-        let held = Held::taken(branches.len() * (size_of::<(Value, Args)>() + size_of::<Branch>()));
+        let held = Held::taken(branches.len() * Fork::BRANCH_BYTES);
         fiber.fork = Some(Box::new(Fork {
             number,
             kind,

@@ -7,7 +7,7 @@
 //! Most calls need no frame: [`Ctx::call_now`](super::Ctx::call_now) runs plain builtins, keywords, maps and
 //! sets at once. Use it first, and [`Flow::Call`] only when it declines.
 
-use super::{Ctx, HostRequest, Stack};
+use super::{Ctx, Damage, HostRequest, PartReader, PartWriter, Pinned, Portable, Stack};
 use crate::error::Result;
 use crate::value::{Closure, Value};
 use smallvec::SmallVec;
@@ -60,8 +60,18 @@ pub trait FrameKind {
     const NAME: &'static str;
 }
 
+/// What the library's table says of one kind of frame.
+pub(crate) struct FrameRow {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Appends what it consists of.
+    pub(crate) layout: fn(&mut String),
+    /// Reads one.
+    pub(crate) read: fn(&mut PartReader<'_>) -> Result<Box<dyn AnyFrame>, Damage>,
+}
+
 /// A builtin in the middle of its work.
-pub trait NativeFrame: FrameKind + 'static {
+pub trait NativeFrame: FrameKind + Portable + 'static {
     /// Goes on until the next call, or the end.
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
@@ -79,6 +89,12 @@ pub trait AnyFrame {
     /// The name of its kind.
     fn kind(&self) -> &'static str;
 
+    /// Writes it down; the row of its [kind](AnyFrame::kind) reads it.
+    ///
+    /// # Errors
+    /// See [`Portable::write`].
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned>;
+
     /// See [`NativeFrame::resume`].
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
@@ -89,6 +105,10 @@ pub trait AnyFrame {
 impl<F: NativeFrame> AnyFrame for F {
     fn kind(&self) -> &'static str {
         F::NAME
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        Portable::write(self, to)
     }
 
     #[inline]

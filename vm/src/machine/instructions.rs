@@ -24,7 +24,7 @@ type Done = Result<ControlFlow<Option<Stop>>>;
 const ON: Done = Ok(ControlFlow::Continue(()));
 
 /// What an entry of the undo log stands for.
-const UNDO_BYTES: usize = 40;
+pub(super) const UNDO_BYTES: usize = 40;
 
 /// Runs what charges work by itself.
 macro_rules! metered {

@@ -1,5 +1,6 @@
 //! The library: the table of all functions that programs find.
 
+use super::frame::FrameRow;
 use super::{Args, Arities, Builtin, CallNow, Ctx, Flow, Native};
 use crate::error::{Error, Reason, Result};
 use crate::special_forms::SpecialForm;
@@ -41,6 +42,8 @@ pub(crate) struct LibraryParts {
     pub families: &'static [&'static [Builtin]],
     /// Functions that no name reaches: only other functions make values of them.
     pub unnamed: &'static [&'static Builtin],
+    /// The kinds of frames, by ascending name.
+    pub frames: &'static [FrameRow],
     /// Calls the function that a combinator made, if that needs no frame.
     pub call_combinator_now: fn(&mut Ctx<'_>, &Combinator, Args) -> Result<CallNow>,
     /// Calls the function that a combinator made.
@@ -95,7 +98,10 @@ impl Library {
         }
         let named = all.len();
         all.extend(parts.unnamed);
-        let handles = (0..).zip(&all).map(|(id, builtin)| BuiltinHandle { id, name: builtin.name }).collect();
+        let handles = (0..)
+            .zip(&all)
+            .map(|(id, builtin)| BuiltinHandle { id, name: builtin.name, named: usize::from(id) < named })
+            .collect();
         Library { all, named, handles, by_name, by_alias, aliases, ends, parts }
     }
 
@@ -133,6 +139,11 @@ impl Library {
         &self.all[..self.named]
     }
 
+    /// The kinds of builtins in the middle of their work, by ascending name.
+    pub fn frame_kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.parts.frames.iter().map(|row| row.name)
+    }
+
     /// The builtin that a value stands for.
     #[inline]
     pub fn of(&self, handle: &BuiltinHandle) -> &'static Builtin {
@@ -158,11 +169,13 @@ impl Library {
         self.id(name).map(|id| self.function(id))
     }
 
-    /// The function whose value has this very name, those that no program can name included.
-    pub(crate) fn function_called(&'static self, name: &str) -> Option<Value> {
-        let named = self.known(name).builtin;
-        let unnamed = || self.all[self.named..].iter().position(|builtin| builtin.name == name);
-        let id = named.or_else(|| u16::try_from(self.named + unnamed()?).ok())?;
+    /// The function whose value has this very name: one that the name reaches, or one that no program can name.
+    pub(crate) fn function_called(&'static self, name: &str, named: bool) -> Option<Value> {
+        let unnamed = || {
+            let place = self.all[self.named..].iter().position(|builtin| builtin.name == name)?;
+            BuiltinId::try_from(self.named + place).ok()
+        };
+        let id = if named { self.known(name).builtin? } else { unnamed()? };
         let is_function = !matches!(self.get(id).native, Native::Constant(_));
         is_function.then(|| self.function(id))
     }

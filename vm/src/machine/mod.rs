@@ -26,6 +26,7 @@ mod native;
 mod operations;
 mod output;
 mod restoring;
+mod snapshot;
 mod stack;
 mod unbound;
 
@@ -35,6 +36,7 @@ pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fingerprint::fingerprint;
 pub use fork::ForkNote;
+pub(crate) use frame::FrameRow;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{
     BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, Payload,
@@ -44,6 +46,13 @@ pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};
 pub use restoring::Restoring;
+#[cfg(test)]
+pub(crate) use snapshot::testing;
+pub use snapshot::{
+    CodeDigest, Damage, PartReader, PartWriter, Pinned, Portable, RestoreSetup, Restored, Snapshot,
+    SnapshotSetup,
+};
+pub(crate) use snapshot::{described, portable};
 pub use stack::Stack;
 pub use unbound::qualified_hint;
 
@@ -218,7 +227,7 @@ impl Machine {
         let (fibers, ended) = match linked {
             Ok(module) => {
                 let _installed = account.install_with(setup.reservation.clone(), None);
-                let main = Closure::new(module, 0, Rc::new(Captures::default()));
+                let main = Closure::new(module, 0, Captures::new(Default::default()));
                 let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
                 (vec![Some(Box::new(fiber))], None)
             }
@@ -311,8 +320,12 @@ impl Machine {
                 }
                 Ok(Stop::Slice) => return self.end(fiber, Err(Error::steps(self.limits.steps))),
                 _ if over_steps => return self.end(fiber, Err(Error::steps(self.limits.steps))),
-                Ok(Stop::Wait) => self.fibers[id as usize] = Some(fiber),
+                Ok(Stop::Wait) => {
+                    fiber.settle();
+                    self.fibers[id as usize] = Some(fiber);
+                }
                 Ok(Stop::Forked) => {
+                    fiber.settle();
                     self.fibers[id as usize] = Some(fiber);
                     self.start_branch(id);
                 }

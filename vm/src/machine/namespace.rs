@@ -69,6 +69,19 @@ impl Namespace {
         self.entries[slot as usize].binding.as_ref().map(|binding| &binding.value)
     }
 
+    /// What the name of a slot stands for.
+    pub(super) fn binding(&self, slot: u32) -> Option<&Binding> {
+        self.entries[slot as usize].binding.as_ref()
+    }
+
+    /// The slots of builtins' names that have a value here.
+    pub(super) fn shadowing(&self) -> impl Iterator<Item = u32> {
+        (0..)
+            .zip(&self.entries)
+            .filter(|(_, entry)| entry.shadows && entry.binding.is_some())
+            .map(|(slot, _)| slot)
+    }
+
     /// The name of a slot.
     pub fn name(&self, slot: u32) -> &Rc<str> {
         &self.entries[slot as usize].name

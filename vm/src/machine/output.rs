@@ -1,5 +1,6 @@
 //! What a program gives out besides its value: prints, attachments, and notes of builtins on what they left out.
 
+use super::portable;
 use crate::error::{Error, Reason, Result};
 use crate::value::{Blob, Str};
 use std::rc::Rc;
@@ -24,6 +25,10 @@ struct More {
     bytes: u64,
     notes: Vec<Str>,
 }
+
+portable!(Output { prints, more });
+portable!(More { blobs, bytes, notes }
+    if |more: &More| more.bytes == more.blobs.iter().map(|blob| blob.content().len()).sum::<u64>());
 
 impl Output {
     /// Adds the output of a branch, or of what came later.

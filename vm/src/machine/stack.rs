@@ -93,6 +93,14 @@ impl Stack {
         self.places.resize_with(length, Value::default);
     }
 
+    /// Makes it at least `len` long, and no longer than that.
+    pub(super) fn grow_to(&mut self, len: usize) {
+        if len > self.places.len() {
+            self.places.reserve_exact(len - self.places.len());
+            self.places.resize_with(len, Value::default);
+        }
+    }
+
     /// Bytes more that it takes when it is made to hold `count` values more.
     pub(super) fn growth_for(&self, count: usize) -> usize {
         (self.length_for(self.height + count) - self.places.len()) * size_of::<Value>()

@@ -350,6 +350,11 @@ impl Held {
         Held(bytes)
     }
 
+    /// How many.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0
+    }
+
     /// Charges `bytes` in all; refuses what goes beyond the limit, and charges no more than before then.
     pub fn resize(&mut self, bytes: usize) -> Result<()> {
         match bytes.checked_sub(self.0) {

@@ -209,6 +209,11 @@ impl Engine {
         read(source).map(Engine)
     }
 
+    /// What stands for a pattern's text in this process.
+    pub(crate) fn number_of(source: &str) -> u64 {
+        text_hash(source)
+    }
+
     /// Bytes that it takes before anything has been built of it.
     pub(crate) fn read_bytes(&self) -> usize {
         self.0.read_bytes

@@ -55,6 +55,11 @@ pub(crate) enum Part {
     WholeBounds = 512,
 }
 
+impl Part {
+    /// All of them.
+    pub(crate) const ALL: u16 = 2 * Part::WholeBounds as u16 - 1;
+}
+
 /// Why a search ended without an answer.
 pub(crate) enum Stop<R> {
     /// The pattern takes more steps on this text than a search may.

@@ -40,7 +40,7 @@ pub(crate) use order::identical;
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
 pub(crate) use ordered::{Contents, Field, ReplyText, Rows};
 pub use ordered::{Layouts, Shape};
-pub(crate) use regex::{PaidPatterns, Plan};
+pub(crate) use regex::{PaidPatterns, Plan, paid_patterns};
 pub use regex::{Regex, forget_patterns, pattern_bytes};
 pub use reply_watch::ReplyWatch;
 pub use set::{Set, SetIter};

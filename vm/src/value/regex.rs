@@ -43,8 +43,33 @@ pub struct Regex {
 }
 
 thread_local! {
-    /// What the programs of this thread have paid for: for each account, texts of patterns and which of their parts.
-    static PAID: RefCell<AHashMap<u64, AHashMap<u64, u16>>> = RefCell::default();
+    /// What the programs of this thread have paid for: for each account, the patterns by what stands for their texts.
+    static PAID: RefCell<AHashMap<u64, AHashMap<u64, Paid>>> = RefCell::default();
+}
+
+/// What has been paid for of a pattern.
+struct Paid {
+    source: Box<str>,
+    parts: u16,
+}
+
+impl Paid {
+    /// Bytes of the notes.
+    fn bytes(&self) -> usize {
+        self.parts.count_ones() as usize * PAID_BYTES
+    }
+}
+
+/// The patterns that the program with this account has paid for, each with its parts as bits, in no order.
+pub(crate) fn paid_patterns(account: &Account) -> Vec<(Box<str>, u16)> {
+    PAID.with_borrow(|paid| {
+        let patterns = paid.get(&account.number());
+        patterns
+            .into_iter()
+            .flat_map(|patterns| patterns.values())
+            .map(|paid| (paid.source.clone(), paid.parts))
+            .collect()
+    })
 }
 
 /// What a program has paid for of the patterns it has used. Forgotten with the machine that has this.
@@ -55,6 +80,20 @@ impl PaidPatterns {
     /// Of the program with this account.
     pub(crate) fn of(account: &Account) -> PaidPatterns {
         PaidPatterns(account.number())
+    }
+
+    /// Notes that the program, whose account is installed, has paid for these parts of a pattern before. Whether it has not
+    /// been told so already, of parts that there are.
+    pub(crate) fn remember(&self, source: &str, parts: u16) -> Result<bool> {
+        if parts == 0 || parts & !Part::ALL != 0 || source.len() > MAX_PATTERN_BYTES {
+            return Ok(false);
+        }
+        let paid = Paid { source: source.into(), parts };
+        meter::reserve(paid.bytes())?;
+        meter::charge_memory(paid.bytes());
+        let before = PAID
+            .with_borrow_mut(|all| all.entry(self.0).or_default().insert(Engine::number_of(source), paid));
+        Ok(before.is_none())
     }
 }
 
@@ -103,8 +142,13 @@ impl Meter for Regex {
         let before = match account {
             0 => u16::MAX,
             _ => PAID.with_borrow_mut(|paid| {
-                let parts = paid.entry(account).or_default().entry(pattern).or_default();
-                std::mem::replace(parts, *parts | part as u16)
+                let patterns = paid.entry(account).or_default();
+                let paid = patterns
+                    .entry(pattern)
+                    .or_insert_with(|| Paid { source: self.source.as_str().into(), parts: 0 });
+                let before = paid.parts;
+                paid.parts |= part as u16;
+                before
             }),
         };
         let first = before & part as u16 == 0;

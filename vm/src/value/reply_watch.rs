@@ -11,6 +11,11 @@ pub struct ReplyWatch {
 }
 
 impl ReplyWatch {
+    /// One of a result that has been looked at or not, and that could not be read or could.
+    pub(crate) fn restored(looked_at: bool, unreadable: Option<String>) -> ReplyWatch {
+        ReplyWatch { looked_at: Cell::new(looked_at), unreadable: RefCell::new(unreadable) }
+    }
+
     /// Whether the program looked at a failure: read `:ok`, `:reason` or `:message` of it, or went through all of it, as
     /// printing and writing JSON do.
     pub fn looked_at(&self) -> bool {

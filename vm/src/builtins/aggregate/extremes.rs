@@ -2,7 +2,7 @@
 
 use crate::builtins::support::{Feed, Sink, check, each, order};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Cursor, Value, Vector};
 use std::cmp::Ordering;
 use std::mem::take;
@@ -14,6 +14,8 @@ pub(crate) struct Extreme {
     skips_nil: bool,
     best: Option<(Value, Value)>,
 }
+
+portable!(Extreme { better, skips_nil, best });
 
 impl Sink for Extreme {
     const KEEPS_ITEM: bool = true;

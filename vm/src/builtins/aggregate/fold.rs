@@ -3,7 +3,7 @@
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, callee, check, pulse};
 use crate::error::Result;
-use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, Reentry, Stack};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, Reentry, Stack, portable};
 use crate::value::{Closure, Cursor, Value};
 use std::mem::take;
 use std::rc::Rc;
@@ -16,6 +16,8 @@ pub(crate) struct Reduce {
     /// The function is `+`, which adds small integers here.
     adds: bool,
 }
+
+portable!(Reduce { function, items, acc, adds });
 
 impl Reduce {
     /// Adds small integers as long as there are some, without calls.
@@ -127,6 +129,8 @@ pub(crate) struct Reductions {
     out: Builder,
 }
 
+portable!(Reductions { function, items, acc, out });
+
 impl Reductions {
     /// Takes the next accumulator; whether it is the last one.
     fn accept(&mut self, result: Value) -> Result<bool> {
@@ -163,6 +167,8 @@ impl NativeFrame for Reductions {
 
 /// `((reductions f []))`: the value of `(f)` alone.
 pub(crate) struct Alone(Value);
+
+portable!(Alone(function));
 
 impl NativeFrame for Alone {
     fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {

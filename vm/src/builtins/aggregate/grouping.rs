@@ -2,7 +2,7 @@
 
 use crate::builtins::support::{Builder, Feed, Sink, Table, check, cursor, each};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::Value;
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 /// Collects the elements of each key in input order.
 #[derive(Default)]
 pub(crate) struct Groups(Table<Builder>);
+
+portable!(Groups(table));
 
 impl Sink for Groups {
     const KEEPS_ITEM: bool = true;

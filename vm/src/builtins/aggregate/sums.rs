@@ -1,8 +1,8 @@
 //! `sum`, `avg` and their forms with a key: finite arithmetic over numbers, `nil` skipped.
 
-use crate::builtins::support::{Feed, Sink, check, each};
+use crate::builtins::support::{COUNTED, Feed, Sink, check, each};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::number;
 use crate::value::Value;
 use num_traits::ToPrimitive;
@@ -16,12 +16,16 @@ enum Aggregate {
     Mean,
 }
 
+portable!(enum Aggregate { 0: Sum, 1: Mean });
+
 /// A running total.
 pub(crate) struct Total {
     kind: Aggregate,
     sum: Value,
     count: i64,
 }
+
+portable!(Total { kind, sum, count } if |total: &Total| (0..COUNTED).contains(&total.count));
 
 impl Total {
     fn new(kind: Aggregate) -> Total {

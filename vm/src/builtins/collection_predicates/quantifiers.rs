@@ -2,7 +2,7 @@
 
 use crate::builtins::support::{Feed, Sink, check, each};
 use crate::error::Result;
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::Value;
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -16,6 +16,8 @@ pub(crate) struct Quantifier {
     /// The value when nothing has decided.
     otherwise: Value,
 }
+
+portable!(Quantifier { decisive, decided, otherwise });
 
 impl Sink for Quantifier {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {

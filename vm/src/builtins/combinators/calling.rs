@@ -5,7 +5,7 @@ use crate::builtins::row::frame;
 use crate::builtins::support::{Builder, callee, pulse};
 use crate::builtins::{Builtin, transducers};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print;
 use crate::value::{Combinator, CombinatorKind, Value};
@@ -86,6 +86,8 @@ pub(crate) struct Call {
     state: Progress,
 }
 
+portable!(Call { combinator, state } if Call::is_sound);
+
 enum Progress {
     /// So many functions are left, and the next one, which is the last of them, gets these arguments.
     Comp { left: usize, args: Args },
@@ -97,6 +99,13 @@ enum Progress {
     Quantify { some: bool, at: usize, args: Args },
 }
 
+portable!(enum Progress {
+    0: Comp { left, args },
+    1: Complement { args },
+    2: Juxt { args, out },
+    3: Quantify { some, at, args },
+});
+
 /// What to do next.
 enum Next {
     Call(usize, Args),
@@ -105,6 +114,21 @@ enum Next {
 }
 
 impl Call {
+    /// Whether its progress is that of its kind of combinator while it waits for a call.
+    fn is_sound(&self) -> bool {
+        let count = self.combinator.parts.len();
+        match (self.combinator.kind, &self.state) {
+            (CombinatorKind::Comp, Progress::Comp { left, .. }) => (1..count).contains(left),
+            (CombinatorKind::Complement, Progress::Complement { .. }) => count > 0,
+            (CombinatorKind::Juxt, Progress::Juxt { out, .. }) => out.len() < count,
+            (CombinatorKind::EveryPred, Progress::Quantify { some: false, at, args })
+            | (CombinatorKind::SomeFn, Progress::Quantify { some: true, at, args }) => {
+                (1..=count * args.len()).contains(at)
+            }
+            _ => false,
+        }
+    }
+
     /// The next call, or the end.
     fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<Next> {
         let count = self.combinator.parts.len();
@@ -183,6 +207,8 @@ pub(crate) struct Trampoline {
     args: Args,
 }
 
+portable!(Trampoline { function, args });
+
 impl NativeFrame for Trampoline {
     fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         match input {
@@ -214,6 +240,8 @@ pub(crate) struct Comparing {
     b: Value,
     turned: bool,
 }
+
+portable!(Comparing { predicate, a, b, turned });
 
 impl NativeFrame for Comparing {
     fn resume(&mut self, _: &mut Ctx<'_>, input: Input) -> Result<Flow> {

@@ -7,7 +7,7 @@ use crate::builtins::row::frame;
 use crate::builtins::{Builtin, printing};
 use crate::error::{Error, Reason, Result};
 use crate::json;
-use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame};
+use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print;
 use crate::value::{Map, Value, Vector};
@@ -226,6 +226,8 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(crate) struct Apropos {
     args: Args,
 }
+
+portable!(Apropos { args });
 
 /// The search of the host, as a call whose result comes back to the frame.
 pub(crate) static UPSTREAM_APROPOS: Builtin =

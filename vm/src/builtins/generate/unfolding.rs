@@ -4,7 +4,7 @@ use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::{Builder, Feed, callee, check, each, elements, pulse};
 use crate::builtins::transform::mapping::Collect;
 use crate::error::{Error, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Value, Vector, VectorIter};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -84,6 +84,14 @@ enum Source {
     Repeatedly(Value),
 }
 
+portable!(enum Source {
+    0: Plain(items),
+    1: Range(next, step),
+    2: Cycle(all, items),
+    3: Iterate(function, last, started),
+    4: Repeatedly(function),
+});
+
 /// The next element, or the call that gives it.
 enum Element {
     Ready(Value),
@@ -131,6 +139,10 @@ pub(crate) struct Unfold {
     testing: Option<Value>,
     out: Builder,
 }
+
+portable!(Unfold { source, left, predicate, testing, out }
+    // The element that a call gives is one of those that are left.
+    if |unfold: &Unfold| unfold.testing.is_some() || unfold.left != Some(0));
 
 impl Unfold {
     /// Takes the result of a call: a verdict on the element that is being tested, or the next element. `Break` at

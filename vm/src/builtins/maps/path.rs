@@ -3,7 +3,7 @@
 use super::write::{put, writable_index};
 use crate::builtins::support::Held;
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, portable};
 use crate::print;
 use crate::value::{Map, Value, Vector, VectorIter};
 
@@ -11,10 +11,15 @@ use crate::value::{Map, Value, Vector, VectorIter};
 /// it can be changed in place.
 pub(crate) struct Levels(Vec<(Level, Held)>);
 
+portable!(Levels(levels));
+
 enum Level {
     Map(Map, Value),
     Vector(Vector, usize),
 }
+
+portable!(enum Level { 0: Map(map, key), 1: Vector(vector, index) }
+    if |level: &Level| !matches!(level, Level::Vector(vector, index) if *index > vector.len()));
 
 impl Levels {
     /// Goes down `path` from `root`: the collections on it, and what lies at its end, or `nil`.

@@ -2,9 +2,9 @@
 
 use super::write::merged_key;
 use crate::builtins::support::reduced::{is_reduced, unreduced};
-use crate::builtins::support::{Builder, Feed, Sink, callee, check, each, pulse};
+use crate::builtins::support::{Builder, COUNTED, Feed, Sink, callee, check, each, pulse};
 use crate::error::{Error, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Cursor, Map, MapIter, Value, Vector};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -41,7 +41,13 @@ pub(crate) struct NewValues {
     values: Builder,
 }
 
+portable!(NewValues { map, values });
+
 impl Sink for NewValues {
+    fn fits(&self, left: usize) -> bool {
+        self.values.len() + 1 + left == self.map.len()
+    }
+
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
         self.values.push(result)?;
         Ok(ControlFlow::Continue(()))
@@ -56,6 +62,8 @@ impl Sink for NewValues {
 /// The results as a vector.
 #[derive(Default)]
 pub(crate) struct Collected(Builder);
+
+portable!(Collected(out));
 
 impl Sink for Collected {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
@@ -91,6 +99,8 @@ pub(crate) struct NewKeys {
     keys: Builder,
 }
 
+portable!(NewKeys { values, keys });
+
 impl Sink for NewKeys {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
         self.keys.push(result)?;
@@ -125,6 +135,9 @@ enum Entries {
     Vector(i64, crate::value::VectorIter),
 }
 
+portable!(enum Entries { 0: Map(entries), 1: Vector(index, items) }
+    if |entries: &Entries| matches!(entries, Entries::Map(_) | Entries::Vector(0..COUNTED, _)));
+
 impl Entries {
     fn advance(&mut self) -> Option<(Value, Value)> {
         match self {
@@ -144,6 +157,8 @@ pub(crate) struct ReduceKv {
     entries: Entries,
     acc: Value,
 }
+
+portable!(ReduceKv { function, entries, acc });
 
 impl NativeFrame for ReduceKv {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
@@ -201,6 +216,8 @@ pub(crate) struct MergeWith {
     /// Where the result of the call goes.
     key: Value,
 }
+
+portable!(MergeWith { function, merged, left, from, entries, key });
 
 impl NativeFrame for MergeWith {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {

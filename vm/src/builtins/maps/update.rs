@@ -5,7 +5,7 @@ use super::write::{put, writable_index};
 use crate::builtins::Arities;
 use crate::builtins::support::{Continuation, call_then, check};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Args, Ctx, Flow};
+use crate::machine::{Args, Ctx, Flow, portable};
 use crate::meter;
 use crate::value::{Map, Value, Vector};
 use std::mem::take;
@@ -93,6 +93,8 @@ pub(crate) struct NewElement {
     index: usize,
 }
 
+portable!(NewElement { vector, index } if |new: &NewElement| new.index <= new.vector.len());
+
 impl Continuation for NewElement {
     fn finish(mut self, _: &mut Ctx<'_>, new: Value) -> Result<Flow> {
         put(&mut self.vector, self.index, new);
@@ -105,6 +107,8 @@ pub(crate) struct NewEntry {
     map: Map,
     key: Value,
 }
+
+portable!(NewEntry { map, key });
 
 impl Continuation for NewEntry {
     fn finish(mut self, _: &mut Ctx<'_>, new: Value) -> Result<Flow> {

@@ -2,7 +2,7 @@
 
 use crate::builtins::support::check;
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, portable};
 use crate::print;
 use crate::value::Value;
 
@@ -18,6 +18,8 @@ pub(super) enum Comparator {
         known: Option<bool>,
     },
 }
+
+portable!(enum Comparator { 0: Natural { descending }, 1: Function { function, known } });
 
 /// What one answer of a comparator says.
 pub(super) enum Verdict {

@@ -39,6 +39,35 @@ impl<T: Copy> Merge<T> {
         Merge { from: items, into: Vec::new(), run, sorted: 0, width: run, left: (0, 0), right: (0, 0) }
     }
 
+    /// What a sort by questions is in the middle of: the items, those that this round has put in order, the length of the runs,
+    /// and how far two of them have been merged.
+    pub(super) fn progress(&self) -> (&[T], &[T], usize, (usize, usize)) {
+        (&self.from, &self.into, self.width, (self.left.0, self.right.0))
+    }
+
+    /// The sort by questions with this [`progress`](Merge::progress), if it is one that has a question to ask.
+    pub(super) fn resumed(
+        from: Vec<T>,
+        mut into: Vec<T>,
+        width: usize,
+        (left, right): (usize, usize),
+    ) -> Option<Merge<T>> {
+        let count = from.len();
+        // A round merges pairs of runs; there is more than one as long as runs are shorter than all.
+        if !width.is_power_of_two() || width >= count || left >= count {
+            return None;
+        }
+        let start = left - left % (2 * width);
+        let middle = (start + width).min(count);
+        let end = (middle + width).min(count);
+        if !(left < middle && (middle..end).contains(&right) && into.len() == left + right - middle) {
+            return None;
+        }
+        into.reserve_exact(count - into.len());
+        let (left, right) = ((left, middle), (right, end));
+        Some(Merge { from, into, run: 1, sorted: count, width, left, right })
+    }
+
     fn start_merging(&mut self) {
         self.into.reserve_exact(self.from.len());
         self.start_pair(0);
@@ -168,6 +197,29 @@ impl<T: Copy> Merge<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sort_goes_on_from_its_progress_and_from_nothing_else() {
+        let items: Vec<u32> = vec![5, 2, 9, 1, 7, 3, 8];
+        let mut merge = Merge::by_questions(items.clone());
+        let mut questions = 0;
+        while let Some((first, second)) = merge.question() {
+            let (from, into, width, places) = merge.progress();
+            let again = Merge::resumed(from.to_vec(), into.to_vec(), width, places);
+            let mut again = again.expect("the same progress");
+            assert_eq!(again.question(), Some((first, second)));
+            for other in [(places.0 + 1, places.1), (places.0, places.1 + 1), (items.len(), places.1)] {
+                assert!(Merge::resumed(from.to_vec(), into.to_vec(), width, other).is_none());
+            }
+            for other in [0, 3, 2 * width, items.len()] {
+                assert!(Merge::resumed(from.to_vec(), into.to_vec(), other, places).is_none(), "{other}");
+            }
+            again.answer(second < first);
+            merge = again;
+            questions += 1;
+        }
+        assert!(questions > 8 && merge.sorted().is_sorted());
+    }
 
     fn sort(keys: &[i32], mut second_first: impl FnMut(i32, i32) -> bool) -> Vec<u32> {
         let mut merge = Merge::by_questions((0..keys.len() as u32).collect());

@@ -5,11 +5,16 @@ use super::merge::Merge;
 use super::natural::{Natural, Sorted};
 use crate::builtins::support::{Builder, Held, callee, check, elements, pulse};
 use crate::error::{Error, Result};
-use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{
+    CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable, portable,
+};
 use crate::print;
 use crate::value::{Cursor, Value, Vector, compare};
 use std::cmp::Ordering;
 use std::mem::take;
+
+const SORT: &str = "sort";
+const SORT_BY: &str = "sort-by";
 
 /// A sort under way.
 pub(crate) struct Sorting {
@@ -24,6 +29,53 @@ pub(crate) struct Sorting {
     /// The two keys that were asked for, when the question has been turned round.
     asked_back: Option<(u32, u32)>,
     _held: Held,
+}
+
+/// As it is while a comparator is asked: a sort without questions never waits.
+impl Portable for Sorting {
+    fn layout(out: &mut String) {
+        out.push_str("Sorting{by,");
+        Comparator::layout(out);
+        out.push_str("keys,items,from,into,width,left,right,back}");
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        if self.natural.is_some() {
+            return Err(to.unwritable());
+        }
+        (self.name == SORT_BY).write(to)?;
+        self.comparator.write(to)?;
+        self.keys.write(to)?;
+        self.items.write(to)?;
+        let (from, into, width, places) = self.merge.progress();
+        from.to_vec().write(to)?;
+        into.to_vec().write(to)?;
+        width.write(to)?;
+        places.write(to)?;
+        self.asked_back.is_some().write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Sorting, Damage> {
+        let name = if bool::read(from)? { SORT_BY } else { SORT };
+        let (comparator, keys) = (Comparator::read(from)?, Vec::<Value>::read(from)?);
+        let items = Option::<Vector>::read(from)?;
+        let (order, into) = (Vec::<u32>::read(from)?, Vec::<u32>::read(from)?);
+        let (width, places) = Portable::read(from)?;
+        from.check(
+            order.len() == keys.len()
+                && items.as_ref().is_none_or(|items| items.len() == keys.len())
+                && order.iter().chain(&into).all(|key| (*key as usize) < keys.len()),
+        )?;
+        let held = held_for(&keys, keys.len())?;
+        let mut merge = Merge::resumed(order, into, width, places).ok_or_else(|| from.damage())?;
+        let asked_back = if bool::read(from)? { merge.question() } else { None };
+        Ok(Sorting { name, comparator, keys, items, natural: None, merge, asked_back, _held: held })
+    }
+}
+
+/// The room of a sort of these keys, `asked` of which are put in order by questions.
+fn held_for(keys: &Vec<Value>, asked: usize) -> Result<Held> {
+    Held::new(keys.capacity() * size_of::<Value>() + 2 * asked * size_of::<u32>())
 }
 
 /// The items in order; `items` are those of the keys, which are them where there are none.
@@ -147,7 +199,7 @@ fn start(
     drop(keys);
     let keys = copy;
     let asked = if natural.is_some() { 0 } else { keys.len() };
-    let held = Held::new(keys.capacity() * size_of::<Value>() + 2 * asked * size_of::<u32>())?;
+    let held = held_for(&keys, asked)?;
     let merge = Merge::by_questions((0..asked as u32).collect());
     let mut sorting =
         Sorting { name, comparator, keys, items, natural, merge, asked_back: None, _held: held };
@@ -170,7 +222,7 @@ pub(super) fn sort(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Err(Error::argument("sort", last + 1, "seqable", &args[last]));
     }
     let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
-    start(ctx, "sort", comparator, all, None)
+    start(ctx, SORT, comparator, all, None)
 }
 
 /// Collects the keys of the items, then sorts.
@@ -182,6 +234,10 @@ pub(crate) struct Keys {
     keys: Builder,
 }
 
+portable!(Keys { function, comparator, items, all, keys }
+    // A key for each item; the one that is waited for is still to come.
+    if |keys: &Keys| keys.all.len() == keys.keys.len() + 1 + keys.items.remaining());
+
 impl NativeFrame for Keys {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         if let Input::Value(key) = input {
@@ -191,7 +247,7 @@ impl NativeFrame for Keys {
             let Some(item) = self.items.advance() else {
                 let keys = self.keys.take_vector();
                 let comparator = self.comparator.take().unwrap_or(Comparator::Natural { descending: false });
-                return start(ctx, "sort-by", comparator, keys, Some(take(&mut self.all)));
+                return start(ctx, SORT_BY, comparator, keys, Some(take(&mut self.all)));
             };
             match crate::builtins::support::call(ctx, &self.function, callee::one(item))? {
                 CallNow::Done(key) => self.keys.push(key)?,

@@ -5,7 +5,9 @@
 
 use crate::builtins::support::{Builder, TextBuilder, copied};
 use crate::error::{Error, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{
+    Args, CallNow, Ctx, Damage, Flow, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable, portable,
+};
 use crate::meter;
 use crate::regex::Groups;
 use crate::value::{Plan, Regex, Str, Value, Vector};
@@ -22,6 +24,8 @@ pub(crate) enum Replacement {
     Function(Value),
 }
 
+portable!(enum Replacement { 0: Template(parts), 1: Function(function) });
+
 /// A part of a replacement text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum TemplatePart {
@@ -31,11 +35,19 @@ pub(crate) enum TemplatePart {
     Group(usize),
 }
 
+portable!(enum TemplatePart { 0: Text(text), 1: Group(group) });
+
 enum Sink {
     Matches(Builder),
     Split { pieces: Builder, last: usize, limit: Option<usize>, groups: bool, trim: bool },
     Replace { out: TextBuilder, last: usize, with: Replacement, first_only: bool },
 }
+
+portable!(enum Sink {
+    0: Matches(found),
+    1: Split { pieces, last, limit, groups, trim },
+    2: Replace { out, last, with, first_only },
+});
 
 /// A walk over the matches of a pattern in a text.
 pub(crate) struct Scan {
@@ -47,6 +59,31 @@ pub(crate) struct Scan {
     /// The match whose replacement is being computed.
     pending: Option<(usize, usize)>,
     sink: Sink,
+}
+
+impl Portable for Scan {
+    fn layout(out: &mut String) {
+        out.push_str("Scan{regex,text,next,pending,");
+        Sink::layout(out);
+        out.push('}');
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        self.regex.write(to)?;
+        self.text.write(to)?;
+        self.next.write(to)?;
+        self.pending.write(to)?;
+        self.sink.write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Scan, Damage> {
+        let (regex, text) = (Rc::<Regex>::read(from)?, Str::read(from)?);
+        let (next, pending, sink) = (Portable::read(from)?, Portable::read(from)?, Portable::read(from)?);
+        let plan = regex.plan(text.as_str())?;
+        let scan = Scan { regex, text, plan, next, pending, sink };
+        from.check(scan.is_sound())?;
+        Ok(scan)
+    }
 }
 
 /// What a match gives: the matched text, or a vector of it and of the groups if the pattern has any; `nil` for a
@@ -72,6 +109,26 @@ impl Scan {
             return Ok(Flow::Return(value));
         }
         Ok(Flow::Push(Box::new(scan)))
+    }
+
+    /// Whether it goes forwards, from one place between characters to the next.
+    fn is_sound(&self) -> bool {
+        let last = match &self.sink {
+            Sink::Matches(_) => 0,
+            Sink::Split { last, .. } | Sink::Replace { last, .. } => *last,
+        };
+        let (start, end) = self.pending.unwrap_or((last, last));
+        let next = self.next.unwrap_or(self.text.as_str().len());
+        let places = [last, start, end, next];
+        let groups = match &self.sink {
+            Sink::Replace { with: Replacement::Template(parts), .. } => parts.as_slice(),
+            _ => &[],
+        };
+        places.is_sorted()
+            && places.iter().all(|place| self.text.as_str().is_char_boundary(*place))
+            && groups
+                .iter()
+                .all(|part| !matches!(part, TemplatePart::Group(group) if *group > self.regex.groups()))
     }
 
     /// All matches (`re-seq`).

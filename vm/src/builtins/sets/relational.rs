@@ -5,7 +5,7 @@ use super::super::maps::select;
 use super::algebra::rows;
 use crate::builtins::support::{Builder, Feed, Sink, Table, check, each};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Cursor, Map, Set, Value, Vector};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -59,6 +59,8 @@ pub(super) fn map_invert(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 /// Keeps the rows for which a predicate holds.
 #[derive(Default)]
 pub(crate) struct Kept(Builder);
+
+portable!(Kept(rows));
 
 impl Sink for Kept {
     const KEEPS_ITEM: bool = true;

@@ -2,7 +2,7 @@
 
 use crate::builtins::support::{TextBuilder, cursor, pulse};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Ctx, Flow, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print::{self, write_plain};
 use crate::value::{Cursor, Str, Value};
@@ -139,6 +139,8 @@ pub(crate) struct Join {
     out: TextBuilder,
 }
 
+portable!(Join { separator, items, started, out });
+
 /// `(join c)`, `(join sep c)`
 pub(crate) fn join(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let separator = match args {
@@ -177,5 +179,29 @@ impl Join {
 impl NativeFrame for Join {
     fn resume(&mut self, ctx: &mut Ctx<'_>, _input: Input) -> Result<Flow> {
         Ok(self.run(ctx)?.map_or(Flow::Yield, Flow::Return))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::testing::round_trip;
+
+    /// A join calls no function, so that no program waits in the middle of one.
+    #[test]
+    fn a_join_in_the_middle_of_its_work_is_written() {
+        let mut items =
+            Value::vector([Value::Int(1), Value::str("b"), Value::Int(3)]).cursor().unwrap().unwrap();
+        items.advance();
+        let mut out = TextBuilder::new();
+        out.push_str("1").unwrap();
+        let join = Join { separator: Some(Str::new(", ")), items, started: true, out };
+        let mut read = round_trip(&join).unwrap();
+        assert!(read.started);
+        assert_eq!(read.separator.as_ref().map(Str::as_str), Some(", "));
+        assert!(matches!(read.out.take(), Value::Str(text) if text.as_str() == "1"));
+        assert!(matches!(read.items.advance(), Some(Value::Str(text)) if text.as_str() == "b"));
+        assert!(matches!(read.items.advance(), Some(Value::Int(3))));
+        assert!(read.items.advance().is_none());
     }
 }

@@ -3,7 +3,7 @@
 use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, check, each, elements, errors};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::print;
 use crate::value::{Value, Vector, identical};
 use std::mem::take;
@@ -122,6 +122,8 @@ pub(crate) struct Runs {
     run: Builder,
     out: Builder,
 }
+
+portable!(Runs { key, run, out });
 
 impl Runs {
     fn close(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@ use crate::builtins::generate;
 use crate::builtins::support::transducer;
 use crate::builtins::support::{Feed, Sink, check, each, endless, sequence};
 use crate::error::Result;
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Cursor, Value, Vector};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -16,6 +16,8 @@ enum Part {
     Rest,
     Both,
 }
+
+portable!(enum Part { 0: Prefix, 1: Rest, 2: Both });
 
 impl Part {
     fn of(self, all: &Vector, at: usize) -> Value {
@@ -35,6 +37,8 @@ pub(crate) struct Prefix {
     all: Vector,
     length: usize,
 }
+
+portable!(Prefix { part, all, length } if |prefix: &Prefix| prefix.length <= prefix.all.len());
 
 impl Sink for Prefix {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {

@@ -1,6 +1,7 @@
 //! A vector under construction.
 
 use crate::error::Result;
+use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
 use crate::meter;
 use crate::value::{Value, Vector};
 
@@ -104,6 +105,29 @@ impl Builder {
     /// As [`Builder::take_vector`], as a value.
     pub(crate) fn take(&mut self) -> Value {
         Value::Vector(self.take_vector())
+    }
+}
+
+/// The full blocks, the room of the last one, and what it holds.
+impl Portable for Builder {
+    fn layout(out: &mut String) {
+        out.push_str("builder,");
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        self.vector.write(to)?;
+        self.block.capacity().write(to)?;
+        self.block.write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Builder, Damage> {
+        let vector = Portable::read(from)?;
+        let (capacity, values) = (usize::read(from)?, Vec::<Value>::read(from)?);
+        from.check(capacity <= BLOCK && values.len() <= capacity)?;
+        let mut builder = Builder::with_capacity(capacity)?;
+        builder.vector = vector;
+        builder.block.extend(values);
+        Ok(builder)
     }
 }
 

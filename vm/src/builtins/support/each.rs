@@ -1,15 +1,18 @@
 //! The frame behind most higher-order functions: call a function for each element, one after the other.
 
-use super::{call, callee, pulse};
+use super::{COUNTED, call, callee, pulse};
 use crate::error::Result;
-use crate::machine::{Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame, Reentry, Stack};
+use crate::machine::{
+    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Pinned,
+    Portable, Reentry, Stack, portable,
+};
 use crate::value::{Closure, Cursor, Value};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// What becomes of the results of the calls.
-pub(crate) trait Sink: 'static {
+pub(crate) trait Sink: Portable + 'static {
     /// Whether [`accept`](Sink::accept) needs the element that the result belongs to.
     const KEEPS_ITEM: bool = false;
 
@@ -19,6 +22,11 @@ pub(crate) trait Sink: 'static {
 
     /// The value when there are no more elements.
     fn finish(&mut self, ctx: &mut Ctx<'_>) -> Result<Value>;
+
+    /// Whether it can take the result that is waited for and those of `left` calls more.
+    fn fits(&self, _left: usize) -> bool {
+        true
+    }
 }
 
 /// Where the arguments of each call come from.
@@ -32,6 +40,9 @@ pub(crate) enum Feed {
     /// No arguments, so many times.
     Times(usize),
 }
+
+portable!(enum Feed { 0: One(items), 1: Indexed(next, items), 2: Several(cursors), 3: Times(left) }
+    if |feed: &Feed| !matches!(feed, Feed::Indexed(next, _) if !(0..COUNTED).contains(next)));
 
 impl Feed {
     /// The arguments of the next call.
@@ -80,6 +91,30 @@ pub(crate) struct Each<S> {
     /// Where the keyword that is called was found last time.
     guess: Cell<u32>,
     sink: S,
+}
+
+impl<S: Sink> Portable for Each<S> {
+    fn layout(out: &mut String) {
+        out.push_str("Each{function,");
+        Feed::layout(out);
+        out.push_str("item,");
+        S::layout(out);
+        out.push('}');
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        self.function.write(to)?;
+        self.feed.write(to)?;
+        self.item.write(to)?;
+        self.sink.write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Each<S>, Damage> {
+        let (function, feed, item) = (Value::read(from)?, Feed::read(from)?, Value::read(from)?);
+        let sink = S::read(from)?;
+        from.check(sink.fits(feed.remaining()))?;
+        Ok(Each { function, feed, item, guess: Cell::new(0), sink })
+    }
 }
 
 /// Calls `function` for everything that `feed` gives and hands the results to `sink`, whose value is the builtin's.

@@ -49,6 +49,9 @@ use crate::error::Result;
 use crate::machine::Ctx;
 use crate::meter;
 
+/// Counts of elements are below this in what is read from outside, so that none overflows: no program has steps to come near.
+pub(super) const COUNTED: i64 = 1 << 62;
+
 /// For loops that run direct calls: refuses when memory is used up, and says whether to answer
 /// [`Flow::Yield`](crate::machine::Flow::Yield). To be asked *after* an element, so that each slice makes progress.
 #[inline]

@@ -1,6 +1,7 @@
 //! A hash table by identity (language.md 2.10), for counting, grouping and telling apart.
 
 use crate::error::Result;
+use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
 use crate::meter;
 use crate::value::{Map, Value, hash, identical};
 
@@ -127,6 +128,35 @@ impl<T> Table<T> {
     }
 }
 
+/// The entries in the order in which their keys came.
+impl<T: Portable> Portable for Table<T> {
+    fn layout(out: &mut String) {
+        out.push_str("table,");
+        T::layout(out);
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        self.entries.len().write(to)?;
+        self.entries.iter().try_for_each(|entry| {
+            entry.key.write(to)?;
+            entry.value.write(to)
+        })
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Table<T>, Damage> {
+        let mut table = Table::default();
+        for _ in 0..from.count()? {
+            let (key, value) = <(Value, T)>::read(from)?;
+            let found = table.find(&key)?;
+            from.check(found.is_err())?;
+            if let Err(hash) = found {
+                table.add(hash, key, value)?;
+            }
+        }
+        Ok(table)
+    }
+}
+
 impl<T> Drop for Table<T> {
     fn drop(&mut self) {
         meter::credit_memory(self.charged);
@@ -167,6 +197,28 @@ mod tests {
         }
         assert_eq!(account.live, 0);
         assert!(account.peak > 32_000);
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written_and_takes_as_much() {
+        let mut account = Account::new(1_000_000);
+        let _installed = account.install();
+        let mut table = Table::default();
+        for n in 0..50 {
+            table.entry(Value::Int(n % 17), || 0_usize).unwrap();
+        }
+        let read = crate::machine::testing::round_trip(&table).unwrap();
+        assert_eq!(read.charged, table.charged);
+        assert!(read.entries.iter().zip(&table.entries).all(|(a, b)| identical(&a.key, &b.key)));
+        let twice = Table {
+            entries: vec![
+                TableEntry { hash: 0, key: Value::Int(1), value: () },
+                TableEntry { hash: 0, key: Value::Int(1), value: () },
+            ],
+            places: Vec::new(),
+            charged: 0,
+        };
+        assert!(crate::machine::testing::round_trip(&twice).is_err(), "a key is there once");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A text under construction in a frame.
 
 use crate::error::Result;
+use crate::machine::{Damage, PartReader, PartWriter, Pinned, Portable};
 use crate::meter;
 use crate::print;
 use crate::value::{Str, Value};
@@ -85,6 +86,24 @@ impl TextBuilder {
     pub(crate) fn take(&mut self) -> Value {
         meter::credit_memory(std::mem::take(&mut self.charged));
         Value::Str(Str::from_string(std::mem::take(&mut self.text)))
+    }
+}
+
+impl Portable for TextBuilder {
+    fn layout(out: &mut String) {
+        out.push_str("text,");
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        to.text(&self.text)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<TextBuilder, Damage> {
+        let text = from.text()?;
+        meter::reserve(text.len())?;
+        let mut builder = TextBuilder { text: text.to_owned(), charged: 0 };
+        builder.charge_growth();
+        Ok(builder)
     }
 }
 

@@ -1,11 +1,13 @@
 //! One call of a function, and what becomes of its result.
 
 use crate::error::Result;
-use crate::machine::{Args, CallNow, Ctx, Flow, FrameKind, Input, NativeFrame};
+use crate::machine::{
+    Args, CallNow, Ctx, Damage, Flow, FrameKind, Input, NativeFrame, PartReader, PartWriter, Pinned, Portable,
+};
 use crate::value::Value;
 
 /// What becomes of the result of a call.
-pub(crate) trait Continuation: 'static {
+pub(crate) trait Continuation: Portable + 'static {
     /// Takes the result, and may go on with any flow.
     fn finish(self, ctx: &mut Ctx<'_>, result: Value) -> Result<Flow>;
 }
@@ -14,6 +16,23 @@ pub(crate) trait Continuation: 'static {
 pub(crate) struct Then<C> {
     call: Option<(Value, Args)>,
     finish: Option<C>,
+}
+
+impl<C: Continuation> Portable for Then<C> {
+    fn layout(out: &mut String) {
+        out.push_str("Then{call,");
+        C::layout(out);
+        out.push('}');
+    }
+
+    fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+        self.call.write(to)?;
+        self.finish.write(to)
+    }
+
+    fn read(from: &mut PartReader<'_>) -> Result<Then<C>, Damage> {
+        Ok(Then { call: Portable::read(from)?, finish: Portable::read(from)? })
+    }
 }
 
 /// Calls `function` and hands the result to `finish`; in a frame only if the function needs one.

@@ -6,7 +6,7 @@ use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, call, callee, check, cursor, pulse};
 use crate::builtins::transform::mapping::spliced;
 use crate::error::{Error, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Cursor, Value, Vector, identical};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -21,6 +21,8 @@ pub(super) enum Output {
     Fold { function: Value, acc: Option<Value> },
 }
 
+portable!(enum Output { 0: Vector(out), 1: Into(target), 2: Fold { function, acc } });
+
 /// A run of a pipeline.
 pub(crate) struct Pipeline {
     stages: Vec<Stage>,
@@ -33,6 +35,8 @@ pub(crate) struct Pipeline {
     output: Output,
 }
 
+portable!(Pipeline { stages, sources, current, live, output } if Pipeline::is_sound);
+
 /// A call that a stage or the output needs.
 struct Request {
     function: Value,
@@ -42,6 +46,14 @@ struct Request {
 impl Pipeline {
     pub(super) fn new(stages: Vec<Stage>, items: Cursor, output: Output) -> Pipeline {
         Pipeline { stages, sources: vec![(0, items)], current: None, live: 0, output }
+    }
+
+    /// Whether all its numbers are those of stages, or of the output behind them.
+    fn is_sound(&self) -> bool {
+        let count = self.stages.len();
+        let current = self.current.as_ref().map(|(stage, _)| stage);
+        self.sources.iter().map(|(stage, _)| stage).chain(current).all(|stage| *stage <= count)
+            && self.live <= count + 1
     }
 
     /// The next element to work on: from the sources, then what stages hold back.

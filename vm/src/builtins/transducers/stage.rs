@@ -1,8 +1,8 @@
 //! The stages that a transducer consists of.
 
-use crate::builtins::support::{Builder, Table, check};
+use crate::builtins::support::{Builder, COUNTED, Table, check};
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, portable};
 use crate::value::{CombinatorKind, Value};
 
 /// One step of a pipeline, with what it remembers from element to element.
@@ -47,6 +47,27 @@ pub(super) enum Stage {
     },
 }
 
+portable!(enum Stage {
+    0: Map(function),
+    1: MapIndexed(function, index),
+    2: Mapcat(function),
+    3: Cat,
+    4: Filter { predicate, truthy },
+    5: Keep(function),
+    6: KeepIndexed(function, index),
+    7: Take(left),
+    8: TakeWhile(predicate),
+    9: Drop(left),
+    10: DropWhile(predicate),
+    11: TakeNth { step, skip },
+    12: Distinct(seen),
+    13: Dedupe(last),
+    14: Interpose { separator, started },
+    15: PartitionAll(n, run),
+    16: PartitionBy { function, key, run },
+    17: HaltWhen { predicate, result },
+} if Stage::is_sound);
+
 impl Stage {
     /// The stage of `(name args…)`; arguments have been checked when the transducer was made.
     fn of(name: &str, args: &[Value]) -> Option<Stage> {
@@ -76,6 +97,15 @@ impl Stage {
             }
             _ => return None,
         })
+    }
+
+    /// Whether it can take elements.
+    fn is_sound(&self) -> bool {
+        match self {
+            Stage::MapIndexed(_, index) | Stage::KeepIndexed(_, index) => (0..COUNTED).contains(index),
+            Stage::TakeNth { step, .. } => *step > 0,
+            _ => true,
+        }
     }
 
     /// What a stage that gathers elements still holds when there are no more.

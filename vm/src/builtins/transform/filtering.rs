@@ -3,7 +3,7 @@
 use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, Table, check, cursor, each, elements, errors};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Value, Vector, VectorIter, identical};
 use std::mem::take;
 use std::ops::ControlFlow;
@@ -13,6 +13,8 @@ pub(crate) struct Select {
     truthy: bool,
     out: Builder,
 }
+
+portable!(Select { truthy, out });
 
 impl Sink for Select {
     const KEEPS_ITEM: bool = true;
@@ -71,6 +73,8 @@ pub(crate) struct Distinct {
     seen: Table<()>,
     out: Builder,
 }
+
+portable!(Distinct { seen, out });
 
 impl Sink for Distinct {
     const KEEPS_ITEM: bool = true;

@@ -3,12 +3,14 @@
 use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, check, cursor, each, elements, errors, sequence};
 use crate::error::{Error, Result};
-use crate::machine::{Ctx, Flow};
+use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Cursor, Value};
 use std::ops::ControlFlow;
 
 /// Collects every result.
 pub(crate) struct Collect(Builder);
+
+portable!(Collect(out));
 
 impl Collect {
     /// For as many results as the feed has calls.
@@ -32,6 +34,8 @@ impl Sink for Collect {
 /// Collects the results that are not `nil`.
 pub(crate) struct Present(Builder);
 
+portable!(Present(out));
+
 impl Sink for Present {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
         if !result.is_nil() {
@@ -51,6 +55,8 @@ pub(crate) struct Splice {
     /// The function is a keyword: what is no vector counts as one element.
     by_keyword: bool,
 }
+
+portable!(Splice { out, by_keyword });
 
 impl Sink for Splice {
     fn accept(&mut self, ctx: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
@@ -174,6 +180,8 @@ pub(super) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
 
 /// Drops every result.
 pub(crate) struct Ignore;
+
+portable!(Ignore {});
 
 impl Sink for Ignore {
     fn accept(&mut self, _: &mut Ctx<'_>, _: Value, _: Value) -> Result<ControlFlow<Value>> {

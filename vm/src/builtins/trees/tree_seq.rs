@@ -3,7 +3,7 @@
 use super::walk::{check_functions, children};
 use crate::builtins::support::{Builder, Held, callee, pulse};
 use crate::error::{Error, Result};
-use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Cursor, Value};
 use std::mem::take;
 
@@ -13,6 +13,8 @@ struct Level {
     of_string: bool,
     _room: Held,
 }
+
+portable!(Level { children, of_string, _room });
 
 impl Level {
     fn new(children: Cursor, of_string: bool) -> Result<Level> {
@@ -31,6 +33,8 @@ enum Ask {
     Children,
 }
 
+portable!(enum Ask { 0: Node, 1: Branch, 2: Children });
+
 pub(crate) struct TreeSeq {
     branch: Value,
     children: Value,
@@ -41,6 +45,8 @@ pub(crate) struct TreeSeq {
     node: Value,
     ask: Ask,
 }
+
+portable!(TreeSeq { branch, children, types, levels, out, node, ask });
 
 /// `(tree-seq branch? children root)`
 pub(super) fn tree_seq(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {

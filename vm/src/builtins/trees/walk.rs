@@ -7,7 +7,7 @@ use crate::builtins::maps::entry_parts;
 use crate::builtins::strings::is_keyword_name;
 use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
 use crate::error::{Error, Result};
-use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
 use crate::value::{Cursor, Map, Set, Value, Vector};
 
@@ -19,12 +19,16 @@ pub(super) struct Level {
     _room: Held,
 }
 
+portable!(Level { kind, children, done, _room });
+
 #[derive(Clone, Copy)]
 enum Collection {
     Vector,
     Set,
     Map,
 }
+
+portable!(enum Collection { 0: Vector, 1: Set, 2: Map });
 
 impl Level {
     /// Opens a collection; gives back what has no children.
@@ -94,6 +98,8 @@ pub(in crate::builtins) enum Action {
     CallKeys(Value),
 }
 
+portable!(enum Action { 0: Call(function), 1: Replace(replacements), 2: Rename(keys), 3: CallKeys(function) });
+
 /// What the keys of maps become.
 #[derive(Clone, Copy)]
 pub(in crate::builtins) enum Keys {
@@ -102,6 +108,8 @@ pub(in crate::builtins) enum Keys {
     /// Keywords become strings.
     Strings,
 }
+
+portable!(enum Keys { 0: Keywords, 1: Strings });
 
 impl Keys {
     fn rename(self, key: &Value) -> Option<Value> {
@@ -135,6 +143,8 @@ pub(in crate::builtins) enum When {
     After,
 }
 
+portable!(enum When { 0: Before, 1: After });
+
 /// Where the walk is, with the node that it is about.
 enum At {
     /// A node that has not been looked at.
@@ -149,12 +159,16 @@ enum At {
     Call,
 }
 
+portable!(enum At { 0: Node(node), 1: Inside(node), 2: Outside(node), 3: Done(node), 4: Call });
+
 pub(crate) struct Walk {
     action: Action,
     when: When,
     levels: Vec<Level>,
     at: At,
 }
+
+portable!(Walk { action, when, levels, at });
 
 /// Walks all of `form`.
 pub(in crate::builtins) fn walk(action: Action, when: When, form: Value) -> Flow {
@@ -249,6 +263,8 @@ pub(crate) struct Once {
     outer: Value,
     level: Option<Level>,
 }
+
+portable!(Once { inner, outer, level });
 
 /// Calls `inner` for every child of `form`, and `outer` with what is rebuilt from the results.
 pub(super) fn once(ctx: &mut Ctx<'_>, inner: Value, outer: Value, form: Value) -> Result<Flow> {

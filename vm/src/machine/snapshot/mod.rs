@@ -1,0 +1,183 @@
+//! A machine that waits as bytes, and back (waiting.md 2).
+//!
+//! [`Machine::snapshot`](super::Machine::snapshot) writes a machine in quiescence: each fiber waits for a call that the host has
+//! taken, or for its branches. [`Machine::restore`](super::Machine::restore) makes the same machine of the bytes, on any thread
+//! of any process of the same build, and its program goes on as if nothing had been: with the same value, prints and steps.
+//!
+//! ```text
+//! head       magic, version, fingerprint
+//! sources    texts of programs, each with a digest of its code
+//! names      of the namespace, by slot
+//! watches    of failed results
+//! graph      all values, those first that were granted and not made (graph)
+//! machine    surroundings, counters, fibers with their stacks and frames
+//! host       what the host adds, unread
+//! ```
+//!
+//! Values are written by the value graph, frames by their kinds ([`Portable`]), and everything is
+//! read as if an enemy had written it. Code is never in it: texts are compiled again, and heights of stacks are those that the
+//! code itself says ([`heights`](crate::code::Arity::heights)).
+
+mod fibers;
+mod part_reader;
+mod part_writer;
+mod portable;
+mod read;
+mod records;
+mod requests;
+mod write;
+
+pub use part_reader::PartReader;
+pub use part_writer::PartWriter;
+pub use portable::Portable;
+pub(crate) use portable::{described, portable};
+pub use read::{RestoreSetup, Restored};
+pub use write::{Snapshot, SnapshotSetup};
+
+use super::{Library, fingerprint};
+use crate::error::Error;
+use crate::graph::{Unread, Unwritten};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// What a snapshot begins with.
+const MAGIC: &[u8; 4] = b"PTCS";
+/// Version of the format.
+const VERSION: u16 = 1;
+/// Most programs whose texts a snapshot holds.
+const MOST_PROGRAMS: usize = 1024;
+/// Steps that writing and that reading may take, which are none of the program's: several times those of the largest graph.
+const WORK: u64 = 8_000_000;
+
+/// Sixteen bytes of the SHA-256 of a program's compiled code, as [`write_code`](crate::graph::write_code) gives it.
+pub type CodeDigest = [u8; 16];
+
+/// Why a run cannot leave its process.
+#[derive(Clone, Debug)]
+pub enum Pinned {
+    /// Something of it runs still, has not been taken by the host, or is over.
+    NotWaiting,
+    /// Whoever compiled a program of it has not kept the text.
+    NoText,
+    /// A builtin of this kind cannot be written in the middle of this work.
+    Frame(&'static str),
+    /// It is more than a snapshot may hold; the word says of what.
+    TooLarge(&'static str),
+    /// What is restored of it would pass the program's memory limit: versions of collections share less than before.
+    Memory,
+    /// The memory of all programs is used up, or there is no time left.
+    Refused(Error),
+}
+
+impl fmt::Display for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pinned::NotWaiting => f.write_str("the program does not wait"),
+            Pinned::NoText => f.write_str("the text of a program is not kept"),
+            Pinned::Frame(kind) => write!(f, "`{kind}` cannot be written in the middle of its work"),
+            Pinned::TooLarge(what) => write!(f, "the program holds more {what} than a snapshot may"),
+            Pinned::Memory => {
+                f.write_str("the program would take more memory than it may once it is read again")
+            }
+            Pinned::Refused(error) => f.write_str(error.message()),
+        }
+    }
+}
+
+impl std::error::Error for Pinned {}
+
+impl From<Unwritten> for Pinned {
+    fn from(unwritten: Unwritten) -> Pinned {
+        match unwritten {
+            Unwritten::TooLarge(what) => Pinned::TooLarge(what),
+            Unwritten::Refused(error) => Pinned::Refused(error),
+        }
+    }
+}
+
+/// Why bytes are no machine. The texts are those of waiting.md 2.5.
+#[derive(Clone, Debug)]
+pub enum Damage {
+    /// They are none of ours, or were changed; the word says which part is wrong.
+    Invalid(&'static str),
+    /// Another build has written them, or would compile a text to other code.
+    OtherBuild,
+    /// There is no room for the machine, or no time.
+    Refused(Error),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Invalid(part) => write!(f, "invalid snapshot: {part}"),
+            Damage::OtherBuild => {
+                f.write_str("this program was started by another build of ptc; run it again")
+            }
+            Damage::Refused(error) => f.write_str(error.message()),
+        }
+    }
+}
+
+impl std::error::Error for Damage {}
+
+impl From<Unread> for Damage {
+    fn from(unread: Unread) -> Damage {
+        match unread {
+            Unread::Invalid(part) => Damage::Invalid(part),
+            Unread::Refused(error) => Damage::Refused(error),
+        }
+    }
+}
+
+impl From<Error> for Damage {
+    fn from(error: Error) -> Damage {
+        Damage::Refused(error)
+    }
+}
+
+/// What this build calls itself.
+fn build(library: &Library) -> [u8; 8] {
+    static BUILD: OnceLock<[u8; 8]> = OnceLock::new();
+    // There is one library; another one would have other frames, and is told apart by its names.
+    *BUILD.get_or_init(|| {
+        let mut frames = String::new();
+        for row in library.parts.frames {
+            frames.push_str(row.name);
+            frames.push('=');
+            (row.layout)(&mut frames);
+            frames.push('\n');
+        }
+        fingerprint(library, VERSION, &[env!("CARGO_PKG_VERSION"), &frames])
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Writing and reading one part by itself.
+
+    use super::*;
+    use crate::builtins::library;
+    use crate::graph::{Bounds, Reader, Writer, decode};
+    use crate::machine::{Namespace, Restoring};
+
+    /// What is read of what `whole` has written.
+    ///
+    /// # Errors
+    /// It does not hold what is relied on.
+    pub(crate) fn round_trip<T: Portable>(whole: &T) -> Result<T, Damage> {
+        let bounds = Bounds::default();
+        let mut to = PartWriter::new(&bounds);
+        whole.write(&mut to).expect("it can be written");
+        let part = to.take_out().into_bytes();
+        let mut table = Writer::new();
+        to.finish().write(&mut table);
+        let table = table.into_bytes();
+        let origins = Restoring::new([], &mut Namespace::new(library()));
+        let graph = decode(&mut Reader::new(&table), bounds, &origins).expect("it was written");
+        let mut from = PartReader::new(Reader::new(&part), &graph);
+        from.begin("part");
+        let read = T::read(&mut from)?;
+        from.finish()?;
+        Ok(read)
+    }
+}

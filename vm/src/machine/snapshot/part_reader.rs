@@ -1,0 +1,98 @@
+//! What the parts of a machine are read with.
+
+use super::Damage;
+use crate::error::Error;
+use crate::graph::{Graph, Reader};
+use crate::machine::frame::FrameRow;
+use crate::meter::Held;
+use crate::value::Value;
+
+/// Reads the parts of a machine, with the values of its graph.
+pub struct PartReader<'a> {
+    reader: Reader<'a>,
+    graph: &'a Graph,
+    /// The part that is being read, for what is said of damage.
+    part: &'static str,
+    /// Room of what has been read, as long as reading lasts.
+    held: Held,
+}
+
+impl<'a> PartReader<'a> {
+    pub(super) fn new(reader: Reader<'a>, graph: &'a Graph) -> PartReader<'a> {
+        PartReader { reader, graph, part: "", held: Held::default() }
+    }
+
+    /// Says which part comes next.
+    pub(super) fn begin(&mut self, part: &'static str) {
+        self.part = part;
+    }
+
+    /// Says which kind of frame comes next.
+    pub(super) fn begin_frame(&mut self, row: &FrameRow) {
+        self.part = row.name;
+    }
+
+    /// What is wrong with this part.
+    pub(crate) fn damage(&self) -> Damage {
+        Damage::Invalid(self.part)
+    }
+
+    /// Refuses this part unless `sound`.
+    pub(crate) fn check(&self, sound: bool) -> Result<(), Damage> {
+        if sound { Ok(()) } else { Err(self.damage()) }
+    }
+
+    /// One byte.
+    pub(crate) fn byte(&mut self) -> Result<u8, Damage> {
+        Ok(self.reader.byte()?)
+    }
+
+    /// A number.
+    pub(crate) fn uint(&mut self) -> Result<u64, Damage> {
+        Ok(self.reader.unsigned()?)
+    }
+
+    /// A number with sign.
+    pub(crate) fn int(&mut self) -> Result<i64, Damage> {
+        Ok(self.reader.signed()?)
+    }
+
+    /// How many things come next, each of at least one byte.
+    pub(crate) fn count(&mut self) -> Result<usize, Damage> {
+        Ok(self.reader.count()?)
+    }
+
+    /// Charges the room of `count` things for as long as reading lasts: who makes them charges less than they take, or nothing.
+    pub(crate) fn hold<T>(&mut self, count: usize) -> Result<(), Damage> {
+        let bytes = self.held.bytes().saturating_add(count.saturating_mul(size_of::<T>()));
+        Ok(self.held.resize(bytes)?)
+    }
+
+    /// A text.
+    pub(crate) fn text(&mut self) -> Result<&'a str, Damage> {
+        Ok(self.reader.text()?)
+    }
+
+    /// A value that programs can see.
+    pub(crate) fn value(&mut self) -> Result<Value, Damage> {
+        let place = self.reader.place()?;
+        Ok(self.graph.value(place)?)
+    }
+
+    /// What may lie on a stack: a value, or the state of a `for` level.
+    pub(super) fn slot(&mut self) -> Result<Value, Damage> {
+        let place = self.reader.place()?;
+        Ok(self.graph.slot(place)?)
+    }
+
+    /// An error.
+    pub(crate) fn error(&mut self) -> Result<Error, Damage> {
+        let place = self.reader.place()?;
+        Ok(self.graph.error(place)?)
+    }
+
+    /// Nothing may be left.
+    pub(super) fn finish(self) -> Result<(), Damage> {
+        Ok(self.reader.finish("end")?)
+    }
+}

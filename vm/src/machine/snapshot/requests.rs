@@ -1,0 +1,241 @@
+//! Requests of calls that have not been sent, as a host keeps them beside a snapshot (waiting.md 2.4).
+//!
+//! A machine does not keep what it asks: the host has taken it. So the host writes it, into what it adds to the snapshot.
+
+use super::Damage;
+use crate::graph::{Reader, Writer};
+use crate::json;
+use crate::machine::{BadArguments, Feature, FeatureRequest, HostRequest, ToolArguments, UpstreamCall};
+use crate::value::Value;
+
+/// The forms of discovery that ask the host.
+const FORMS: [&str; 5] = ["apropos", "dir", "doc", "meta", "tool/servers"];
+
+const DAMAGE: Damage = Damage::Invalid("pending call");
+
+impl HostRequest {
+    /// Writes it.
+    pub fn write(&self, to: &mut Writer) {
+        match self {
+            HostRequest::Tool { name, arguments } => {
+                to.byte(0);
+                to.text(name);
+                to.bytes(arguments);
+            }
+            HostRequest::Upstream(UpstreamCall { server, tool, arguments }) => {
+                to.byte(1);
+                write_name(server, to);
+                write_name(tool, to);
+                match arguments {
+                    Ok(arguments) => {
+                        to.byte(0);
+                        to.bytes(&arguments.json);
+                        to.count(arguments.hyphenated.len());
+                        for range in &arguments.hyphenated {
+                            to.count(range.start);
+                            to.count(range.end);
+                        }
+                    }
+                    Err(BadArguments::NotAMap(shown)) => {
+                        to.byte(1);
+                        to.text(shown);
+                    }
+                    Err(BadArguments::NotEncodable(why)) => {
+                        to.byte(2);
+                        to.text(why);
+                    }
+                }
+            }
+            HostRequest::Discovery { form, arguments, shown } => {
+                to.byte(2);
+                to.text(form);
+                to.bytes(arguments);
+                to.count(shown.len());
+                shown.iter().for_each(|shown| to.text(shown));
+            }
+            HostRequest::Feature(request) => {
+                to.byte(3);
+                to.text(request.feature.form());
+                to.text(&request.server);
+                to.text(&request.subject);
+                to.bytes(&request.arguments);
+                to.byte(u8::from(request.argument.is_some()));
+                if let Some((name, value)) = &request.argument {
+                    to.text(name);
+                    to.text(value);
+                }
+            }
+        }
+    }
+
+    /// Reads what [`write`](HostRequest::write) has written, as if an enemy had written it: what is JSON is JSON of its kind.
+    /// The host checks the rest as it checks what a program asks.
+    ///
+    /// # Errors
+    /// The bytes are none of a request, or the account that is installed is at its limits.
+    pub fn read(from: &mut Reader<'_>) -> Result<HostRequest, Damage> {
+        Ok(match from.byte()? {
+            0 => HostRequest::Tool { name: from.text()?.to_owned(), arguments: object(from.bytes()?)? },
+            1 => {
+                let (server, tool) = (read_name(from)?, read_name(from)?);
+                let arguments = match from.byte()? {
+                    0 => Ok(read_arguments(from)?),
+                    1 => Err(BadArguments::NotAMap(from.text()?.to_owned())),
+                    2 => Err(BadArguments::NotEncodable(from.text()?.to_owned())),
+                    _ => return Err(DAMAGE),
+                };
+                HostRequest::Upstream(UpstreamCall { server, tool, arguments })
+            }
+            2 => {
+                let form = from.text()?;
+                let form = FORMS.into_iter().find(|known| *known == form).ok_or(DAMAGE)?;
+                let arguments = from.bytes()?;
+                if !matches!(json::parse(arguments)?, Some(Value::Vector(_))) {
+                    return Err(DAMAGE);
+                }
+                let mut shown = Vec::new();
+                for _ in 0..from.count()? {
+                    shown.push(from.text()?.to_owned());
+                }
+                HostRequest::Discovery { form, arguments: arguments.to_vec(), shown }
+            }
+            3 => {
+                let form = from.text()?;
+                let feature = Feature::ALL.into_iter().find(|known| known.form() == form).ok_or(DAMAGE)?;
+                let (server, subject) = (from.text()?.to_owned(), from.text()?.to_owned());
+                let arguments = object(from.bytes()?)?;
+                let argument = if from.flag()? {
+                    Some((from.text()?.to_owned(), from.text()?.to_owned()))
+                } else {
+                    None
+                };
+                HostRequest::Feature(FeatureRequest { feature, server, subject, arguments, argument })
+            }
+            _ => return Err(DAMAGE),
+        })
+    }
+}
+
+/// A name, or what stood in its place.
+fn write_name(name: &Result<String, String>, to: &mut Writer) {
+    let (Ok(text) | Err(text)) = name;
+    to.byte(u8::from(name.is_ok()));
+    to.text(text);
+}
+
+fn read_name(from: &mut Reader<'_>) -> Result<Result<String, String>, Damage> {
+    let is_name = from.flag()?;
+    let text = from.text()?.to_owned();
+    Ok(if is_name { Ok(text) } else { Err(text) })
+}
+
+/// One JSON object.
+fn object(json: &[u8]) -> Result<Vec<u8>, Damage> {
+    match json::parse(json)? {
+        Some(Value::Map(_)) => Ok(json.to_vec()),
+        _ => Err(DAMAGE),
+    }
+}
+
+fn read_arguments(from: &mut Reader<'_>) -> Result<ToolArguments, Damage> {
+    let json = object(from.bytes()?)?;
+    let mut hyphenated = Vec::new();
+    let mut before = 0;
+    for _ in 0..from.count()? {
+        let (start, end) = (from.index(json.len(), "pending call")?, from.index(json.len(), "pending call")?);
+        // A name between its quotes, behind the one before it.
+        let is_name = before < start
+            && start < end
+            && json[start - 1] == b'"'
+            && json[end] == b'"'
+            && !json[start..end].contains(&b'"');
+        if !is_name {
+            return Err(DAMAGE);
+        }
+        before = end;
+        hyphenated.push(start..end);
+    }
+    Ok(ToolArguments { json, hyphenated })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requests() -> Vec<HostRequest> {
+        let upstream =
+            |server, tool, arguments| HostRequest::Upstream(UpstreamCall { server, tool, arguments });
+        let arguments =
+            ToolArguments { json: br#"{"a-b":{"c-d":1},"e":"\"x"}"#.to_vec(), hyphenated: vec![2..5, 9..12] };
+        vec![
+            HostRequest::Tool { name: "echo".to_owned(), arguments: b"{}".to_vec() },
+            upstream(Ok("s".to_owned()), Ok("t".to_owned()), Ok(arguments)),
+            upstream(Err("nil".to_owned()), Err("5".to_owned()), Err(BadArguments::NotAMap("[]".to_owned()))),
+            upstream(
+                Ok("s".to_owned()),
+                Ok("t".to_owned()),
+                Err(BadArguments::NotEncodable("a function".to_owned())),
+            ),
+            HostRequest::Discovery {
+                form: "doc",
+                arguments: br#"["s/t"]"#.to_vec(),
+                shown: vec!["s/t".to_owned()],
+            },
+            HostRequest::Feature(FeatureRequest {
+                feature: Feature::ResourceComplete,
+                server: "s".to_owned(),
+                subject: "file:///{a}".to_owned(),
+                arguments: b"{}".to_vec(),
+                argument: Some(("a".to_owned(), "b".to_owned())),
+            }),
+        ]
+    }
+
+    fn written(request: &HostRequest) -> Vec<u8> {
+        let mut to = Writer::new();
+        request.write(&mut to);
+        to.into_bytes()
+    }
+
+    #[test]
+    fn requests_come_back() {
+        for request in requests() {
+            let bytes = written(&request);
+            let mut from = Reader::new(&bytes);
+            let read = HostRequest::read(&mut from).expect("it was written");
+            assert_eq!((format!("{read:?}"), from.left()), (format!("{request:?}"), 0));
+        }
+    }
+
+    #[test]
+    fn damaged_requests_are_refused_or_are_requests() {
+        for request in requests() {
+            let bytes = written(&request);
+            for len in 0..bytes.len() {
+                assert!(HostRequest::read(&mut Reader::new(&bytes[..len])).is_err(), "{request:?}");
+            }
+            for at in 0..bytes.len() {
+                for value in 0..=u8::MAX {
+                    let mut damaged = bytes.clone();
+                    damaged[at] = value;
+                    let Ok(HostRequest::Upstream(UpstreamCall { arguments: Ok(read), .. })) =
+                        HostRequest::read(&mut Reader::new(&damaged))
+                    else {
+                        continue;
+                    };
+                    let text = std::str::from_utf8(&read.json).expect("JSON is text");
+                    assert!(read.hyphenated.iter().all(|range| text.get(range.clone()).is_some()), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_form_of_discovery_and_every_feature_is_known() {
+        for form in FORMS {
+            let request = HostRequest::Discovery { form, arguments: b"[]".to_vec(), shown: Vec::new() };
+            assert!(HostRequest::read(&mut Reader::new(&written(&request))).is_ok(), "{form}");
+        }
+        assert_eq!(Feature::PromptComplete as usize + 1, Feature::ALL.len(), "the last one is known");
+    }
+}

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 TEXT = {"reader", "compile", "vm"}
-NOISE = {"protocol", "roundtrip", "program", "suspend", "differential", "openapi", "config", "fetch_address", "token_machine", "session_blob"}
+NOISE = {"protocol", "roundtrip", "program", "suspend", "restore", "differential", "openapi", "config", "fetch_address", "token_machine", "session_blob"}
 MESSAGES = {
     "jsonrpc": [
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,2.5e3,null]}}}\n',

@@ -3,10 +3,13 @@
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use ptc_benches::{PIPELINE, TINY, WORKLOADS, compile, json_records, parse_json, run};
+use ptc_compiler::CompileOptions;
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{Limits, Payload, Reply, Setup};
-use ptc_vm::{Machine, Step};
+use ptc_vm::graph::Bounds;
+use ptc_vm::machine::{Limits, Payload, Reply, RestoreSetup, Setup, SnapshotSetup};
+use ptc_vm::{Machine, Program, Step};
 use std::hint::black_box;
+use std::rc::Rc;
 
 /// As the command allocates.
 #[global_allocator]
@@ -80,5 +83,52 @@ fn suspending(group: &mut BenchmarkGroup<'_, WallTime>) {
     group.throughput(Throughput::Elements(1));
 }
 
-criterion_group!(benches, parsing, compiling, running, overhead);
+/// A program that waits in the middle of `map`, written and read again with its text known (waiting.md 11).
+fn snapshots(c: &mut Criterion) {
+    let source = r#"(defn get-user [id] (tool/call {:server "s" :tool "t" :args {:id id :full true}}))
+           (map (fn [id] (:name (:value (get-user id)))) [1 2 3])"#;
+    let mut program = ptc_compiler::compile(source, library(), &CompileOptions::default()).expect("compiles");
+    program.text = Some(source.into());
+    let program = Rc::new(program);
+    let limits = Limits::default();
+    let mut machine =
+        Machine::new(program.clone(), Setup { limits, upstreams: true, ..Setup::new(library()) });
+    assert!(matches!(machine.resume(u64::MAX), Step::Wait));
+    machine.take_calls();
+    // Programs know their digest once somebody has asked.
+    let digest = |_: &Program| Ok([7; 16]);
+    let write = |machine: &Machine| {
+        let setup = SnapshotSetup {
+            digest: &digest,
+            text_comes_with_request: false,
+            bounds: Bounds::default(),
+            host: b"",
+        };
+        machine.snapshot(&setup).expect("it waits").bytes
+    };
+    let read = |bytes: &[u8]| {
+        let setup = RestoreSetup {
+            library: library(),
+            compile: &mut |_| Ok(program.clone()),
+            digest: &digest,
+            request_program: None,
+            limits,
+            granted_bytes: 1 << 20,
+            reservation: None,
+            deadline: None,
+            clock: || 0,
+            bounds: Bounds::default(),
+        };
+        Machine::restore(bytes, setup).expect("it was written").machine
+    };
+    let bytes = write(&machine);
+    println!("a small waiting program takes {} bytes", bytes.len());
+    let mut group = c.benchmark_group("snapshot");
+    group.bench_function("write", |b| b.iter(|| write(black_box(&machine))));
+    group.bench_function("read", |b| b.iter(|| read(black_box(&bytes))));
+    group.bench_function("write_and_read", |b| b.iter(|| read(&write(black_box(&machine)))));
+    group.finish();
+}
+
+criterion_group!(benches, parsing, compiling, running, overhead, snapshots);
 criterion_main!(benches);

@@ -4,7 +4,11 @@ use crate::bounds::{Charged, bounded, could_be_taken};
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{BlockMember, ContentBlock, HostRequest, Limits, Payload, PendingCall, Reply, Setup};
+use ptc_vm::graph::{Bounds, Unwritten, write_code};
+use ptc_vm::machine::{
+    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Pinned, Reply, RestoreSetup, Setup,
+    SnapshotSetup,
+};
 use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
 use std::rc::Rc;
@@ -28,7 +32,7 @@ pub fn compiled(text: &str) -> Option<Rc<Program>> {
             if let Err(why) = verify(&program) {
                 panic!("{text}\ncompiles to code that does not hold together: {why}");
             }
-            Some(Rc::new(program))
+            Some(with_text(program, text))
         }
         Err(Refused::Limits) => None,
         Err(Refused::Text(error)) => {
@@ -42,6 +46,12 @@ pub fn compiled(text: &str) -> Option<Rc<Program>> {
             None
         }
     }
+}
+
+/// The program with its text, as hosts that write snapshots keep it.
+fn with_text(mut program: Program, text: &str) -> Rc<Program> {
+    program.text = Some(text.into());
+    Rc::new(program)
 }
 
 /// Why a text is no program.
@@ -122,10 +132,12 @@ pub struct Host {
     pub noisy: bool,
     /// Whether it waits until nothing else can run, or replies after each slice.
     pub eager: bool,
+    /// Whether the machine is written, and another one read in its place, at some of its waits.
+    pub moves: bool,
 }
 
 /// A host that replies to each call as soon as the program waits.
-pub const PLAIN_HOST: Host = Host { order: Order::First, noisy: false, eager: false };
+pub const PLAIN_HOST: Host = Host { order: Order::First, noisy: false, eager: false, moves: false };
 
 /// A machine with everything that a program can reach.
 pub fn machine(program: &Rc<Program>, limits: Limits) -> Machine {
@@ -212,6 +224,9 @@ pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, call
         }
         answered += 1;
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if host.moves && matches!(step, Step::Wait) && seed & 4 == 0 {
+            move_on(machine, limits);
+        }
         let next = match host.order {
             Order::First => 0,
             Order::Last => open.len() - 1,
@@ -225,6 +240,94 @@ pub fn drive(machine: &mut Machine, limits: Limits, slice: u64, host: Host, call
         if host.noisy {
             machine.complete(call.id, Reply::Raise(Error::runtime("a second reply")));
         }
+    }
+}
+
+/// Most bytes of what is granted to a machine that is read.
+pub const GRANTED_BYTES: u64 = 1 << 20;
+
+/// Steps that reading a snapshot may take, besides those of compiling its texts.
+pub const RESTORE_STEPS: u64 = 8_000_000;
+
+fn digest_of(program: &Program) -> ptc_vm::Result<[u8; 16]> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u128;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u128::from(*byte)).wrapping_mul((1 << 88) | 0x13b);
+        }
+    };
+    match write_code(program, &mut add) {
+        Ok(()) => Ok(hash.to_le_bytes()),
+        Err(Unwritten::Refused(error)) => Err(error),
+        Err(Unwritten::TooLarge(what)) => Err(Error::runtime(what)),
+    }
+}
+
+/// A machine that waits as bytes, unless its run is pinned.
+pub fn written(machine: &Machine) -> Option<Vec<u8>> {
+    let setup = SnapshotSetup {
+        digest: &digest_of,
+        text_comes_with_request: false,
+        bounds: Bounds::default(),
+        host: b"",
+    };
+    match machine.snapshot(&setup) {
+        Ok(snapshot) => Some(snapshot.bytes),
+        Err(Pinned::NotWaiting) => panic!("it waits"),
+        Err(_) => None,
+    }
+}
+
+/// The machine of these bytes.
+///
+/// # Errors
+/// They are none.
+pub fn restored(bytes: &[u8], limits: Limits) -> Result<Machine, Damage> {
+    let mut texts = 0_usize;
+    let setup = RestoreSetup {
+        library: library(),
+        compile: &mut |text| {
+            // As hosts do, all texts together have the steps of one.
+            texts += 1;
+            let allowance = Allowance {
+                memory_bytes: COMPILATION.memory_bytes,
+                steps: COMPILATION.steps / texts as u64,
+                reservation: None,
+                deadline: None,
+            };
+            let compile = || Ok(ptc_compiler::compile(text, library(), &CompileOptions::default())?);
+            allowance.spend(compile).map(|(program, _)| with_text(program, text))
+        },
+        digest: &digest_of,
+        request_program: None,
+        limits,
+        granted_bytes: GRANTED_BYTES,
+        reservation: None,
+        deadline: None,
+        clock: || 0,
+        bounds: Bounds::default(),
+    };
+    Machine::restore(bytes, setup).map(|restored| restored.machine)
+}
+
+/// Writes a machine that waits and reads another one in its place, which is the same.
+fn move_on(machine: &mut Machine, limits: Limits) {
+    let Some(bytes) = written(machine) else { return };
+    let other = restored(&bytes, limits).unwrap_or_else(|damage| panic!("{damage}"));
+    assert_eq!(other.waiting_calls(), machine.waiting_calls());
+    assert_eq!(written(&other), Some(bytes), "it is written otherwise than before");
+    *machine = other;
+}
+
+/// Drives a machine of bytes that anybody may have written to its end.
+pub fn drive_restored(machine: &mut Machine, host: Host) {
+    while let Step::Wait = machine.resume(u64::MAX) {
+        machine.take_calls();
+        could_be_taken();
+        let calls = machine.waiting_calls();
+        let next = if let Order::Last = host.order { calls.last() } else { calls.first() };
+        let call = *next.expect("waits for something");
+        machine.complete(call, Reply::success(Payload::Json(br#"{"x":[1,{"a":"b"}]}"#.to_vec().into())));
     }
 }
 

@@ -13,6 +13,7 @@ mod program;
 #[cfg(feature = "server")]
 mod protocol;
 mod reader;
+mod restore;
 mod roundtrip;
 mod session_blob;
 mod sse;
@@ -33,6 +34,7 @@ pub use program::program;
 #[cfg(feature = "server")]
 pub use protocol::protocol;
 pub use reader::reader;
+pub use restore::restore;
 pub use roundtrip::roundtrip;
 pub use session_blob::session_blob;
 pub use sse::sse;
@@ -52,6 +54,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("roundtrip", roundtrip),
     ("program", program),
     ("suspend", suspend),
+    ("restore", restore),
     ("differential", differential),
     ("jsonrpc", jsonrpc),
     #[cfg(feature = "server")]

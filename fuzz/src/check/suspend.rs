@@ -9,7 +9,7 @@ use ptc_vm::{Error, Reason};
 const ROOM: Limits = Limits { memory_bytes: 16 << 20, steps: 400_000 };
 
 /// Calls may stand anywhere in a program, and their replies come late, in any order, twice, unasked for, failing, or
-/// never: the result does not depend on it, and a machine that is dropped or aborted while it waits gives all back.
+/// never, and to another machine that was read in the place of the one that asked: the result does not depend on it, and a machine that is dropped or aborted while it waits gives all back.
 pub fn suspend(data: &[u8]) {
     let mut choices = Choices::new(data);
     let slice = 1 + u64::from(choices.byte());
@@ -18,7 +18,8 @@ pub fn suspend(data: &[u8]) {
         1 => Order::First,
         _ => Order::Any(choices.word()),
     };
-    let host = Host { order, noisy: choices.below(2) == 1, eager: choices.below(2) == 1 };
+    let (noisy, eager) = (choices.below(2) == 1, choices.below(2) == 1);
+    let host = Host { order, noisy, eager, moves: choices.below(2) == 1 };
     let answered = choices.below(6) as u64;
     let text = programs::program(&mut choices, programs::Powers { tools: true });
     let Some(program) = run::compiled(&text) else { return };

@@ -53,6 +53,11 @@ impl<'a> Choices<'a> {
         (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
     }
 
+    /// Takes all bytes that are left as they are.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
     /// Takes up to `n` bytes as they are.
     pub fn bytes(&mut self, n: usize) -> &'a [u8] {
         let (now, later) = self.rest.split_at(n.min(self.rest.len()));

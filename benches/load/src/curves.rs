@@ -83,7 +83,7 @@ pub(crate) async fn connections(ptc: &str, time: Duration) {
 }
 
 /// Opens sessions on a few connections.
-async fn open(port: u16, count: usize) -> Vec<String> {
+pub(crate) async fn open(port: u16, count: usize) -> Vec<String> {
     let work = move |from: usize| async move {
         let mut client = Client::connect(port).await;
         let mut ids = Vec::new();

@@ -7,7 +7,7 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `reply-sizes`, `sessions` or `connections`; all of them without one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `reply-sizes`, `sessions`, `stores` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
@@ -20,6 +20,7 @@ mod process;
 mod replies;
 mod rmcp_server;
 mod round;
+mod stores;
 mod upstream;
 
 use std::time::Duration;
@@ -112,6 +113,9 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("sessions") {
         curves::sessions(ptc, time).await;
+    }
+    if wanted("stores") {
+        stores::measure(ptc, time).await;
     }
     if wanted("connections") {
         curves::connections(ptc, time).await;

@@ -1,5 +1,6 @@
 //! The servers under test and what the system tells of them.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -57,6 +58,16 @@ impl Server {
         let mut command = Command::new(std::env::current_exe().expect("it runs"));
         command.args(["bare-http", &port.to_string()]).env("ANSWER", answer);
         Self::start(command, port).await
+    }
+
+    /// A Redis that keeps nothing on disk, if one is installed.
+    pub(crate) async fn redis(folder: &Path) -> Option<Server> {
+        Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().await.ok()?;
+        let port = free_port().await;
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1", "--dir"]).arg(folder);
+        command.stdout(Stdio::null());
+        Some(Self::start(command, port).await)
     }
 
     async fn start(mut command: Command, port: u16) -> Server {

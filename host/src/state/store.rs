@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::{Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, Versioned};
@@ -85,6 +86,14 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     /// [`StateError::Unavailable`].
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>>;
+
+    /// Whether an owner has fewer than `most` records of a kind. Whoever has many is not kept waiting for a list of them.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
+        async move { Ok(self.list(Some(owner), kind).await?.len() < most) }.boxed()
+    }
 
     /// A listed record; `None` if it is not there any more.
     ///

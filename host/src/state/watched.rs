@@ -177,6 +177,10 @@ impl StateStore for WatchedState {
         self.watch("list", move || self.inner.list(owner, kind))
     }
 
+    fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
+        self.watch("list", move || self.inner.has_fewer(owner, kind, most))
+    }
+
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {
         self.watch("look", || self.inner.look(listed))
     }

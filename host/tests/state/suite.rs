@@ -495,6 +495,10 @@ async fn a_list_has_what_is_there(Handles { one, other }: Handles) {
     let wanted: Vec<String> =
         (0..30).filter(|at| ![2, 3].contains(at)).map(|at| format!("ses_{at}")).collect();
     assert_eq!(ids, wanted);
+    // Runs and what was deleted are not sessions, however many records there are.
+    for (most, fewer) in [(28, false), (29, true), (30, true), (31, true), (0, false)] {
+        assert_eq!(other.has_fewer(&owner, Kind::Session, most).await, Ok(fewer), "{most}");
+    }
     assert!(listed.iter().all(|listed| (listed.kind, &listed.conversation) == (Kind::Session, &None)));
     assert!(listed[2].bytes >= 100 && listed[2].bytes < 200, "{}", listed[2].bytes);
     assert!(listed[2].expires_in.is_some_and(|left| left <= HOUR));

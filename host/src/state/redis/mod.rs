@@ -366,6 +366,24 @@ impl StateStore for RedisState {
         .boxed()
     }
 
+    fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
+        async move {
+            let counts = format!("{}u", self.prefix(&principal_name(owner)));
+            let room = || {
+                let mut room = SCRIPTS.room.prepare_invoke();
+                room.key(&counts);
+                room
+            };
+            let held = scripts::count(&self.again(room).await?)?;
+            if held < most as u64 {
+                return Ok(true);
+            }
+            // Some have expired, or are of another kind or of another conversation.
+            Ok(self.list(Some(owner), kind).await?.len() < most)
+        }
+        .boxed()
+    }
+
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {
         async move { self.read_name(&Name::of_listed(listed)?).await }.boxed()
     }

@@ -14,6 +14,7 @@ pub(super) struct Scripts {
     pub(super) renew: Script,
     pub(super) commit: Script,
     pub(super) list: Script,
+    pub(super) room: Script,
     pub(super) push: Script,
     pub(super) drain: Script,
     pub(super) announce: Script,
@@ -28,6 +29,7 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     renew: Script::new(include_str!("renew.lua")),
     commit: Script::new(include_str!("commit.lua")),
     list: Script::new(include_str!("list.lua")),
+    room: Script::new(include_str!("room.lua")),
     push: Script::new(include_str!("push.lua")),
     drain: Script::new(include_str!("drain.lua")),
     announce: Script::new(include_str!("announce.lua")),
@@ -82,6 +84,13 @@ pub(super) fn array(value: Value) -> Result<Vec<Value>, StateError> {
     match value {
         Value::Array(parts) => Ok(parts),
         _ => Err(unknown("no list")),
+    }
+}
+
+pub(super) fn count(value: &Value) -> Result<u64, StateError> {
+    match value {
+        Value::Int(count) => u64::try_from(*count).map_err(|_| unknown("no count")),
+        _ => Err(unknown("no count")),
     }
 }
 

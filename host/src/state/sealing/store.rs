@@ -135,6 +135,10 @@ impl StateStore for SealedState {
         self.inner.list(owner, kind)
     }
 
+    fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
+        self.inner.has_fewer(owner, kind, most)
+    }
+
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {
         async move {
             let found = self.inner.look(listed).await?;

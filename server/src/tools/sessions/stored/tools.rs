@@ -32,9 +32,8 @@ impl Directory {
     ) -> Result<(Arc<str>, Timestamp), NotUsed> {
         let Some(stored) = &self.stored else { return Err(NotUsed::Unavailable) };
         let in_store = owner_in_store(owner);
-        let own = stored.store().list(Some(&in_store), Kind::Session).await;
-        let own = own.map_err(|error| self.not_used(error, "", owner))?;
-        if own.len() >= self.settings.max_per_owner {
+        let has_room = stored.store().has_fewer(&in_store, Kind::Session, self.settings.max_per_owner).await;
+        if !has_room.map_err(|error| self.not_used(error, "", owner))? {
             return Err(Refusal::OwnerLimit.into());
         }
         let now = self.now();

@@ -14,6 +14,7 @@ mod bare;
 mod curves;
 mod fairness;
 mod http;
+mod json_readers;
 mod neighbour;
 mod pipes;
 mod process;

@@ -3,7 +3,6 @@
 //! them twice, the message and then its text: in this process serde_json and sonic-rs into values and simd-json into its tape, and Node's
 //! `JSON.parse` where Node is installed. These receive nothing.
 
-use std::hint::black_box;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use sonic_rs::JsonValueTrait;
 
 use crate::ROUNDS;
 use crate::http::{Client, contains};
+use crate::json_readers::JSON_READERS;
 use crate::process::{Server, cpu_seconds, peak_mib, resident_mib};
 
 const REGIONS: [&str; 4] = ["emea", "apac", "americas", "nordics"];
@@ -219,46 +218,14 @@ async fn program(ptc: &str, setup: &Setup, wanted: Wanted, task: &Task, time: Du
 
 /// What others take for the same bytes, in this process.
 fn others(name: &str, message: &str, structured: bool) {
-    let bytes = message.as_bytes();
-    let own = |name_of: &str, read: &dyn Fn()| {
+    for (reader, read) in JSON_READERS {
         let costs = (0..15).map(|_| {
             let begun = Instant::now();
-            read();
+            read(message.as_bytes(), !structured);
             begun.elapsed().as_secs_f64()
         });
-        line(&format!("{name}, {name_of}"), bytes.len(), median(costs.collect()), "");
-    };
-    own("serde_json", &|| {
-        let message: Value = serde_json::from_slice(black_box(bytes)).expect("JSON");
-        if !structured {
-            let text = message["result"]["content"][0]["text"].as_str().expect("a text");
-            black_box(serde_json::from_str::<Value>(text).expect("JSON"));
-        }
-        black_box(message);
-    });
-    own("sonic-rs", &|| {
-        let message: sonic_rs::Value = sonic_rs::from_slice(black_box(bytes)).expect("JSON");
-        if !structured {
-            let text = message["result"]["content"][0]["text"].as_str().expect("a text");
-            black_box(sonic_rs::from_str::<sonic_rs::Value>(text).expect("JSON"));
-        }
-        black_box(message);
-    });
-    own("simd-json, tape", &|| {
-        let mut copy = black_box(bytes).to_vec();
-        let message = simd_json::to_tape(&mut copy).expect("JSON");
-        if !structured {
-            // The longest string of the message.
-            let text = message.0.iter().filter_map(|node| match node {
-                simd_json::Node::String(text) => Some(*text),
-                _ => None,
-            });
-            let text = text.max_by_key(|text| text.len()).expect("a text");
-            let mut inner = text.as_bytes().to_vec();
-            black_box(simd_json::to_tape(&mut inner).expect("JSON"));
-        }
-        black_box(message);
-    });
+        line(&format!("{name}, {reader}"), message.len(), median(costs.collect()), "");
+    }
 }
 
 /// What Node takes for the same in JavaScript, if it is installed.

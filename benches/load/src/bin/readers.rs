@@ -5,9 +5,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use ptc_benches::replies::{OVER_REPLIES, run_over};
-use sonic_rs::JsonValueTrait;
+
+#[path = "../json_readers.rs"]
+mod json_readers;
+
+use json_readers::JSON_READERS;
 
 /// That of the command, for all readers.
 #[global_allocator]
@@ -44,57 +47,14 @@ fn main() {
                 }),
             )];
             if task == "count" {
-                readers.extend(others(&message, is_text));
+                for (reader, read) in JSON_READERS {
+                    let message = &message;
+                    readers.push((reader, Box::new(move || read(message, is_text))));
+                }
             }
             in_turn(&format!("{what}: {task}"), &readers, rounds);
         }
     }
-}
-
-/// Readers of JSON that make values of a message and, if it has one, of the text in it.
-fn others(message: &Bytes, is_text: bool) -> Vec<Reader<'_>> {
-    vec![
-        (
-            "serde_json",
-            Box::new(move || {
-                let message: serde_json::Value = serde_json::from_slice(black_box(message)).expect("JSON");
-                if is_text {
-                    let text = message["result"]["content"][0]["text"].as_str().expect("a text");
-                    black_box(serde_json::from_str::<serde_json::Value>(text).expect("JSON"));
-                }
-                black_box(message);
-            }),
-        ),
-        (
-            "sonic-rs",
-            Box::new(move || {
-                let message: sonic_rs::Value = sonic_rs::from_slice(black_box(message)).expect("JSON");
-                if is_text {
-                    let text = message["result"]["content"][0]["text"].as_str().expect("a text");
-                    black_box(sonic_rs::from_str::<sonic_rs::Value>(text).expect("JSON"));
-                }
-                black_box(message);
-            }),
-        ),
-        (
-            "simd-json, tape",
-            Box::new(move || {
-                // It reads in place.
-                let mut copy = black_box(message).to_vec();
-                let message = simd_json::to_tape(&mut copy).expect("JSON");
-                if is_text {
-                    let texts = message.0.iter().filter_map(|node| match node {
-                        simd_json::Node::String(text) => Some(*text),
-                        _ => None,
-                    });
-                    let longest = texts.max_by_key(|text| text.len()).expect("a text");
-                    let mut inner = longest.as_bytes().to_vec();
-                    black_box(simd_json::to_tape(&mut inner).expect("JSON"));
-                }
-                black_box(message);
-            }),
-        ),
-    ]
 }
 
 fn in_turn(workload: &str, readers: &[Reader<'_>], rounds: usize) {

@@ -30,6 +30,8 @@ pub mod child;
 pub mod config;
 mod config_error;
 pub mod credentials;
+#[cfg(feature = "seals")]
+mod digest;
 pub mod engine;
 pub mod environment;
 #[cfg(feature = "upstreams")]

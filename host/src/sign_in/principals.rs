@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
-
 use super::bearer::SignIn;
 use super::site::Site;
 use crate::config::OAuthIdentity;
+use crate::digest::hex_digest;
 
 /// The principal of a pipe, of the command line, and of whoever has no name.
 pub const PROCESS: &str = "process";
@@ -32,8 +31,7 @@ impl fmt::Display for NextStep {
 
 /// The principal in the log: the first 16 hex digits of the SHA-256 of its name, by which the server's own lines know it too.
 pub(super) fn owner_hash(principal: &str) -> String {
-    let hash = digest(&SHA256, principal.as_bytes());
-    hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex_digest(principal, 16)
 }
 
 impl Site {

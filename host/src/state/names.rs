@@ -1,8 +1,7 @@
 //! How records are called in stores that outlive the process: by digests of their owners.
 
-use ring::digest::{SHA256, digest};
-
 use super::{Key, Listed, Owner, StateError, is_id};
+use crate::digest::hex_digest;
 
 /// Hex digits of a principal's digest.
 pub(super) const PRINCIPAL_DIGITS: usize = 32;
@@ -10,12 +9,6 @@ pub(super) const PRINCIPAL_DIGITS: usize = 32;
 const CONVERSATION_DIGITS: usize = 16;
 /// Between the digest of a conversation and an id; no id has it.
 const SEPARATOR: char = '.';
-
-/// The first `digits` hex digits of the SHA-256 of `text`.
-pub(super) fn hex_digest(text: &str, digits: usize) -> String {
-    let hash = digest(&SHA256, text.as_bytes());
-    hash.as_ref()[..digits / 2].iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// A principal's name in a store.
 pub(super) fn principal_name(owner: &Owner) -> String {

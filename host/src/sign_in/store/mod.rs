@@ -23,8 +23,9 @@ use std::any::Any;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use ring::digest::{SHA256, digest};
 use zeroize::Zeroizing;
+
+use crate::digest::hex_digest;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,9 +107,7 @@ impl RecordKey {
 
     /// `kind-` and 32 hex digits.
     fn name(&self) -> String {
-        let hash = digest(&SHA256, self.parts.join("\0").as_bytes());
-        let digits: String = hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{}-{digits}", self.kind.as_str())
+        format!("{}-{}", self.kind.as_str(), hex_digest(&self.parts.join("\0"), 32))
     }
 
     /// What a seal binds a record to.

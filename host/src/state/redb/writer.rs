@@ -248,7 +248,8 @@ impl Batch<'_, '_> {
 #[cfg(test)]
 impl Batch<'_, '_> {
     pub(super) fn held_by(&self, principal: &str) -> u64 {
-        use super::super::names::{PRINCIPAL_DIGITS, hex_digest};
+        use super::super::names::PRINCIPAL_DIGITS;
+        use crate::digest::hex_digest;
         self.tables.held(&hex_digest(principal, PRINCIPAL_DIGITS)).unwrap()
     }
 

@@ -35,6 +35,8 @@ use link::Link;
 use scripts::{Parts, SCRIPTS};
 use waking::Waking;
 
+use crate::digest::hex;
+
 /// A store in a server. Clones are handles of one store and share its connection.
 #[derive(Clone)]
 pub struct RedisState(Arc<Shared>);
@@ -316,7 +318,7 @@ impl StateStore for RedisState {
 
     fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool> {
         async move {
-            let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digits = hex(id);
             let mut set = redis::cmd("SET");
             set.arg(format!("{}j:{digits}", self.prefix(&principal_name(owner))));
             set.arg("1").arg("NX").arg("PX").arg(signed(life).max(1));

@@ -9,12 +9,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tracing::error;
 
-use super::super::names::{Name, hex_digest};
+use super::super::names::Name;
 use super::super::{
     Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
     Versioned, Write,
 };
 use super::{Seals, Secret};
+use crate::digest::hex_digest;
 
 /// Seals what goes into a store and opens what comes out. Clones are handles of one store.
 #[derive(Clone)]

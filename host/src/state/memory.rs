@@ -282,8 +282,9 @@ impl StateStore for MemoryState {
             messages.push(message);
             *until = (*until).max(now.saturating_add(millis(life)));
             let holder = inner.taken.get(run).and_then(|taken| taken.lease(now)).map(|lease| lease.holder);
-            if let Some(waking) = holder.and_then(|holder| inner.waking.get(&holder)) {
-                waking.notify_one();
+            // Also one that has not begun to wait yet.
+            if let Some(holder) = holder {
+                inner.waking.entry(holder).or_default().notify_one();
             }
             Ok(())
         })

@@ -55,6 +55,7 @@ cases![
     an_id_is_spent_once,
     an_inbox_keeps_order_and_is_emptied_once,
     the_holder_of_a_run_is_woken,
+    a_holder_is_woken_by_what_came_before_it_waited,
     a_list_has_what_is_there,
     an_operator_looks_at_records_and_erases_them,
     bytes_are_counted_over_all_of_a_principal with 3000,
@@ -475,6 +476,15 @@ async fn the_holder_of_a_run_is_woken(Handles { one, other }: Handles) {
     other.push(&run, "answer".into(), HOUR).await.unwrap();
     let messages = tokio::time::timeout(Duration::from_secs(30), woken).await.unwrap().unwrap();
     assert_eq!(messages, [Bytes::from("answer")]);
+}
+
+async fn a_holder_is_woken_by_what_came_before_it_waited(Handles { one, other }: Handles) {
+    let run = Key::new(&alice(), Kind::Run, "run_1").unwrap();
+    put(&one, &run, 0, b"waiting").await.unwrap();
+    taken(&one, &run, claim("early", HOUR)).await;
+    other.push(&run, "answer".into(), HOUR).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), one.woken("early")).await.expect("it is woken");
+    assert_eq!(one.drain(&run).await, Ok(vec![Bytes::from("answer")]));
 }
 
 async fn a_list_has_what_is_there(Handles { one, other }: Handles) {

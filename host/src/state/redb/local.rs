@@ -186,11 +186,10 @@ impl Local {
         self.waking.entry(holder.to_owned()).or_default().clone()
     }
 
-    /// Wakes the holder of a run.
-    pub(super) fn wake(&self, full: &str, now: u64) {
-        let waking = self.lease(full, now).and_then(|lease| self.waking.get(&*lease.holder));
-        if let Some(waking) = waking {
-            waking.notify_one();
+    /// Wakes the holder of a run, also one that has not begun to wait yet.
+    pub(super) fn wake(&mut self, full: &str, now: u64) {
+        if let Some(lease) = self.lease(full, now) {
+            self.waking(&lease.holder).notify_one();
         }
     }
 

@@ -6,6 +6,7 @@
 //! | [`aggregator`] | owns the configured upstreams, answers `tool/call` and discovery |
 //! | [`config`], [`credentials`] | the upstreams file, fully validated; secrets, their request headers, the redactor |
 //! | [`catalog`] | what the upstreams offer: rendering, search, checks of calls |
+//! | [`questions`], [`canonical_json`] | what people are asked; JSON in one spelling, for digests |
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`state`] | stores of what outlives a request or a process |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
@@ -22,6 +23,8 @@
 #[cfg(feature = "upstreams")]
 pub mod aggregator;
 pub mod audience;
+#[cfg(feature = "seals")]
+pub mod canonical_json;
 #[cfg(feature = "upstreams")]
 pub mod catalog;
 #[cfg(feature = "upstreams")]
@@ -50,6 +53,7 @@ pub mod openapi;
 pub mod output_schema;
 #[cfg(feature = "seals")]
 mod private_file;
+pub mod questions;
 mod seen_shape;
 #[cfg(feature = "upstreams")]
 pub mod sign_in;

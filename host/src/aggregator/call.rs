@@ -1,5 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
+use super::approval::{needed, unanswerable};
 use super::attempt::Attempt;
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
@@ -53,6 +54,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let mut may_wrap = checked.may_wrap;
     let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
     let mut undescribed = describes_none(checked.tool);
+    let mut approval = needed(&member.config, tool, checked.tool);
     if checked.tool.is_none() {
         if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
             give_back_unsent(&run, &fault);
@@ -67,6 +69,12 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         undescribed = describes_none(checked.tool);
+        approval = needed(&member.config, tool, checked.tool);
+    }
+    if approval.is_some() {
+        let fault = unanswerable();
+        give_back_unsent(&run, &fault);
+        return attempt.failed(&arguments, None, fault);
     }
     let limits = CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());

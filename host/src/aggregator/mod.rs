@@ -4,6 +4,7 @@
 //! [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
 //! defect of the program is an error (upstreams.md 1).
 
+mod approval;
 mod attempt;
 mod call;
 mod caller;

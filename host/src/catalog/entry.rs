@@ -173,6 +173,7 @@ impl ServerEntry {
             remarks.push(lists_no_tools(&entry.name));
         } else {
             remarks.extend(upstream.tools.idle(&upstream.name, &names));
+            remarks.extend(upstream.approval.idle(&upstream.name, &names));
         }
         entry.by_name = (0..).take(entry.tools.len()).collect();
         entry.by_name.sort_by(|a, b| entry.tools[*a as usize].name.cmp(&entry.tools[*b as usize].name));

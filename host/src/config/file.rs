@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ptc_mcp::json::{Map, Value};
 
+use super::approval::ApprovalPolicy;
 use super::clients;
 use super::duplicates::UniqueKeys;
 use super::jsonc::without_comments;
@@ -134,13 +135,14 @@ impl UpstreamsConfig {
             Some(Value::Bool(flag)) => *flag,
             Some(_) => return Err(file_error("raw_envelope must be a boolean")),
         };
+        let approval = ApprovalPolicy::parse_defaults(top.get("approval"))?;
         let needed = credentials.all_unset().filter(|(binding, _)| !can_do_without(binding, entries));
         let lacking = needed.map(|(_, why)| ConfigError::credential(why)).collect();
         if let Some(fault) = ConfigError::all(lacking) {
             return Err(fault);
         }
-        let context =
-            EntryContext { options, store: &credentials, withheld: credential_variables(top), raw_envelope };
+        let withheld = credential_variables(top);
+        let context = EntryContext { options, store: &credentials, withheld, raw_envelope, approval };
         let mut names: Vec<&String> = entries.keys().collect();
         names.sort();
         let mut substituted = Vec::new();
@@ -169,7 +171,7 @@ impl UpstreamsConfig {
         }
         credentials.check_lengths()?;
         warnings.extend(guessable(&upstreams, &credentials));
-        let known = ["credentials", "upstreams", "raw_envelope"];
+        let known = ["approval", "credentials", "upstreams", "raw_envelope"];
         let unknown: Vec<&str> =
             top.keys().map(String::as_str).filter(|k| !known.contains(k) && !k.starts_with('$')).collect();
         if !unknown.is_empty() {
@@ -186,7 +188,7 @@ impl UpstreamsConfig {
     }
 }
 
-/// The upstreams file that says what a client's file with `servers` says. Its own `credentials` stay.
+/// The upstreams file that says what a client's file with `servers` says. Its own `credentials` and `approval` stay.
 fn of_client(
     top: &Map,
     servers: &Map,
@@ -202,9 +204,11 @@ fn of_client(
     if let Some(Value::Object(own)) = top.get("credentials") {
         credentials.extend(own.clone());
     }
-    Ok([("credentials", credentials), ("upstreams", read.upstreams)]
+    let approval = top.get("approval").map(|own| ("approval", own.clone()));
+    Ok([("credentials", Value::Object(credentials)), ("upstreams", Value::Object(read.upstreams))]
         .into_iter()
-        .map(|(key, map)| (key.to_owned(), Value::Object(map)))
+        .chain(approval)
+        .map(|(key, value)| (key.to_owned(), value))
         .collect())
 }
 

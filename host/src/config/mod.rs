@@ -6,7 +6,7 @@
 //! the operator; a [`ConfigWarning`] reports what is only suspicious.
 //!
 //! ```text
-//! {"credentials": {NAME: binding}, "raw_envelope": bool,
+//! {"credentials": {NAME: binding}, "raw_envelope": bool, "approval": {…},
 //!  "upstreams": {NAME: {"transport": "mcp_stdio" | "mcp_http" | "mcp_sse" | "openapi", …}}}
 //! ```
 //!
@@ -15,6 +15,7 @@
 
 pub mod clients;
 
+mod approval;
 mod ca_file;
 mod child_env;
 mod duplicates;
@@ -39,6 +40,7 @@ mod urls;
 
 pub use crate::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use crate::environment::ProcessEnv;
+pub use approval::ApprovalPolicy;
 pub use file::UpstreamsConfig;
 pub use jsonc::without_comments;
 pub use locate::{ConfigLocation, NamedBy, REPL_VARIABLE, SERVER_VARIABLE, default_file, locate};

@@ -1,5 +1,7 @@
 //! `allow_tools` and `deny_tools`, and the same for resources and prompts: what of an upstream programs can see.
 
+use std::fmt;
+
 use super::fields::Fields;
 use crate::config_error::ConfigError;
 use crate::similar::most_similar;
@@ -21,6 +23,37 @@ impl NamePattern {
         }
         name.ends_with(last)
     }
+
+    /// The pattern as it was written.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A sentence if it fits none of `names`, which are those of all tools of `upstream`.
+    pub(super) fn idle(&self, upstream: &str, key: &str, names: &[&str]) -> Option<String> {
+        if names.iter().any(|name| self.matches(name)) {
+            return None;
+        }
+        let near = most_similar(self.0.trim_matches('*'), names.iter().copied());
+        let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+        Some(format!("upstream {upstream} {key} {:?} fits none of its {} tools{near}", self.0, names.len()))
+    }
+}
+
+/// The patterns of a list under `key`, if there is one.
+///
+/// # Errors
+/// One of them is empty, as `error` puts it.
+pub(super) fn patterns(
+    key: &'static str,
+    names: Option<Vec<String>>,
+    error: impl Fn(fmt::Arguments<'_>) -> ConfigError,
+) -> Result<Option<Vec<NamePattern>>, ConfigError> {
+    let Some(names) = names else { return Ok(None) };
+    if names.iter().any(String::is_empty) {
+        return Err(error(format_args!("{key} has an empty name")));
+    }
+    Ok(Some(names.into_iter().map(NamePattern).collect()))
 }
 
 /// A filter of one upstream. A tool exists if it is allowed and not denied; a hidden tool is in no catalog and a
@@ -45,24 +78,12 @@ impl NameFilter {
     pub(crate) fn idle(&self, upstream: &str, names: &[&str]) -> Vec<String> {
         let allow = self.allow.iter().flatten().map(|pattern| ("allow_tools", pattern));
         let deny = self.deny.iter().map(|pattern| ("deny_tools", pattern));
-        let idle = allow.chain(deny).filter(|(_, pattern)| !names.iter().any(|name| pattern.matches(name)));
-        let sentence = |(key, pattern): (&str, &NamePattern)| {
-            let near = most_similar(pattern.0.trim_matches('*'), names.iter().copied());
-            let near = near.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-            format!("upstream {upstream} {key} {:?} fits none of its {} tools{near}", pattern.0, names.len())
-        };
-        idle.map(sentence).collect()
+        allow.chain(deny).filter_map(|(key, pattern)| pattern.idle(upstream, key, names)).collect()
     }
 
     /// Reads the two keys, for instance `["allow_tools", "deny_tools"]`.
     pub(super) fn parse(fields: &Fields<'_>, [allow, deny]: [&'static str; 2]) -> Result<Self, ConfigError> {
-        let patterns = |key| -> Result<Option<Vec<NamePattern>>, ConfigError> {
-            let Some(names) = fields.strings(key)? else { return Ok(None) };
-            if names.iter().any(String::is_empty) {
-                return Err(fields.error(format_args!("{key} has an empty name")));
-            }
-            Ok(Some(names.into_iter().map(NamePattern).collect()))
-        };
+        let patterns = |key| patterns(key, fields.strings(key)?, |detail| fields.error(detail));
         Ok(Self { allow: patterns(allow)?, deny: patterns(deny)?.unwrap_or_default() })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::approval::ApprovalPolicy;
 use crate::credentials::CredentialStore;
 use crate::environment::ProcessEnv;
 
@@ -24,4 +25,6 @@ pub(super) struct EntryContext<'a> {
     /// Environment variables that credentials are read from.
     pub(super) withheld: BTreeSet<String>,
     pub(super) raw_envelope: bool,
+    /// The approvals of entries that say nothing of them.
+    pub(super) approval: ApprovalPolicy,
 }

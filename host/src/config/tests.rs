@@ -341,6 +341,8 @@ fn a_key_that_guards_something_is_not_ignored() {
         ("alow_tools", "allow_tools"),
         ("allowTools", "allow_tools"),
         ("deny_tool", "deny_tools"),
+        ("aprove", "approve"),
+        ("approveTools", "approve_tools"),
         ("Disabled", "disabled"),
         ("inheritEnv", "inherit_env"),
     ] {
@@ -360,8 +362,8 @@ fn a_key_that_guards_something_is_not_ignored() {
     );
     assert_eq!(error("auth", json!([])), "upstream x has auth, which means nothing for mcp_stdio; remove it");
     assert_eq!(
-        error("approve_tools", json!([])),
-        "upstream x has approve_tools, which this version does not know; remove it"
+        error("approval_required_for", json!([])),
+        "upstream x has approval_required_for, which this version does not know; remove it"
     );
     assert_eq!(error("disabled", json!("yes")), "upstream x disabled must be a boolean");
 }

@@ -5,12 +5,15 @@ use crate::config_error::{ConfigError, ConfigWarning};
 use crate::similar::most_similar;
 
 /// Keys that let something in or keep something out. An entry that means one of them and does not get it is not started.
-const GUARDS: [&str; 17] = [
+const GUARDS: [&str; 20] = [
     "allow_insecure_auth",
     "allow_insecure_http",
     "allow_prompts",
     "allow_resources",
     "allow_tools",
+    "approve",
+    "approve_level",
+    "approve_tools",
     "auth",
     "ca_file",
     "deny_prompts",
@@ -49,7 +52,7 @@ const ELSEWHERE: [(&str, &str); 21] = [
     ("ssl_verify", CHECKED),
     ("tls_verify", CHECKED),
     ("rejectUnauthorized", CHECKED),
-    ("policy", "there are no policies; write allow_tools and deny_tools"),
+    ("policy", "there are no policies; write allow_tools, deny_tools and approve_tools"),
 ];
 
 /// Judges the keys of a `transport` entry that were not read.
@@ -71,11 +74,11 @@ pub(super) fn judge(fields: &Fields<'_>, transport: &str) -> Result<Option<Confi
                 fields.error(format_args!("has {key}, which is no key of an upstreams file; {advice}"))
             );
         }
-        if key.starts_with("approve") {
-            return Err(fields.error(format_args!("has {key}, which this version does not know; remove it")));
-        }
         if let Some(guard) = most_similar(key, GUARDS.into_iter()) {
             return Err(fields.error(format_args!("has unknown key {key:?}; did you mean {guard}?")));
+        }
+        if key.starts_with("approv") {
+            return Err(fields.error(format_args!("has {key}, which this version does not know; remove it")));
         }
         ignored.push(match most_similar(key, known.iter().copied()) {
             Some(near) => format!("{key} (did you mean {near}?)"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ptc_mcp::LogLevel;
 use ptc_mcp::json::Value;
 
+use super::approval::ApprovalPolicy;
 use super::fields::Fields;
 use super::mistakes;
 use super::name_filter::NameFilter;
@@ -68,6 +69,8 @@ pub struct UpstreamConfig {
     pub resources: NameFilter,
     /// Which of its prompts exist for programs and clients.
     pub prompts: NameFilter,
+    /// Which of its tools need a person's approval.
+    pub approval: ApprovalPolicy,
     /// Which calls hand their raw envelope to the program.
     pub raw_envelope: RawEnvelope,
     /// Calls in flight at once; further ones wait in a queue (`max_concurrency`, alias `pool_size`).
@@ -125,6 +128,7 @@ impl UpstreamConfig {
             tools: NameFilter::default(),
             resources: NameFilter::default(),
             prompts: NameFilter::default(),
+            approval: ApprovalPolicy::default(),
             raw_envelope: RawEnvelope::default(),
             max_concurrency: MAX_CONCURRENCY,
             backoff: Backoff::default(),
@@ -164,6 +168,7 @@ impl UpstreamConfig {
             tools: NameFilter::parse(fields, ["allow_tools", "deny_tools"])?,
             resources: NameFilter::parse(fields, ["allow_resources", "deny_resources"])?,
             prompts: NameFilter::parse(fields, ["allow_prompts", "deny_prompts"])?,
+            approval: ApprovalPolicy::parse(fields, &context.approval)?,
             raw_envelope: raw_envelope(fields, context.raw_envelope)?,
             max_concurrency: fields
                 .either(["max_concurrency", "pool_size"], Fields::positive)?

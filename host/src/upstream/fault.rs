@@ -28,6 +28,12 @@ pub enum FaultReason {
     ResponseTooLarge,
     /// The program's own call cap is used up.
     CapExhausted,
+    /// A person said no.
+    Declined,
+    /// A person dismissed the question.
+    Cancelled,
+    /// A person has to be asked, and nobody can be.
+    Unanswerable,
 }
 
 impl FaultReason {
@@ -44,6 +50,9 @@ impl FaultReason {
             Self::Timeout => "timeout",
             Self::ResponseTooLarge => "response_too_large",
             Self::CapExhausted => "cap_exhausted",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::Unanswerable => "unanswerable",
         }
     }
 }

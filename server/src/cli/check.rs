@@ -38,6 +38,9 @@ struct Finding {
     required: bool,
     connect_ms: u64,
     tools: usize,
+    /// The tools whose calls a person has to approve, and how far from the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    approvals: Vec<NeedsApproval>,
     /// A state that is no failure: `sign_in_needed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
@@ -51,6 +54,13 @@ struct Finding {
     /// What works and deserves a look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
+}
+
+/// A tool whose calls need an approval.
+#[derive(Serialize)]
+struct NeedsApproval {
+    tool: String,
+    level: &'static str,
 }
 
 /// Runs the sub-command.
@@ -145,6 +155,13 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
     let catalog = aggregator.catalog();
     let listed = catalog.server(name).filter(|server| server.loaded);
     let tools = listed.map_or(0, |server| server.tools().len());
+    let approvals = entry.zip(listed).map_or_else(Vec::new, |(config, server)| {
+        let asked = server.tools().iter().filter_map(|tool| {
+            let level = config.approval.needs(&tool.name, tool.annotations.as_ref())?;
+            Some(NeedsApproval { tool: tool.name.clone(), level: level.as_str() })
+        });
+        asked.collect()
+    });
     let mut remarks = listed.map_or_else(Vec::new, |server| server.remarks().to_vec());
     let dropped =
         entry.and_then(|config| config.transport.oauth()).map_or_else(Vec::new, |auth| auth.remarks());
@@ -165,6 +182,7 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
         required,
         connect_ms,
         tools,
+        approvals,
         state: signs_in.then_some("sign_in_needed"),
         next_step: signs_in.then(|| format!("ptc login {name}")),
         reason,
@@ -195,6 +213,16 @@ fn table(findings: &[Finding]) -> String {
     for f in findings {
         if let Some(error) = &f.error {
             let _ = writeln!(out, "\n{}: {}", f.name, report::displayable(error, true));
+        }
+        if let Some(first) = f.approvals.first() {
+            let tools: Vec<&str> = f.approvals.iter().map(|asked| asked.tool.as_str()).collect();
+            let text = format!(
+                "{}: calls of these need an approval ({}): {}",
+                f.name,
+                first.level,
+                tools.join(", ")
+            );
+            let _ = writeln!(out, "\n{}", report::displayable(&text, true));
         }
         for remark in &f.remarks {
             let _ = writeln!(out, "\n{}", report::displayable(remark, true));

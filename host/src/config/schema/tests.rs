@@ -121,8 +121,13 @@ fn files() -> Vec<Value> {
     let schema = schema();
     let mut files =
         vec![json!({"$schema": "s", "upstreams": {}}), json!({}), json!([]), json!({"upstreams": {"": {}}})];
-    for (key, value) in [("upstreams", 5), ("credentials", 5), ("raw_envelope", 5)] {
+    for (key, value) in [("upstreams", 5), ("credentials", 5), ("raw_envelope", 5), ("approval", 5)] {
         files.push(json!({"upstreams": {}, key: value}));
+    }
+    for key in ["approve", "approve_tools", "approve_level", "approve_all"] {
+        for value in odd.iter().chain(&[json!("writes"), json!("out_of_band")]) {
+            files.push(json!({"upstreams": {}, "approval": {key: value.clone()}}));
+        }
     }
     for entry in entries() {
         files.push(whole(&entry));

@@ -55,7 +55,7 @@ const OUTCOMES: usize = MORE_OUTCOMES.len() + ErrorReason::ALL.len();
 const OTHER: &str = "other";
 
 /// Outcomes of an upstream call.
-const UPSTREAM_OUTCOMES: [&str; 10] = [
+const UPSTREAM_OUTCOMES: [&str; 13] = [
     "ok",
     FaultReason::UpstreamUnavailable.as_str(),
     FaultReason::UpstreamError.as_str(),
@@ -66,6 +66,9 @@ const UPSTREAM_OUTCOMES: [&str; 10] = [
     FaultReason::Timeout.as_str(),
     FaultReason::ResponseTooLarge.as_str(),
     FaultReason::CapExhausted.as_str(),
+    FaultReason::Declined.as_str(),
+    FaultReason::Cancelled.as_str(),
+    FaultReason::Unanswerable.as_str(),
 ];
 
 fn outcome_at(at: usize) -> &'static str {

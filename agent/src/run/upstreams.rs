@@ -5,7 +5,7 @@ use super::tools::{kept, report};
 use crate::tool::{JsonMap, Layer};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use ptc_host::engine::{HostCalls, RunContext};
+use ptc_host::engine::{Desk, HostCalls, RunContext};
 use ptc_host::json::Value as Json;
 use ptc_vm::machine::{HostRequest, Payload, Reply, UpstreamCall};
 use std::rc::Rc;
@@ -19,13 +19,18 @@ pub(super) struct SharedCalls {
 }
 
 impl HostCalls for SharedCalls {
-    fn answer(&self, context: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        &self,
+        context: Rc<RunContext>,
+        request: HostRequest,
+        desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         if let HostRequest::Upstream(call) = &request
             && let Some(payload) = self.kept(call)
         {
             return Box::pin(std::future::ready(Reply::success(payload)));
         }
-        self.inner.answer(context, request)
+        self.inner.answer(context, request, desk)
     }
 }
 

@@ -82,7 +82,7 @@ impl Attempt<'_> {
     /// The common part of all attempts' records.
     fn begun(&self, arguments: &[u8], began: Option<Instant>) -> CallRecord {
         // When it was made, counted from the beginning of its program; now, if nothing was tried.
-        let offset = began.unwrap_or_else(Instant::now).saturating_duration_since(self.run.started);
+        let offset = began.unwrap_or_else(Instant::now).saturating_duration_since(self.run.started());
         CallRecord {
             server: self.server.to_owned(),
             tool: self.tool.to_owned(),

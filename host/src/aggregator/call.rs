@@ -76,7 +76,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         give_back_unsent(&run, &fault);
         return attempt.failed(&arguments, None, fault);
     }
-    let limits = CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() };
+    let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
     let caller = caller_of(&run);
     let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), caller, may_wrap };

@@ -21,7 +21,7 @@ pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &st
     }
     // In a box, as most calls need no start and none should carry the room for it.
     let loaded =
-        Box::pin(timeout_at(run.deadline, aggregator.load_for(server, run.principal.as_ref()))).await;
+        Box::pin(timeout_at(run.deadline(), aggregator.load_for(server, run.principal.as_ref()))).await;
     let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
     loaded.map_err(|fault| {
         // Whether somebody has signed in meanwhile costs next to nothing to look at.

@@ -65,7 +65,7 @@ async fn found(
             return;
         }
         let loaded =
-            tokio::time::timeout_at(run.deadline, aggregator.load_for(&name, run.principal.as_ref())).await;
+            tokio::time::timeout_at(run.deadline(), aggregator.load_for(&name, run.principal.as_ref())).await;
         if let Ok(Err(fault)) = loaded
             && !fault.unsent
         {

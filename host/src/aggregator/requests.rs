@@ -2,7 +2,7 @@
 
 use super::runtime::Aggregator;
 use super::{call, discovery, features};
-use crate::engine::{HostCalls, RunContext};
+use crate::engine::{Desk, HostCalls, RunContext};
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Reply};
 use ptc_vm::{Error, Reason};
@@ -10,7 +10,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl HostCalls for Arc<Aggregator> {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        &self,
+        run: Rc<RunContext>,
+        request: HostRequest,
+        _desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let aggregator = self.clone();
         match request {
             HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call)),

@@ -1,5 +1,7 @@
 //! The start of an eval: the machine is built from the request and has its first turn.
 
+#[cfg(feature = "saved-sessions")]
+use super::asking::{NotReturned, Resume, Returned, restore as restore_program};
 use super::call_log::CallLog;
 use super::compile::compiled;
 use super::conclude::conclude;
@@ -28,6 +30,10 @@ use tokio::time::Instant;
 /// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
 pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
     let memory = worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
+    #[cfg(feature = "saved-sessions")]
+    if let Some(resume) = request.resume.clone() {
+        return go_on(worker, request, &resume, memory, started);
+    }
     let Prepared { mut machine, session, granted } = match prepare(worker, &request, memory.as_ref(), started)
     {
         Ok(prepared) => prepared,
@@ -51,10 +57,32 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
         ));
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
-    let mut context = RunContext::new(started, started + request.limits.timeout, memory);
+    let mut context =
+        RunContext::new(started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
     context.audience = request.audience.clone();
     Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
+}
+
+/// The first turn of an eval whose program has begun elsewhere.
+#[cfg(feature = "saved-sessions")]
+fn go_on(
+    worker: &Worker,
+    request: Box<EvalRequest>,
+    resume: &Resume,
+    memory: Option<MemoryBudget>,
+    started: Instant,
+) -> Done {
+    match restore_program(worker, &request, resume, memory, started) {
+        Ok(Returned { machine, context, pending, granted }) => {
+            let waits = (pending, resume.gate.clone());
+            Done::Waiting(Box::new(Run::returned(machine, request, context, waits, granted)))
+        }
+        Err(NotReturned { failure, fault }) => {
+            let outcome = EvalOutcome::not_run(failure, started.elapsed());
+            Done::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
+        }
+    }
 }
 
 /// A machine before its first step, and the data that belongs to it.
@@ -99,7 +127,7 @@ fn prepare(
 }
 
 /// The request's program, unless it is too large or cannot be compiled.
-fn checked(
+pub(super) fn checked(
     worker: &Worker,
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
@@ -215,7 +243,7 @@ fn take_session(
 }
 
 /// Milliseconds since 1970.
-fn clock() -> i64 {
+pub(super) fn clock() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -61,15 +61,32 @@ impl CallLog {
     /// The records, once the program's value has been read: what it made of the results is written down in them.
     pub(super) fn settle(&self) -> Vec<CallRecord> {
         let mut records = self.records.take();
-        for (index, watch) in self.watches.take() {
-            let record = &mut records[index];
-            record.looked_at = watch.looked_at();
-            if let Some(why) = watch.unreadable() {
-                record.status = CallStatus::Error;
-                record.reason = Some("upstream_error".to_owned());
-                record.error = Some(why);
-            }
-        }
+        self.watches.take().iter().for_each(|(index, watch)| settle(&mut records[*index], watch));
         records
+    }
+
+    /// The records as they would be if the program ended now, and who learns of the reading of which results.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn as_settled(&self) -> (Vec<CallRecord>, Vec<(usize, Rc<ReplyWatch>)>) {
+        let (mut records, watches) = (self.records.borrow().clone(), self.watches.borrow().clone());
+        watches.iter().for_each(|(index, watch)| settle(&mut records[*index], watch));
+        (records, watches)
+    }
+
+    /// The log of a program that goes on: records, and who learns of the reading of which results.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn of(records: Vec<CallRecord>, watches: Vec<(usize, Rc<ReplyWatch>)>) -> CallLog {
+        CallLog { records: records.into(), watches: watches.into(), sampled: RefCell::default() }
+    }
+}
+
+/// Writes down what a program made of a result.
+fn settle(record: &mut CallRecord, watch: &ReplyWatch) {
+    // What was looked at before its program was written stays so.
+    record.looked_at |= watch.looked_at();
+    if let Some(why) = watch.unreadable() {
+        record.status = CallStatus::Error;
+        record.reason = Some("upstream_error".to_owned());
+        record.error = Some(why);
     }
 }

@@ -57,6 +57,15 @@ impl Calls {
         }
     }
 
+    /// How many are in flight.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(_) => 1,
+            Self::Many(calls) => calls.len(),
+        }
+    }
+
     /// The next answer; `None` when there is nothing to wait for.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(CallId, Reply)>> {
         let answered = match self {

@@ -84,6 +84,8 @@ pub(super) fn conclude(
         changed: outcome.changed.iter().map(|name| name.to_string()).collect(),
         session,
         session_fault: None,
+        suspended: None,
+        resume_fault: None,
         // What was missed matters where it led to an error, or to nothing.
         missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
         notes: if failed { Vec::new() } else { notes },

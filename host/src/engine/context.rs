@@ -1,5 +1,6 @@
 //! State shared by a program's calls.
 
+use super::asking::{Asker, Board};
 use super::call_log::CallLog;
 use super::outcome::CatalogOp;
 use crate::audience::Audience;
@@ -7,14 +8,15 @@ use crate::memory::{ReplyCharge, ReplyMemory};
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// What all calls of one program share (upstreams.md 1: the run context).
 pub struct RunContext {
-    /// When the program began.
-    pub started: Instant,
+    /// When the program began, later by as long as it has waited for people.
+    started: Cell<Instant>,
     /// When the program's time is up.
-    pub deadline: Instant,
+    deadline: Cell<Instant>,
     /// On whose behalf it runs.
     pub principal: Option<Arc<str>>,
     /// Who hears what upstreams say of its calls.
@@ -30,15 +32,22 @@ pub struct RunContext {
     /// Charges of replies that are about to become values of the machine.
     pub(crate) arrived: RefCell<Vec<ReplyCharge>>,
     extension: OnceCell<Box<dyn Any>>,
+    /// What its calls ask people.
+    pub(super) board: Board,
 }
 
 impl RunContext {
     /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
-    /// `memory`.
-    pub(super) fn new(started: Instant, deadline: Instant, memory: Arc<ReplyMemory>) -> RunContext {
+    /// `memory`. What its calls ask is answered by `asker`.
+    pub(super) fn new(
+        started: Instant,
+        deadline: Instant,
+        memory: Arc<ReplyMemory>,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> RunContext {
         RunContext {
-            started,
-            deadline,
+            started: Cell::new(started),
+            deadline: Cell::new(deadline),
             principal: None,
             audience: None,
             calls: Cell::new(0),
@@ -47,7 +56,24 @@ impl RunContext {
             memory,
             arrived: RefCell::default(),
             extension: OnceCell::new(),
+            board: Board::new(asker),
         }
+    }
+
+    /// When the program began. What it has waited for people does not count: the moment is later by that.
+    pub fn started(&self) -> Instant {
+        self.started.get()
+    }
+
+    /// When the program's time is up.
+    pub fn deadline(&self) -> Instant {
+        self.deadline.get()
+    }
+
+    /// Takes back time that was not the program's.
+    pub(super) fn pause(&self, waited: Duration) {
+        self.started.set(self.started.get() + waited);
+        self.deadline.set(self.deadline.get() + waited);
     }
 
     /// What the one that answers the calls remembers of this program, made at the first question. Its type is the
@@ -68,7 +94,7 @@ mod tests {
     #[test]
     fn an_extension_lasts_as_long_as_its_run() {
         let now = Instant::now();
-        let run = RunContext::new(now, now, ReplyMemory::new(0, None));
+        let run = RunContext::new(now, now, ReplyMemory::new(0, None), None);
         run.extension::<Cell<u32>>().set(7);
         assert_eq!(run.extension::<Cell<u32>>().get(), 7);
     }

@@ -8,6 +8,7 @@
 //! between them. A program runs on a stack of its own ([`stack`]), so that a turn can end in the middle of a builtin. An eval awaited *on* a worker thread (by a server whose connections live there) starts
 //! inline, without a thread switch.
 
+mod asking;
 mod begin;
 mod cache;
 mod call_log;
@@ -35,6 +36,10 @@ mod work;
 mod worker;
 
 pub use crate::memory::MemoryBudget;
+pub use asking::{
+    Asker, Desk, Gate, Keep, MOST_OPEN, MOST_QUESTIONS, MOST_SNAPSHOT_BYTES, Resume, ResumeFault, Suspended,
+    Verdict,
+};
 pub use call_log::CallLog;
 pub use context::RunContext;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};

@@ -1,5 +1,8 @@
 //! The request of an eval.
 
+use super::asking::Asker;
+#[cfg(feature = "saved-sessions")]
+use super::asking::Resume;
 use super::limits::Limits;
 use super::outcome::SavedSession;
 use super::session::{SessionKey, SessionRules};
@@ -105,6 +108,11 @@ pub struct EvalRequest {
     pub progress: Option<watch::Sender<CallsSoFar>>,
     /// Hears what upstreams say of its calls while they run.
     pub audience: Option<Arc<Audience>>,
+    /// Has questions answered that the program, its upstreams or the operator's policy ask; `None`: nobody can be asked.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// The program has begun already, and goes on where it waited.
+    #[cfg(feature = "saved-sessions")]
+    pub resume: Option<Arc<Resume>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -135,6 +143,9 @@ impl EvalRequest {
             print_sink: None,
             progress: None,
             audience: None,
+            asker: None,
+            #[cfg(feature = "saved-sessions")]
+            resume: None,
             id,
         }
     }

@@ -1,15 +1,20 @@
 //! Execution of a program: its turns, and the answers to its calls.
 
+#[cfg(feature = "saved-sessions")]
+use super::asking::leave;
+use super::asking::{Desk, Gate, Verdict};
+use super::begin::deadline;
 use super::calls::Calls;
 use super::conclude::conclude;
 use super::context::RunContext;
-use super::outcome::EvalOutcome;
+use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::scheduler::{Scheduler, Ticket};
 use super::session::SessionLock;
 use super::stack;
 use super::work::{Done, Principal, Work};
 use crate::memory::MemoryReservation;
+use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{CallId, HostRequest, Payload, PendingCall, Reply};
 use ptc_vm::{Error, Machine, Reason, Step};
@@ -17,7 +22,9 @@ use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Steps that a program runs before it looks whether its turn is over: some 100 µs.
@@ -45,6 +52,10 @@ pub(super) struct Run {
     is_ready: bool,
     /// Whether its time is over.
     is_late: bool,
+    /// Asked before anything of a program runs that has begun elsewhere.
+    gate: Option<Arc<dyn Gate>>,
+    /// Why it cannot leave its process as it waits now.
+    pinned: Option<String>,
     /// Nanoseconds that it has had the thread.
     pub(super) served: u64,
 }
@@ -100,8 +111,50 @@ impl Run {
             arrived: SmallVec::new(),
             is_ready: false,
             is_late: false,
+            gate: None,
+            pinned: None,
             served: 0,
         }
+    }
+
+    /// A program that has begun elsewhere and waits for answers to `pending`.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn returned(
+        machine: Machine,
+        request: Box<EvalRequest>,
+        context: RunContext,
+        (pending, gate): (Vec<PendingCall>, Option<Arc<dyn Gate>>),
+        granted: Option<Rc<MemoryReservation>>,
+    ) -> Run {
+        // Its prints have been shown.
+        let shown = machine.printed().len();
+        let mut run = Run::new(machine, request, context, None, granted);
+        (run.made, run.gate, run.shown) = (pending.into(), gate, shown);
+        run
+    }
+
+    /// Writes the program, which waits for answers, and ends its eval; or tells it that it stays here.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn leave(mut self: Box<Self>) -> Done {
+        let Some(machine) = &self.machine else { return Done::Freed };
+        if self.session.is_some() {
+            self.pinned = Some("the program belongs to a session".to_owned());
+            return Done::Waiting(self);
+        }
+        match leave(machine, &self.request, &self.context) {
+            Ok(outcome) => Done::Outcome(outcome),
+            Err(why) => {
+                self.pinned = Some(why);
+                Done::Waiting(self)
+            }
+        }
+    }
+
+    /// The same without a way to write it.
+    #[cfg(not(feature = "saved-sessions"))]
+    pub(super) fn leave(mut self: Box<Self>) -> Done {
+        self.pinned = Some("programs are not written here".to_owned());
+        Done::Waiting(self)
     }
 
     /// Who the program is for.
@@ -111,7 +164,7 @@ impl Run {
 
     /// Notes that it is `now`.
     pub(super) fn note_time(&mut self, now: Instant) {
-        self.is_late |= now >= self.context.deadline;
+        self.is_late |= now >= self.context.deadline();
     }
 
     /// One turn of the program: takes over the replies that have arrived, and runs until it ends, waits or has had its time.
@@ -162,26 +215,81 @@ impl Run {
     }
 
     /// Begins the calls that the program has made, and waits until it can go on: for a reply, or for its time to be over.
-    async fn wait(&mut self) {
-        for call in std::mem::take(&mut self.made) {
-            self.calls.push(call.id, answer(&self.request, &self.context, call.request));
+    async fn wait(&mut self) -> Next {
+        if let Some(gate) = self.gate.take() {
+            let began = Instant::now();
+            if let Err(failure) = gate.pass().await {
+                return Next::Refused(failure);
+            }
+            self.pause(began.elapsed());
         }
-        if !self.is_ready && !self.calls.is_empty() {
-            let deadline = self.context.deadline;
+        for call in std::mem::take(&mut self.made) {
+            self.calls.push(call.id, answer(&self.request, &self.context, call));
+        }
+        while !self.is_ready && !self.calls.is_empty() {
+            let deadline = self.context.deadline();
             let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-            let calls = &mut self.calls;
-            let reply = poll_fn(|cx| match calls.poll_next(cx) {
-                Poll::Ready(reply) => Poll::Ready(Ok(reply)),
-                Poll::Pending => alarm.as_mut().poll(cx).map(Err),
+            let (calls, context) = (&mut self.calls, &self.context);
+            let event = poll_fn(|cx| match calls.poll_next(cx) {
+                Poll::Ready(reply) => Poll::Ready(Event::Reply(reply)),
+                // Nothing goes on without people.
+                Poll::Pending if context.board.waiting() == calls.len() => Poll::Ready(Event::Asks),
+                Poll::Pending => alarm.as_mut().poll(cx).map(|()| Event::Late),
             });
-            match reply.await {
-                Ok(reply) => self.arrived.extend(reply),
-                Err(()) => self.is_late = true,
+            match event.await {
+                Event::Reply(reply) => {
+                    self.arrived.extend(reply);
+                    break;
+                }
+                Event::Late => {
+                    self.is_late = true;
+                    break;
+                }
+                Event::Asks => {
+                    if self.ask().await {
+                        return Next::Leave;
+                    }
+                }
             }
         }
         // Replies that came in the meantime need no turn of their own.
         while let Poll::Ready(Some(reply)) = poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await {
             self.arrived.push(reply);
+        }
+        Next::GoOn
+    }
+
+    /// Has the open questions answered. Whether the program is to be written instead.
+    async fn ask(&mut self) -> bool {
+        let board = &self.context.board;
+        let Some(asker) = board.asker().cloned() else { return false };
+        let open = board.open();
+        if open.is_empty() {
+            // Calls that asked too much were told so.
+            return false;
+        }
+        let ids: Vec<QuestionId> = open.iter().map(|open| open.id).collect();
+        let began = Instant::now();
+        let verdict = match self.pinned.take() {
+            Some(why) => Verdict::Answered(asker.hold(open, why).await),
+            None => asker.ask(open).await,
+        };
+        self.pause(began.elapsed());
+        let Verdict::Answered(answers) = verdict else { return true };
+        let board = &self.context.board;
+        if !board.answer(answers) {
+            // An asker that answers nothing would be asked for ever.
+            board.answer(ids.into_iter().map(|id| (id, Answer::cancelled())).collect());
+        }
+        false
+    }
+
+    /// Takes back time that was not the program's.
+    fn pause(&mut self, waited: Duration) {
+        self.context.pause(waited);
+        self.alarm = None;
+        if let Some(machine) = &mut self.machine {
+            machine.set_deadline(Some(deadline(&self.request, self.context.started())));
         }
     }
 
@@ -201,10 +309,27 @@ impl Run {
         show_prints(&self.request, &machine, &mut self.shown);
         let lock = self.session.take();
         let (log, budget) = (&self.context.log, self.context.memory.budget());
-        let mut outcome = conclude(machine, &self.request, lock, log, budget, self.context.started);
+        let mut outcome = conclude(machine, &self.request, lock, log, budget, self.context.started());
         outcome.catalog_ops = self.context.catalog_ops.take();
         Done::Outcome(outcome)
     }
+}
+
+/// What comes after a program has waited.
+enum Next {
+    /// It runs on.
+    GoOn,
+    /// It is written.
+    Leave,
+    /// It may not go on.
+    Refused(Failure),
+}
+
+/// What a program that waits wakes for.
+enum Event {
+    Reply(Option<(CallId, Reply)>),
+    Late,
+    Asks,
 }
 
 /// A program that has begun and not ended.
@@ -227,12 +352,18 @@ pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome
             Done::Waiting(run) => run,
             Done::Freed => return EvalOutcome::lost(),
         };
+        let started = run.context.started();
         let mut held = Held { scheduler: &scheduler, run: Some(run) };
-        if let Some(run) = &mut held.run {
-            run.wait().await;
+        let next = match &mut held.run {
+            Some(run) => run.wait().await,
+            None => Next::GoOn,
+        };
+        if let Next::Refused(failure) = next {
+            return EvalOutcome::not_run(failure, started.elapsed());
         }
         let Some(run) = held.run.take() else { return EvalOutcome::lost() };
-        done = scheduler.finish(Work::GoOn(run)).await;
+        let work = if matches!(next, Next::Leave) { Work::Leave(run) } else { Work::GoOn(run) };
+        done = scheduler.finish(work).await;
     }
 }
 
@@ -249,16 +380,17 @@ impl Drop for Held<'_> {
 }
 
 /// The future that answers one call of a program.
-fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: HostRequest) -> LocalBoxFuture<'static, Reply> {
+fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> LocalBoxFuture<'static, Reply> {
     let unknown = |name: &str| {
         let text = format!("Unknown tool: {name}. No tools available.");
         Reply::Raise(Error::verbatim(Reason::UnknownTool, text))
     };
     let ready = |reply| -> LocalBoxFuture<'static, Reply> { Box::pin(std::future::ready(reply)) };
-    match (call, &request.upstreams, &request.tools) {
+    let desk = || Desk::new(run.clone(), call.id);
+    match (call.request, &request.upstreams, &request.tools) {
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
         (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),
-        (call, Some(upstreams), _) => upstreams.answer(run.clone(), call),
+        (call, Some(upstreams), _) => upstreams.answer(run.clone(), call, desk()),
         (HostRequest::Discovery { .. } | HostRequest::Feature(_), None, _) => {
             ready(Reply::Value(Payload::None))
         }

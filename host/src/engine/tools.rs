@@ -1,5 +1,6 @@
 //! Handlers of a program's calls.
 
+use super::asking::Desk;
 use super::context::RunContext;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_vm::machine::{ForkNote, HostRequest, Reply};
@@ -27,6 +28,8 @@ pub trait AppTools: Send + Sync {
 
 /// Answers `tool/call` and the discovery forms over upstreams.
 pub trait HostCalls: Send + Sync {
-    /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call.
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply>;
+    /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call. What has to be asked of people is
+    /// asked at `desk`.
+    fn answer(&self, run: Rc<RunContext>, request: HostRequest, desk: Desk)
+    -> LocalBoxFuture<'static, Reply>;
 }

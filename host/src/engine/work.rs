@@ -20,6 +20,8 @@ pub(super) enum Work {
     Begin(Rc<Worker>, Box<EvalRequest>, Instant),
     /// Run it on.
     GoOn(Box<Run>),
+    /// Write it, so that it goes on elsewhere.
+    Leave(Box<Run>),
     /// Free it, and leave its session as it was.
     Free(Box<Run>),
     /// Free what sessions no longer hold.
@@ -49,6 +51,7 @@ impl Work {
         match self {
             Work::Begin(worker, request, started) => begin(&worker, request, started),
             Work::GoOn(run) => run.go_on(),
+            Work::Leave(run) => run.leave(),
             Work::Free(run) => {
                 drop(run);
                 Done::Freed
@@ -69,7 +72,7 @@ impl Work {
     pub(super) fn principal(&self) -> &Principal {
         match self {
             Work::Begin(_, request, _) => &request.principal,
-            Work::GoOn(run) | Work::Free(run) => run.principal(),
+            Work::GoOn(run) | Work::Leave(run) | Work::Free(run) => run.principal(),
             Work::Discard(_) => &None,
             #[cfg(feature = "saved-sessions")]
             Work::Task(principal, _) => principal,
@@ -82,7 +85,7 @@ impl Work {
             Work::Begin(..) | Work::Discard(_) => 0,
             #[cfg(feature = "saved-sessions")]
             Work::Task(..) => 0,
-            Work::GoOn(run) | Work::Free(run) => run.served,
+            Work::GoOn(run) | Work::Leave(run) | Work::Free(run) => run.served,
         }
     }
 
@@ -105,7 +108,7 @@ impl Work {
     pub(super) fn unwanted(self) -> Option<Work> {
         match self {
             Work::Begin(..) => None,
-            Work::GoOn(run) | Work::Free(run) => Some(Work::Free(run)),
+            Work::GoOn(run) | Work::Leave(run) | Work::Free(run) => Some(Work::Free(run)),
             Work::Discard(_) => Some(self),
             #[cfg(feature = "saved-sessions")]
             Work::Task(..) => Some(self),

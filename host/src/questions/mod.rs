@@ -1,13 +1,20 @@
-//! Questions to people that a program waits for (waiting.md 3).
+//! Questions to people that a program waits for, and their answers (waiting.md 3).
 //!
+//! * [`Question`], [`Answer`] — what is asked, and what a person said to it; the engine collects them (`engine::asking`).
 //! * [`Form`] — what is filled in.
 //! * [`Level`] — how far from the model an answer must come.
 //! * [`approval`] — what is asked before a call that policy does not let through by itself.
 
+mod answer;
 #[cfg(feature = "seals")]
 pub mod approval;
 mod form;
 mod level;
+mod question;
 
+pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;
+pub use question::{
+    AskedCall, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+};

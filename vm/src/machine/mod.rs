@@ -448,6 +448,11 @@ impl Machine {
         self.account = account;
     }
 
+    /// Sets when the program has to end: later than before, if it has waited for somebody in the meantime.
+    pub fn set_deadline(&mut self, deadline: Option<Deadline>) {
+        self.deadline = deadline;
+    }
+
     /// Bytes that the program holds now.
     pub fn memory_live(&self) -> u64 {
         u64::try_from(self.account.live).unwrap_or(0)

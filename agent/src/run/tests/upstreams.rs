@@ -5,7 +5,7 @@ use crate::run::{ChatState, RunOptions, Step};
 use crate::tool::{Expose, JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_host::engine::{HostCalls, RunContext};
+use ptc_host::engine::{Desk, HostCalls, RunContext};
 use ptc_host::json::{Value as Json, json};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ impl ToolHandler for Upstream {
 }
 
 impl HostCalls for Upstream {
-    fn answer(&self, _: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(&self, _: Rc<RunContext>, request: HostRequest, _: Desk) -> LocalBoxFuture<'static, Reply> {
         let HostRequest::Upstream(call) = request else { panic!("{request:?}") };
         let arguments = serde_json::from_slice(&call.arguments.expect("arguments").json).expect("an object");
         let text = Json::from(self.text(&arguments)).to_string();

@@ -39,7 +39,7 @@ pub(in super::super) async fn answer(
 
 /// What may be taken of one answer.
 fn limits(aggregator: &Aggregator, run: &RunContext) -> CallLimits {
-    CallLimits { deadline: run.deadline, ..aggregator.limits.per_call() }
+    CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() }
 }
 
 /// `resource/read` and `prompt/get`, which count and are recorded as calls of tools.

@@ -14,6 +14,7 @@ pub use failure::Failure;
 pub use saved_session::{SavedSession, SessionDraft, SessionFault};
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 
+use super::asking::{ResumeFault, Suspended};
 use ptc_vm::Reason;
 use ptc_vm::value::MissedKey;
 use std::time::Duration;
@@ -43,6 +44,10 @@ pub struct EvalOutcome {
     pub session: Option<Box<SessionReport>>,
     /// Why its session could not be used, so that it never ran.
     pub session_fault: Option<SessionFault>,
+    /// The program has not ended: it waits for answers, and this is all that is left of it here. There is no result then.
+    pub suspended: Option<Box<Suspended>>,
+    /// Why the bytes of a program that was to go on are none, so that it never ran.
+    pub resume_fault: Option<ResumeFault>,
     /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
     pub missed_keys: Vec<MissedKey>,
     /// What builtins say of values that they left something out of, if it came to a value.
@@ -72,6 +77,8 @@ impl EvalOutcome {
             returned: false,
             session: None,
             session_fault: None,
+            suspended: None,
+            resume_fault: None,
             missed_keys: Vec::new(),
             notes: Vec::new(),
             duration,

@@ -1,6 +1,6 @@
 //! Observes the model's requests and the programs' upstream calls, and displays them.
 
-use ptc_host::engine::{HostCalls, RunContext};
+use ptc_host::engine::{Desk, HostCalls, RunContext};
 
 use super::screen::Screen;
 use futures_util::FutureExt as _;
@@ -75,7 +75,12 @@ pub(super) struct WatchedCalls {
 }
 
 impl HostCalls for WatchedCalls {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        &self,
+        run: Rc<RunContext>,
+        request: HostRequest,
+        desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let names = match &request {
             HostRequest::Upstream(call) => match (&call.server, &call.tool, &call.arguments) {
                 (Ok(server), Ok(tool), Ok(arguments)) => {
@@ -86,7 +91,7 @@ impl HostCalls for WatchedCalls {
             },
             _ => None,
         };
-        let answer = self.inner.answer(run, request);
+        let answer = self.inner.answer(run, request, desk);
         let Some((server, tool)) = names else { return answer };
         let (screen, started) = (self.screen.clone(), Instant::now());
         async move {

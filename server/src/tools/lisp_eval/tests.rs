@@ -41,6 +41,8 @@ fn outcome(result: Result<FinalValue, Failure>) -> EvalOutcome {
         returned: false,
         session: None,
         session_fault: None,
+        suspended: None,
+        resume_fault: None,
         missed_keys: Vec::new(),
         notes: Vec::new(),
         duration: Duration::ZERO,

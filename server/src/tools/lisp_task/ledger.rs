@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::LocalBoxFuture;
 use ptc_host::catalog::Catalog;
-use ptc_host::engine::{CallRecord, CallStatus, HostCalls, RunContext};
+use ptc_host::engine::{CallRecord, CallStatus, Desk, HostCalls, RunContext};
 use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
 
@@ -132,12 +132,17 @@ impl Ledger {
 }
 
 impl HostCalls for Ledger {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        &self,
+        run: Rc<RunContext>,
+        request: HostRequest,
+        desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let number = match &request {
             HostRequest::Upstream(call) => self.note(call),
             _ => None,
         };
-        let answer = self.inner.answer(run.clone(), request);
+        let answer = self.inner.answer(run.clone(), request, desk);
         let Some(number) = number else { return answer };
         let ledger = self.clone();
         Box::pin(async move {

@@ -319,6 +319,8 @@ impl Done<'_> {
             returned: true,
             session: None,
             session_fault: None,
+            suspended: None,
+            resume_fault: None,
             missed_keys: Vec::new(),
             notes: Vec::new(),
             duration,

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use ptc_agent::llm::{LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, ScriptedLlm, Usage};
 use ptc_host::credentials::Secret;
-use ptc_host::engine::{CallRecord, CallStatus, EngineOptions, EvalId, ResultOverview, RunContext};
+use ptc_host::engine::{CallRecord, CallStatus, Desk, EngineOptions, EvalId, ResultOverview, RunContext};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -18,7 +18,7 @@ use crate::principal::Principal;
 struct Fs(Mutex<Vec<String>>);
 
 impl HostCalls for Fs {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
+    fn answer(&self, run: Rc<RunContext>, request: HostRequest, _: Desk) -> LocalBoxFuture<'static, Reply> {
         let HostRequest::Upstream(call) = request else { return Box::pin(std::future::pending()) };
         let tool = call.tool.unwrap_or_default();
         self.0.lock().unwrap().push(tool.clone());

@@ -22,30 +22,7 @@ impl HostRequest {
                 to.text(name);
                 to.bytes(arguments);
             }
-            HostRequest::Upstream(UpstreamCall { server, tool, arguments }) => {
-                to.byte(1);
-                write_name(server, to);
-                write_name(tool, to);
-                match arguments {
-                    Ok(arguments) => {
-                        to.byte(0);
-                        to.bytes(&arguments.json);
-                        to.count(arguments.hyphenated.len());
-                        for range in &arguments.hyphenated {
-                            to.count(range.start);
-                            to.count(range.end);
-                        }
-                    }
-                    Err(BadArguments::NotAMap(shown)) => {
-                        to.byte(1);
-                        to.text(shown);
-                    }
-                    Err(BadArguments::NotEncodable(why)) => {
-                        to.byte(2);
-                        to.text(why);
-                    }
-                }
-            }
+            HostRequest::Upstream(call) => call.write(to),
             HostRequest::Discovery { form, arguments, shown } => {
                 to.byte(2);
                 to.text(form);
@@ -117,6 +94,35 @@ impl HostRequest {
 }
 
 /// A name, or what stood in its place.
+impl UpstreamCall {
+    /// Writes it as the request that it is.
+    pub fn write(&self, to: &mut Writer) {
+        let UpstreamCall { server, tool, arguments } = self;
+        to.byte(1);
+        write_name(server, to);
+        write_name(tool, to);
+        match arguments {
+            Ok(arguments) => {
+                to.byte(0);
+                to.bytes(&arguments.json);
+                to.count(arguments.hyphenated.len());
+                for range in &arguments.hyphenated {
+                    to.count(range.start);
+                    to.count(range.end);
+                }
+            }
+            Err(BadArguments::NotAMap(shown)) => {
+                to.byte(1);
+                to.text(shown);
+            }
+            Err(BadArguments::NotEncodable(why)) => {
+                to.byte(2);
+                to.text(why);
+            }
+        }
+    }
+}
+
 fn write_name(name: &Result<String, String>, to: &mut Writer) {
     let (Ok(text) | Err(text)) = name;
     to.byte(u8::from(name.is_ok()));

@@ -42,7 +42,7 @@ const DIGEST: usize = 16;
 ///
 /// # Errors
 /// The account is at its limits.
-fn digest(program: &ptc_vm::Program) -> Result<[u8; DIGEST], ptc_vm::graph::Unwritten> {
+pub(in crate::engine) fn digest(program: &ptc_vm::Program) -> Result<[u8; DIGEST], ptc_vm::graph::Unwritten> {
     if let Some(known) = program.code_digest.get() {
         return Ok(*known);
     }

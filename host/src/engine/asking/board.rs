@@ -1,0 +1,251 @@
+//! What the calls of one program ask, and how it is put together for whoever answers.
+
+use super::{Asker, MOST_OPEN};
+use crate::questions::{Answer, Answered, MAX_CALLS, OpenQuestion, Question, QuestionId, QuestionKind};
+use ptc_vm::machine::CallId;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The open questions of a program.
+pub(in crate::engine) struct Board {
+    asker: Option<Arc<dyn Asker>>,
+    /// Number of the last question.
+    last: Cell<u32>,
+    asking: RefCell<BTreeMap<CallId, Asking>>,
+    /// What calls of a restored program brought with them.
+    brought: RefCell<BTreeMap<CallId, Brought>>,
+}
+
+/// A call that waits for answers.
+#[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
+pub(super) struct Asking {
+    pub(super) questions: Vec<Asked>,
+    /// How it goes on in another process; `None` if it cannot.
+    pub(super) kept: Option<Kept>,
+    tell: oneshot::Sender<Vec<Answered>>,
+}
+
+/// A question of a call.
+pub(super) struct Asked {
+    question: Question,
+    pub(super) note: Note,
+}
+
+/// What is known of a question besides its text.
+#[derive(Clone)]
+pub(super) struct Note {
+    pub(super) binding: [u8; 32],
+    /// Its number, once it has been put to anybody. Approvals that are shown together have the same.
+    pub(super) id: Option<QuestionId>,
+    pub(super) answer: Option<Answer>,
+}
+
+/// How a call goes on in another process.
+#[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
+#[derive(Clone)]
+pub(super) struct Kept {
+    /// The request as bytes.
+    pub(super) request: Vec<u8>,
+    /// What whoever answers it remembers.
+    pub(super) progress: Option<Vec<u8>>,
+}
+
+/// What a call of a restored program has from before.
+pub(super) struct Brought {
+    pub(super) progress: Option<Vec<u8>>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// Approvals of one tool that are shown together.
+type Group<'a> = (QuestionId, Vec<&'a Question>);
+
+impl Board {
+    /// A board without questions; without an asker nobody can be asked.
+    pub(in crate::engine) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
+        Board { asker, last: Cell::new(0), asking: RefCell::default(), brought: RefCell::default() }
+    }
+
+    /// Whoever has the questions answered.
+    pub(in crate::engine) fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.asker.as_ref()
+    }
+
+    /// How many calls wait for answers.
+    pub(in crate::engine) fn waiting(&self) -> usize {
+        self.asking.borrow().len()
+    }
+
+    /// What is open, and has been numbered now if it was not: at most [`MOST_OPEN`] questions. Calls that ask more than the program may are
+    /// told so.
+    pub(in crate::engine) fn open(&self) -> Vec<OpenQuestion> {
+        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions());
+        let mut asking = self.asking.borrow_mut();
+        let too_many = self.number(&mut asking, most);
+        for call in too_many {
+            if let Some(asking) = asking.remove(&call) {
+                let all = asking.questions.iter().map(|_| Answered::TooMany).collect();
+                let _ = asking.tell.send(all);
+            }
+        }
+        let mut groups: BTreeMap<QuestionId, Vec<&Question>> = BTreeMap::new();
+        for asked in asking.values().flat_map(|asking| &asking.questions) {
+            if let (Some(id), None) = (asked.note.id, &asked.note.answer) {
+                groups.entry(id).or_default().push(&asked.question);
+            }
+        }
+        groups.into_iter().map(|group| shown(&group)).collect()
+    }
+
+    /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question that is one too
+    /// many.
+    fn number(&self, asking: &mut BTreeMap<CallId, Asking>, most: u32) -> Vec<CallId> {
+        let open = |asked: &Asked| asked.note.id.filter(|_| asked.note.answer.is_none());
+        let mut ids: Vec<QuestionId> =
+            asking.values().flat_map(|asking| &asking.questions).filter_map(open).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut room = MOST_OPEN.saturating_sub(ids.len());
+        // Those that somebody has been shown already stay as they are.
+        let mut fresh: Vec<(QuestionId, Question, usize)> = Vec::new();
+        let mut too_many = Vec::new();
+        for (call, asking) in asking.iter_mut() {
+            for asked in asking.questions.iter_mut().filter(|asked| asked.note.id.is_none()) {
+                let together = fresh.iter_mut().find(|(_, first, calls)| {
+                    *calls + asked.question.calls.len() <= MAX_CALLS && goes_with(first, &asked.question)
+                });
+                if let Some((id, _, calls)) = together {
+                    asked.note.id = Some(*id);
+                    *calls += asked.question.calls.len();
+                    continue;
+                }
+                if room == 0 {
+                    continue;
+                }
+                if self.last.get() >= most {
+                    too_many.push(*call);
+                    break;
+                }
+                room -= 1;
+                self.last.set(self.last.get() + 1);
+                let id = QuestionId::new(self.last.get());
+                asked.note.id = Some(id);
+                fresh.push((id, asked.question.clone(), asked.question.calls.len()));
+            }
+        }
+        too_many
+    }
+
+    /// Notes answers, and tells the calls that have all of theirs. Answers to what is not open are nobody's. Whether there was any.
+    pub(in crate::engine) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
+        let mut asking = self.asking.borrow_mut();
+        let mut any = false;
+        for (id, answer) in answers {
+            let all = asking.values_mut().flat_map(|asking| &mut asking.questions);
+            for asked in all.filter(|asked| asked.note.id == Some(id) && asked.note.answer.is_none()) {
+                asked.note.answer = Some(answer.clone());
+                any = true;
+            }
+        }
+        let is_answered = |asking: &Asking| asking.questions.iter().all(|asked| asked.note.answer.is_some());
+        let calls: Vec<CallId> =
+            asking.iter().filter(|(_, asking)| is_answered(asking)).map(|(call, _)| *call).collect();
+        for call in calls {
+            if let Some(Asking { questions, tell, .. }) = asking.remove(&call) {
+                let all = questions.into_iter().filter_map(|asked| asked.note.answer.map(Answered::Answer));
+                let _ = tell.send(all.collect());
+            }
+        }
+        any
+    }
+
+    /// Takes the questions of `call`. They are answered at once if all the answers are there, or if nobody can be asked.
+    pub(super) fn ask(
+        &self,
+        call: CallId,
+        questions: Vec<Question>,
+        kept: Option<Kept>,
+    ) -> Result<Vec<Answered>, oneshot::Receiver<Vec<Answered>>> {
+        let askable = |question: &Question| self.asker.as_ref().is_some_and(|asker| asker.can_ask(question));
+        if !questions.iter().all(askable) {
+            return Ok(questions.iter().map(|_| Answered::Unanswerable).collect());
+        }
+        let mut brought = self.brought.borrow_mut();
+        let mut notes =
+            brought.get_mut(&call).map(|brought| std::mem::take(&mut brought.notes)).unwrap_or_default();
+        let questions: Vec<Asked> = questions
+            .into_iter()
+            .map(|question| {
+                // Each of them is good for one question.
+                let known = notes.iter().position(|note| note.binding == question.binding);
+                let note = known.map(|at| notes.remove(at));
+                let note = note.unwrap_or(Note { binding: question.binding, id: None, answer: None });
+                Asked { question, note }
+            })
+            .collect();
+        if questions.iter().all(|asked| asked.note.answer.is_some()) {
+            return Ok(questions
+                .into_iter()
+                .filter_map(|asked| asked.note.answer.map(Answered::Answer))
+                .collect());
+        }
+        let (tell, told) = oneshot::channel();
+        self.asking.borrow_mut().insert(call, Asking { questions, kept, tell });
+        Err(told)
+    }
+
+    /// Forgets what a call asks that is no longer of interest.
+    pub(super) fn withdraw(&self, call: CallId) {
+        drop(self.asking.borrow_mut().remove(&call));
+    }
+
+    /// What a restored call remembers.
+    pub(super) fn progress(&self, call: CallId) -> Option<Vec<u8>> {
+        self.brought.borrow().get(&call)?.progress.clone()
+    }
+
+    /// The calls that ask, and the number of the last question.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn look<R>(&self, look: impl FnOnce(&BTreeMap<CallId, Asking>, u32) -> R) -> R {
+        look(&self.asking.borrow(), self.last.get())
+    }
+
+    /// Puts back what a program had when it was written, with the answers that have come since.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn put_back(
+        &self,
+        last: u32,
+        mut brought: BTreeMap<CallId, Brought>,
+        answers: &[(QuestionId, Answer)],
+    ) {
+        for note in brought.values_mut().flat_map(|brought| &mut brought.notes) {
+            let answer = answers.iter().find(|(id, _)| note.answer.is_none() && note.id == Some(*id));
+            if let Some((_, answer)) = answer {
+                note.answer = Some(answer.clone());
+            }
+        }
+        self.last.set(last);
+        self.brought.replace(brought);
+    }
+}
+
+/// Whether two calls are approved together.
+fn goes_with(first: &Question, other: &Question) -> bool {
+    let subject = |question: &Question| question.calls.first().map(|call| call.tool.clone());
+    first.kind == QuestionKind::Approval
+        && (first.kind, first.level, &first.upstream, &first.policy_revision)
+            == (other.kind, other.level, &other.upstream, &other.policy_revision)
+        && subject(first) == subject(other)
+        && first.is_shown_whole()
+        && other.is_shown_whole()
+}
+
+/// What is shown of a group.
+fn shown((id, questions): &Group<'_>) -> OpenQuestion {
+    let question = match questions.as_slice() {
+        [one] => (*one).clone(),
+        several => Question::together(several),
+    };
+    OpenQuestion { id: *id, question }
+}

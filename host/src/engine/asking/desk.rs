@@ -1,0 +1,73 @@
+//! Where one call of a program asks.
+
+use super::board::Kept;
+use crate::engine::context::RunContext;
+use crate::questions::{Answered, Question};
+use ptc_vm::machine::CallId;
+use std::rc::Rc;
+
+/// Where one call of a program asks people.
+#[derive(Clone)]
+pub struct Desk {
+    run: Rc<RunContext>,
+    call: CallId,
+}
+
+/// How a call that waits goes on once its program has left this process.
+#[derive(Debug)]
+pub enum Keep {
+    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its answer at once.
+    Again {
+        /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
+        request: Vec<u8>,
+        /// What whoever answers it wants to remember; [`Desk::progress`] gives it back.
+        progress: Option<Vec<u8>>,
+    },
+    /// It cannot: a connection is held open.
+    Pinned,
+}
+
+impl Desk {
+    /// The desk of one call.
+    pub(in crate::engine) fn new(run: Rc<RunContext>, call: CallId) -> Desk {
+        Desk { run, call }
+    }
+
+    /// What this call wanted to remember when its program was written.
+    pub fn progress(&self) -> Option<Vec<u8>> {
+        self.run.board.progress(self.call)
+    }
+
+    /// Whether there is anybody who might be asked.
+    pub fn has_asker(&self) -> bool {
+        self.run.board.asker().is_some()
+    }
+
+    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under
+    /// way. Dropped, it asks no longer.
+    pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
+        let count = questions.len();
+        if count == 0 {
+            return Vec::new();
+        }
+        let kept = match keep {
+            Keep::Again { request, progress } => Some(Kept { request, progress }),
+            Keep::Pinned => None,
+        };
+        let told = match self.run.board.ask(self.call, questions, kept) {
+            Ok(answered) => return answered,
+            Err(told) => told,
+        };
+        let _withdrawn = Withdraw(self);
+        told.await.unwrap_or_else(|_| vec![Answered::Unanswerable; count])
+    }
+}
+
+/// Withdraws what a call asks.
+struct Withdraw<'a>(&'a Desk);
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.0.run.board.withdraw(self.0.call);
+    }
+}

@@ -1,0 +1,61 @@
+//! A program that waits for answers is written, and its eval ends.
+
+use super::{MOST_SNAPSHOT_BYTES, Suspended, record};
+use crate::engine::context::RunContext;
+use crate::engine::outcome::{EvalOutcome, Failure};
+use crate::engine::request::EvalRequest;
+use crate::engine::session::saved::digest;
+use ptc_vm::graph::{Bounds, Unwritten, Writer};
+use ptc_vm::machine::{CodeDigest, SnapshotSetup};
+use ptc_vm::{Error, Machine, Program, Reason};
+use tokio::time::Instant;
+
+/// Writes `machine`, whose calls all ask. Otherwise: why it cannot leave this process.
+pub(in crate::engine) fn leave(
+    machine: &Machine,
+    request: &EvalRequest,
+    context: &RunContext,
+) -> Result<EvalOutcome, String> {
+    let most = context.board.asker().map_or(MOST_SNAPSHOT_BYTES, |asker| asker.most_snapshot_bytes());
+    let setup = SnapshotSetup {
+        digest: &code_digest,
+        // Whoever goes on with it has the same request.
+        text_comes_with_request: true,
+        bounds: Bounds { bytes: most, ..Bounds::default() },
+        host: &[],
+    };
+    let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
+    let (records, watches) = record::logged(&context.log, &snapshot.watches);
+    let used = Instant::now().saturating_duration_since(context.started());
+    let counts = (used, context.calls.get());
+    let ops = context.catalog_ops.borrow();
+    let host = record::write(&context.board, counts, &records, &watches, &ops)
+        .ok_or("an upstream holds a connection open with its question")?;
+    let mut to = Writer::new();
+    to.bytes(&host);
+    to.raw(&snapshot.bytes);
+    let bytes = to.into_bytes();
+    if bytes.len() > most {
+        return Err("the program holds more bytes than a snapshot may".to_owned());
+    }
+    let suspended = Suspended { snapshot: bytes.into(), questions: context.board.open() };
+    let failure = Failure::new(Reason::Cancelled, format!("{} waits for answers", request.id));
+    let prints = machine.printed().iter().map(|print| print.as_str().to_owned()).collect();
+    Ok(EvalOutcome {
+        suspended: Some(Box::new(suspended)),
+        prints,
+        steps: machine.steps_used(),
+        upstream_calls: records,
+        catalog_ops: ops.clone(),
+        ..EvalOutcome::not_run(failure, used)
+    })
+}
+
+/// The digest of a program's code, as snapshots have it.
+pub(super) fn code_digest(program: &Program) -> Result<CodeDigest, Error> {
+    digest(program).map_err(|unwritten| match unwritten {
+        Unwritten::Refused(error) => error,
+        // Nothing bounds the size of what is digested.
+        Unwritten::TooLarge(_) => Error::memory(u64::MAX),
+    })
+}

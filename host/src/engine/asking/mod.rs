@@ -1,0 +1,123 @@
+//! Programs that wait for people (waiting.md 2 and 3).
+//!
+//! Calls ask at their [`Desk`]. Once nothing of the program can go on without an answer, the engine hands all open questions to the
+//! request's [`Asker`]: it has them answered while the program waits here, or says [`Verdict::Leave`]. The program is written then
+//! (the module `leaving`), its eval ends with [`Suspended`], and another eval of the same request goes on with it, in this process
+//! or another one (the module `returning`).
+
+mod board;
+mod desk;
+#[cfg(feature = "saved-sessions")]
+mod leaving;
+#[cfg(feature = "saved-sessions")]
+mod record;
+#[cfg(feature = "saved-sessions")]
+mod returning;
+
+pub(super) use board::Board;
+pub use desk::{Desk, Keep};
+#[cfg(feature = "saved-sessions")]
+pub(super) use leaving::leave;
+#[cfg(feature = "saved-sessions")]
+pub(super) use returning::{NotReturned, Returned, restore};
+
+use super::outcome::Failure;
+use crate::questions::{Answer, OpenQuestion, Question, QuestionId};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::sync::Arc;
+
+/// Most questions that are open at a time (waiting.md 3.6).
+pub const MOST_OPEN: usize = 16;
+/// Questions that a program may ask unless the operator says something else (`--max-questions-per-program`).
+pub const MOST_QUESTIONS: u32 = 32;
+/// Bytes of a snapshot at most unless the operator says something else (`--max-snapshot-bytes`).
+pub const MOST_SNAPSHOT_BYTES: usize = 16 << 20;
+
+/// Has the questions of one program answered.
+pub trait Asker: Send + Sync {
+    /// Whether anybody can answer such a question. Otherwise the call that asks is told so at once.
+    fn can_ask(&self, question: &Question) -> bool {
+        let _ = question;
+        true
+    }
+
+    /// Asks what is open, at most [`MOST_OPEN`] questions; nothing of the program can go on without an answer. The time until the
+    /// verdict is not the program's. What is not among the answers stays open.
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict>;
+
+    /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends with
+    /// answers.
+    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
+
+    /// Questions that the program may ask in all.
+    fn most_questions(&self) -> u32 {
+        MOST_QUESTIONS
+    }
+
+    /// Bytes of a snapshot at most.
+    fn most_snapshot_bytes(&self) -> usize {
+        MOST_SNAPSHOT_BYTES
+    }
+}
+
+/// What becomes of a program whose questions are open.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It goes on where it is.
+    Answered(Vec<(QuestionId, Answer)>),
+    /// It is written, and its eval ends.
+    Leave,
+}
+
+/// A program that was written because it waits for answers.
+#[derive(Clone, Debug)]
+pub struct Suspended {
+    /// The program, for [`Resume`].
+    pub snapshot: Bytes,
+    /// What it waits for.
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// How an eval goes on with a program that was written.
+#[derive(Clone)]
+pub struct Resume {
+    /// What [`Suspended`] had: bytes of whatever origin.
+    pub snapshot: Bytes,
+    /// Answers by question. Questions without one are asked again.
+    pub answers: Vec<(QuestionId, Answer)>,
+    /// Asked once the program has been read and before anything of it runs.
+    pub gate: Option<Arc<dyn Gate>>,
+}
+
+/// Whether a program that was written may go on: it does so once only.
+pub trait Gate: Send + Sync {
+    /// Lets it go on. Its time does not count as the program's.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn pass(&self) -> BoxFuture<'static, Result<(), Failure>>;
+}
+
+/// Why bytes are no program that can go on. The texts are those of waiting.md 2.5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeFault {
+    /// Another build has written them.
+    OtherBuild,
+    /// They are none of ours, or were changed; the word says which part is wrong.
+    Invalid(&'static str),
+}
+
+impl fmt::Display for ResumeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResumeFault::OtherBuild => {
+                f.write_str("this program was started by another build of ptc; run it again")
+            }
+            ResumeFault::Invalid(part) => write!(f, "invalid snapshot: {part}"),
+        }
+    }
+}
+
+impl std::error::Error for ResumeFault {}

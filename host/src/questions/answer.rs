@@ -1,0 +1,126 @@
+//! What a person answered, and by which way (waiting.md 3.5).
+
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// What was done with a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// It was answered.
+    Accept,
+    /// No.
+    Decline,
+    /// It was dismissed without an answer.
+    Cancel,
+}
+
+impl Action {
+    /// All of them.
+    pub const ALL: [Action; 3] = [Action::Accept, Action::Decline, Action::Cancel];
+
+    /// The word for it in MCP.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Accept => "accept",
+            Action::Decline => "decline",
+            Action::Cancel => "cancel",
+        }
+    }
+
+    /// The action of that name.
+    pub fn from_name(name: &str) -> Option<Action> {
+        Action::ALL.into_iter().find(|action| action.as_str() == name)
+    }
+}
+
+/// By which way an answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Channel {
+    /// `lisp_resume`: the model's word.
+    Model,
+    /// The client: `inputResponses`, `tasks/update`, the reply to `elicitation/create`.
+    Client,
+    /// The console.
+    Console,
+    /// The webhook.
+    Webhook,
+    /// The terminal of whoever runs the program.
+    Terminal,
+    /// The program that embeds the engine.
+    Embedder,
+}
+
+impl Channel {
+    /// All of them.
+    pub const ALL: [Channel; 6] = [
+        Channel::Model,
+        Channel::Client,
+        Channel::Console,
+        Channel::Webhook,
+        Channel::Terminal,
+        Channel::Embedder,
+    ];
+
+    /// The word for it in the audit log.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Channel::Model => "lisp_resume",
+            Channel::Client => "client",
+            Channel::Console => "console",
+            Channel::Webhook => "webhook",
+            Channel::Terminal => "terminal",
+            Channel::Embedder => "embedder",
+        }
+    }
+}
+
+/// Who answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnsweredBy {
+    /// By which way.
+    pub channel: Channel,
+    /// Who, as far as that is known: a principal, or a name that the webhook gave.
+    pub name: Option<Arc<str>>,
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was done.
+    pub action: Action,
+    /// What was filled in: a JSON object. It has been checked against the question's form by whoever took it.
+    pub content: Option<Box<RawValue>>,
+    /// Who answered.
+    pub by: AnsweredBy,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+impl Answer {
+    /// A question that nobody looked at.
+    pub(crate) fn cancelled() -> Answer {
+        let by = AnsweredBy { channel: Channel::Embedder, name: None };
+        Answer { action: Action::Cancel, content: None, by, at_ms: 0 }
+    }
+}
+
+/// What becomes of a question.
+#[derive(Clone, Debug)]
+pub enum Answered {
+    /// It was answered.
+    Answer(Answer),
+    /// Nobody can be asked here.
+    Unanswerable,
+    /// The program has asked more questions than it may.
+    TooMany,
+}
+
+impl Answered {
+    /// The answer, if there is one.
+    pub fn answer(&self) -> Option<&Answer> {
+        match self {
+            Answered::Answer(answer) => Some(answer),
+            Answered::Unanswerable | Answered::TooMany => None,
+        }
+    }
+}

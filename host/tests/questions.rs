@@ -251,6 +251,21 @@ async fn approvals_of_one_tool_are_one_question_of_at_most_ten_calls() {
 }
 
 #[tokio::test]
+async fn long_arguments_have_a_question_of_their_own() {
+    let long = "(apply str (repeat (if (= n 1) 3000 10) \"x\"))";
+    let body = format!("(count (pmap (fn [n] (f \"ask_approval\" {long})) (range 12)))");
+    let (outcome, person) = here(&format!("{CALL} {body}")).await;
+    assert_eq!(calls_of(&person), [vec![10, 1, 1]]);
+    assert_eq!(text(&outcome), "12");
+}
+
+/// How many calls each question was about, in each round.
+fn calls_of(person: &Person) -> Vec<Vec<usize>> {
+    let seen = person.seen.lock().unwrap();
+    seen.iter().map(|open| open.iter().map(|open| open.question.calls.len()).collect()).collect()
+}
+
+#[tokio::test]
 async fn at_most_sixteen_questions_are_open_and_no_number_is_used_twice() {
     let (_, person) = here(&format!("{CALL} (pmap (fn [n] (f \"ask\" n)) (range 20))")).await;
     let seen = person.seen.lock().unwrap();

@@ -3,8 +3,6 @@
 //!
 //! Which tools need one is the upstream's configuration.
 
-use std::fmt::Write as _;
-
 use ring::digest::{Context, SHA256};
 use serde_json::value::RawValue;
 
@@ -12,11 +10,7 @@ use crate::canonical_json::{NotCanonical, digest};
 use crate::digest::hex;
 use crate::visible::visible_line;
 
-/// The most calls that one question is about.
-pub const MAX_CALLS: usize = 10;
-
-/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own.
-pub const MAX_SHOWN: usize = 2_000;
+use super::question::{AskedCall, allow};
 
 /// The schema of the form.
 pub const SCHEMA: &str = r#"{"type":"object","properties":{"decision":{"type":"string","enum":["allow","refuse"]}},"required":["decision"]}"#;
@@ -69,78 +63,27 @@ impl Decision {
     }
 }
 
-/// A call as an approval is asked for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovalCall {
-    /// The arguments as they will be sent: the text of a JSON object.
-    pub arguments: Box<str>,
-    /// SHA-256 of their canonical form.
-    pub digest: [u8; 32],
+/// A call of `tool` with these arguments, as an approval is asked for it.
+///
+/// # Errors
+/// What has no canonical form cannot be approved.
+pub fn asked_call(tool: &str, arguments: &[u8]) -> Result<AskedCall, NotCanonical> {
+    let digest = digest(arguments)?;
+    // What has a canonical form is UTF-8.
+    Ok(AskedCall { tool: tool.into(), arguments: String::from_utf8_lossy(arguments).into(), digest })
 }
 
-impl ApprovalCall {
-    /// A call with these arguments.
-    ///
-    /// # Errors
-    /// What has no canonical form cannot be approved.
-    pub fn new(arguments: &[u8]) -> Result<Self, NotCanonical> {
-        let digest = digest(arguments)?;
-        // What has a canonical form is UTF-8.
-        let arguments = String::from_utf8_lossy(arguments).into();
-        Ok(Self { arguments, digest })
-    }
-
-    /// Whether its arguments are too long to be shown among others.
-    #[must_use]
-    pub fn is_long(&self) -> bool {
-        self.arguments.chars().nth(MAX_SHOWN).is_some()
-    }
-
-    /// The digest in hex digits.
-    #[must_use]
-    pub fn digest_hex(&self) -> String {
-        hex(&self.digest)
-    }
-}
-
-/// Which of the calls of one upstream and tool are asked for together: runs of at most [`MAX_CALLS`] in their order, and
-/// each with long arguments on its own.
-pub fn batches(calls: &[ApprovalCall]) -> Vec<Vec<usize>> {
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut open: Option<usize> = None;
-    for (at, call) in calls.iter().enumerate() {
-        match open.filter(|open| batches[*open].len() < MAX_CALLS) {
-            _ if call.is_long() => batches.push(vec![at]),
-            Some(open) => batches[open].push(at),
-            None => {
-                open = Some(batches.len());
-                batches.push(vec![at]);
-            }
-        }
-    }
-    batches
-}
-
-/// The question's text: who would do what, and each call whole. Whatever a reader does not see is escaped, so that no
-/// argument looks like another one.
-pub fn message<'c>(
-    upstream: &str,
-    tool: &str,
-    calls: impl ExactSizeIterator<Item = &'c ApprovalCall>,
-) -> String {
-    let (upstream, tool) = (visible_line(upstream), visible_line(tool));
-    let mut text = format!("Allow {} call(s) of {tool} at {upstream}?", calls.len());
-    for call in calls {
-        // Writing to a string does not fail.
-        let _ = if call.is_long() {
-            let length = call.arguments.chars().count();
-            let digest = call.digest_hex();
-            write!(text, "\narguments of {length} characters with the SHA-256 {digest}")
-        } else {
-            write!(text, "\n{}", visible_line(&call.arguments))
-        };
-    }
-    text
+/// The question's text about one call: who would do what, and the call whole. Whatever a reader does not see is escaped, so that no
+/// argument looks like another one. The engine puts questions about several calls of a tool together.
+#[must_use]
+pub fn message(upstream: &str, call: &AskedCall) -> String {
+    let shown = if call.is_long() {
+        let length = call.arguments.chars().count();
+        format!("arguments of {length} characters with the SHA-256 {}", hex(&call.digest))
+    } else {
+        visible_line(&call.arguments).into_owned()
+    };
+    allow(upstream, &call.tool, std::iter::once(shown))
 }
 
 /// What an approval is bound to: this caller, upstream, tool, arguments and policy. Its expiry is counted from the answer.
@@ -166,50 +109,35 @@ pub fn binding(
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_SHOWN;
     use super::*;
 
-    fn call(arguments: &str) -> ApprovalCall {
-        ApprovalCall::new(arguments.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn a_question_shows_each_call_whole() {
-        let calls = [call(r#"{"source":"a","destination":"b"}"#), call("{}")];
-        assert_eq!(
-            message("fs", "move_file", calls.iter()),
-            "Allow 2 call(s) of move_file at fs?\n{\"source\":\"a\",\"destination\":\"b\"}\n{}"
-        );
+    fn call(tool: &str, arguments: &str) -> AskedCall {
+        asked_call(tool, arguments.as_bytes()).unwrap()
     }
 
     #[test]
     fn what_a_reader_does_not_see_is_escaped() {
-        let hidden = call("{\"path\":\"/tmp/\u{202e}gpj.exe\",\n\"b\":\"\u{200b}\"}");
+        let hidden = call("del\u{1b}[2J", "{\"path\":\"/tmp/\u{202e}gpj.exe\",\n\"b\":\"\u{200b}\"}");
         assert_eq!(
-            message("fs", "del\u{1b}[2J", [&hidden].into_iter()),
+            message("fs", &hidden),
             "Allow 1 call(s) of del\\u001b[2J at fs?\n{\"path\":\"/tmp/\\u202egpj.exe\",\\n\"b\":\"\\u200b\"}"
         );
     }
 
     #[test]
-    fn long_arguments_have_a_question_of_their_own_and_a_digest() {
-        let long = call(&format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN)));
-        let short = call(&format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN - 11)));
+    fn long_arguments_are_shown_by_their_digest() {
+        let long = call("write", &format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN)));
+        let short = call("write", &format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN - 11)));
         assert!(long.is_long() && !short.is_long());
         assert_eq!(short.arguments.chars().count(), MAX_SHOWN);
-        let text = message("fs", "write", [&long].into_iter());
+        let digest = hex(&long.digest);
         assert_eq!(
-            text,
+            message("fs", &long),
             format!(
-                "Allow 1 call(s) of write at fs?\narguments of 2011 characters with the SHA-256 {}",
-                long.digest_hex()
+                "Allow 1 call(s) of write at fs?\narguments of 2011 characters with the SHA-256 {digest}"
             )
         );
-        let mut calls = vec![call("{}"); 12];
-        calls.insert(1, long);
-        let lengths: Vec<usize> = batches(&calls).iter().map(Vec::len).collect();
-        assert_eq!(lengths, [10, 1, 2]);
-        assert_eq!(batches(&calls)[1], [1]);
-        assert_eq!(batches(&[]), [[0; 0]; 0]);
     }
 
     #[test]
@@ -261,8 +189,11 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_the_value_and_not_of_its_spelling() {
-        assert_eq!(call(r#"{"a":1,"b":"é"}"#).digest, call("{ \"b\" : \"\\u00e9\", \"a\" : 1.0 }").digest);
-        assert_ne!(call(r#"{"a":1}"#).digest, call(r#"{"a":"1"}"#).digest);
-        assert!(ApprovalCall::new(br#"{"a":1,"a":2}"#).is_err());
+        assert_eq!(
+            call("t", r#"{"a":1,"b":"é"}"#).digest,
+            call("t", "{ \"b\" : \"\\u00e9\", \"a\" : 1.0 }").digest
+        );
+        assert_ne!(call("t", r#"{"a":1}"#).digest, call("t", r#"{"a":"1"}"#).digest);
+        assert!(asked_call("t", br#"{"a":1,"a":2}"#).is_err());
     }
 }

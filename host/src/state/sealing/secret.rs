@@ -97,9 +97,9 @@ impl Secret {
     /// Why there is none.
     pub fn read_or_make(folder: &Path) -> Result<Self, SecretError> {
         let path = folder.join(MADE);
-        match Self::read(&path) {
-            Err(SecretError::Unreadable { .. }) if !is_there(&path) => {}
-            read => return read,
+        // Looked at before it is read: another process may make it at any moment.
+        if is_there(&path) {
+            return Self::read(&path);
         }
         match make_private_folder(folder) {
             Ok(true) => {}

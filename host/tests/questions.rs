@@ -302,6 +302,15 @@ async fn a_program_asks_no_more_than_it_may() {
     assert_eq!(text(&outcome), "[nil nil nil :cancelled :cancelled]");
 }
 
+#[tokio::test]
+async fn calls_that_ask_are_kept_up_to_a_bound() {
+    let person = Arc::new(Person { most: Some(2), ..Person::default() });
+    let call = "(tool/call {:server \"s\" :tool \"ask_approval\" :args {:n n}})";
+    let program = format!("{CALL} (frequencies (pmap (fn [n] (:ok {call})) (range 100)))");
+    let outcome = engine().eval(request(&program, &Arc::default(), &person)).await;
+    assert_eq!(text(&outcome), "{false 80 true 20}");
+}
+
 /// Lets nobody pass.
 struct Shut;
 

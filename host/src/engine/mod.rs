@@ -36,10 +36,7 @@ mod work;
 mod worker;
 
 pub use crate::memory::MemoryBudget;
-pub use asking::{
-    Asker, Desk, Gate, Keep, MOST_OPEN, MOST_QUESTIONS, MOST_SNAPSHOT_BYTES, Resume, ResumeFault, Suspended,
-    Verdict,
-};
+pub use asking::{Asker, Desk, Gate, Keep, MOST_OPEN, MOST_QUESTIONS, MOST_SNAPSHOT_BYTES, Resume, Verdict};
 pub use call_log::CallLog;
 pub use context::RunContext;
 pub use handle::{Cached, Engine, EngineError, EngineOptions, EvalFuture};
@@ -48,8 +45,8 @@ pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
     AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
-    Failure, FinalValue, HistoryNotice, ResultOverview, SavedSession, SessionDraft, SessionFault,
-    SessionReport, ValueSource,
+    Failure, FinalValue, HistoryNotice, ResultOverview, ResumeFault, SavedSession, SessionDraft,
+    SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 #[cfg(feature = "saved-sessions")]

@@ -171,6 +171,10 @@ impl Board {
         if !questions.iter().all(askable) {
             return Ok(questions.iter().map(|_| Answered::Unanswerable).collect());
         }
+        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions()) as usize;
+        if self.waiting() >= most.saturating_mul(MAX_CALLS) {
+            return Ok(questions.iter().map(|_| Answered::TooMany).collect());
+        }
         let mut brought = self.brought.borrow_mut();
         let mut notes =
             brought.get_mut(&call).map(|brought| std::mem::take(&mut brought.notes)).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! A program that waits for answers is written, and its eval ends.
 
-use super::{MOST_SNAPSHOT_BYTES, Suspended, record};
+use super::{MOST_SNAPSHOT_BYTES, record};
 use crate::engine::context::RunContext;
-use crate::engine::outcome::{EvalOutcome, Failure};
+use crate::engine::outcome::{EvalOutcome, Failure, Suspended};
 use crate::engine::request::EvalRequest;
 use crate::engine::session::saved::digest;
 use ptc_vm::graph::{Bounds, Unwritten, Writer};

@@ -2,7 +2,7 @@
 //!
 //! Calls ask at their [`Desk`]. Once nothing of the program can go on without an answer, the engine hands all open questions to the
 //! request's [`Asker`]: it has them answered while the program waits here, or says [`Verdict::Leave`]. The program is written then
-//! (the module `leaving`), its eval ends with [`Suspended`], and another eval of the same request goes on with it, in this process
+//! (the module `leaving`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same request goes on with it, in this process
 //! or another one (the module `returning`).
 
 mod board;
@@ -25,7 +25,6 @@ use super::outcome::Failure;
 use crate::questions::{Answer, OpenQuestion, Question, QuestionId};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use std::fmt;
 use std::sync::Arc;
 
 /// Most questions that are open at a time (waiting.md 3.6).
@@ -71,19 +70,10 @@ pub enum Verdict {
     Leave,
 }
 
-/// A program that was written because it waits for answers.
-#[derive(Clone, Debug)]
-pub struct Suspended {
-    /// The program, for [`Resume`].
-    pub snapshot: Bytes,
-    /// What it waits for.
-    pub questions: Vec<OpenQuestion>,
-}
-
 /// How an eval goes on with a program that was written.
 #[derive(Clone)]
 pub struct Resume {
-    /// What [`Suspended`] had: bytes of whatever origin.
+    /// What [`Suspended`](super::Suspended) had: bytes of whatever origin.
     pub snapshot: Bytes,
     /// Answers by question. Questions without one are asked again.
     pub answers: Vec<(QuestionId, Answer)>,
@@ -99,25 +89,3 @@ pub trait Gate: Send + Sync {
     /// Why it does not.
     fn pass(&self) -> BoxFuture<'static, Result<(), Failure>>;
 }
-
-/// Why bytes are no program that can go on. The texts are those of waiting.md 2.5.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ResumeFault {
-    /// Another build has written them.
-    OtherBuild,
-    /// They are none of ours, or were changed; the word says which part is wrong.
-    Invalid(&'static str),
-}
-
-impl fmt::Display for ResumeFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ResumeFault::OtherBuild => {
-                f.write_str("this program was started by another build of ptc; run it again")
-            }
-            ResumeFault::Invalid(part) => write!(f, "invalid snapshot: {part}"),
-        }
-    }
-}
-
-impl std::error::Error for ResumeFault {}

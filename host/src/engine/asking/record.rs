@@ -2,10 +2,11 @@
 //!
 //! Everything is read as if an enemy had written it.
 
-use super::ResumeFault;
 use super::board::{Board, Brought, Note};
 use crate::engine::call_log::CallLog;
-use crate::engine::outcome::{AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, ValueSource};
+use crate::engine::outcome::{
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, ResumeFault, ValueSource,
+};
 use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId};
 use ptc_mcp::json::Value as Json;
 use ptc_vm::graph::{Reader, Unread, Writer};

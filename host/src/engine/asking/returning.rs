@@ -1,13 +1,13 @@
 //! A program that was written goes on: in this process or another one.
 
+use super::Resume;
 use super::leaving::code_digest;
 use super::record::{self, Record};
-use super::{Resume, ResumeFault};
 use crate::engine::begin::{checked, clock, deadline};
 use crate::engine::call_log::CallLog;
 use crate::engine::compile::compiled_again;
 use crate::engine::context::RunContext;
-use crate::engine::outcome::Failure;
+use crate::engine::outcome::{Failure, ResumeFault};
 use crate::engine::request::EvalRequest;
 use crate::engine::worker::Worker;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};

@@ -6,6 +6,7 @@ mod catalog_op;
 mod failure;
 mod saved_session;
 mod session_report;
+mod suspended;
 
 pub use attachments::Attachments;
 pub use call_record::{AnswerBlocks, CallAuth, CallRecord, CallStatus, ResultOverview, ValueSource};
@@ -13,8 +14,8 @@ pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use saved_session::{SavedSession, SessionDraft, SessionFault};
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
+pub use suspended::{ResumeFault, Suspended};
 
-use super::asking::{ResumeFault, Suspended};
 use ptc_vm::Reason;
 use ptc_vm::value::MissedKey;
 use std::time::Duration;

@@ -1,0 +1,36 @@
+//! A program that left its process while it waits for answers, and what becomes of one that cannot go on.
+
+use crate::questions::OpenQuestion;
+use bytes::Bytes;
+use std::fmt;
+
+/// A program that was written because it waits for answers.
+#[derive(Clone, Debug)]
+pub struct Suspended {
+    /// The program, for [`Resume`](crate::engine::Resume).
+    pub snapshot: Bytes,
+    /// What it waits for.
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// Why bytes are no program that can go on. The texts are those of waiting.md 2.5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeFault {
+    /// Another build has written them.
+    OtherBuild,
+    /// They are none of ours, or were changed; the word says which part is wrong.
+    Invalid(&'static str),
+}
+
+impl fmt::Display for ResumeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResumeFault::OtherBuild => {
+                f.write_str("this program was started by another build of ptc; run it again")
+            }
+            ResumeFault::Invalid(part) => write!(f, "invalid snapshot: {part}"),
+        }
+    }
+}
+
+impl std::error::Error for ResumeFault {}

@@ -4,13 +4,30 @@ use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
 
+/// The SHA-256 of `bytes`.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut array = [0; 32];
+    array.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    array
+}
+
+/// The SHA-256 of `bytes` in 64 hex digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&sha256(bytes))
+}
+
+/// The first 16 hex digits of the SHA-256 of `bytes`.
+pub fn short_hash(bytes: &[u8]) -> String {
+    hex(&sha256(bytes)[..8])
+}
+
 /// The first `digits` hex digits of the SHA-256 of `text`, an even number of them.
 pub(crate) fn hex_digest(text: &str, digits: usize) -> String {
-    hex(&digest(&SHA256, text.as_bytes()).as_ref()[..digits / 2])
+    hex(&sha256(text.as_bytes())[..digits / 2])
 }
 
 /// Bytes as hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
         let _ = write!(digits, "{byte:02x}");
         digits

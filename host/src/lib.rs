@@ -34,7 +34,7 @@ pub mod config;
 mod config_error;
 pub mod credentials;
 #[cfg(feature = "seals")]
-mod digest;
+pub mod digest;
 pub mod engine;
 pub mod environment;
 #[cfg(feature = "upstreams")]

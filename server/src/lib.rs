@@ -7,7 +7,6 @@ pub mod boot;
 pub mod cli;
 mod closing_page;
 mod concurrency_limiter;
-mod digest;
 mod identity;
 pub mod observers;
 pub mod options;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::digest::short_hash;
 use crate::usage::Usage;
+use ptc_host::digest::short_hash;
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone. Equal principals have the same name; those that were cloned from one another share an account.

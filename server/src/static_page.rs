@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use sha2::{Digest, Sha256};
+use ptc_host::digest::sha256;
 
 /// A page and its browser policy.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Page {
 }
 
 fn hash(text: &str) -> String {
-    BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))
+    BASE64_STANDARD.encode(sha256(text.as_bytes()))
 }
 
 /// Fails unless the parts of a page need nothing from elsewhere and no hole in the policy.

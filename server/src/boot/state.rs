@@ -7,11 +7,11 @@ use ptc_host::engine::Engine;
 use ptc_host::state::{RedbOptions, RedbState, Replica, SealedState, StateStore, WatchedState};
 use tracing::{info, warn};
 
-use crate::digest::hex;
 use crate::identity;
 use crate::options::state::shared_store;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
+use ptc_host::digest::hex;
 
 /// How often a replica says that it is there.
 const ATTENDANCE: Duration = Duration::from_secs(10);

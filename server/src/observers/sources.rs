@@ -7,11 +7,11 @@ use ptc_host::engine::Engine;
 use ptc_host::state::WatchedState;
 use ptc_host::upstream::Phase;
 
-use crate::digest::short_hash;
 use crate::identity;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
 use crate::server_state::ServerState;
+use ptc_host::digest::short_hash;
 
 /// Sessions, as operators see them.
 pub trait SessionSource: Send + Sync {

@@ -7,8 +7,8 @@ use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Kind, Object, Raw, Scanner, object_text, write_array, write_string, write_strings};
 
 use super::Recording;
-use crate::digest::sha256;
 use crate::settings::PayloadPolicy;
+use ptc_host::digest::sha256_hex;
 
 /// Characters of a program or result in a summary.
 const PREVIEW_CHARS: usize = 256;
@@ -23,7 +23,7 @@ pub fn program(recording: &Recording, text: &str) -> String {
         return string(&recording.redactor.scrub(text));
     }
     object_text(|object| {
-        object.string("sha256", &sha256(text.as_bytes()));
+        object.string("sha256", &sha256_hex(text.as_bytes()));
         if recording.policy == PayloadPolicy::Summary {
             object.string("preview", head(&recording.redactor.scrub(text), PREVIEW_CHARS));
         }

@@ -9,7 +9,6 @@ use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::events::{Begun, Ended};
 use super::writer::Status;
-use crate::digest::short_hash;
 use crate::observers::recording::Recording;
 use crate::observers::recording::payloads;
 use crate::report::CallReport;
@@ -17,6 +16,7 @@ use crate::report::Ending;
 use crate::report::TaskEvent;
 use crate::settings::PayloadPolicy;
 use crate::timestamp::instant;
+use ptc_host::digest::short_hash;
 
 /// Version of the lines.
 const SCHEMA_VERSION: u64 = 2;

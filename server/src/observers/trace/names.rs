@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::writer::Status;
-use crate::digest::sha256;
+use ptc_host::digest::sha256_hex;
 
 /// The name of a file while its call is running.
 pub(super) const PENDING: &str = "pending";
@@ -18,7 +18,7 @@ pub(super) fn stem(request_id: &str, eval_id: Option<&str>) -> String {
 
 /// The first 8 hex digits of the SHA-256 of a request id.
 pub(super) fn hash8(request_id: &str) -> String {
-    let mut hash = sha256(request_id.as_bytes());
+    let mut hash = sha256_hex(request_id.as_bytes());
     hash.truncate(8);
     hash
 }

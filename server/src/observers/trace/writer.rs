@@ -11,7 +11,7 @@ use super::events::{Begun, Ended};
 use super::folder::{Folder, Found};
 use super::lines::Head;
 use super::{TraceOptions, names, trace_id};
-use crate::digest::hex;
+use ptc_host::digest::hex;
 
 /// The prefix of a trace, in bytes, that contains its owner.
 const OWNER_WITHIN: usize = 512;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use ptc_mcp::json::{Map, Value, json};
 
-use crate::digest::sha256;
 use crate::settings::BootError;
 use crate::settings::Planner;
+use ptc_host::digest::sha256_hex;
 
 /// Longest prefix or suffix, in bytes.
 const MAX_TEXT: usize = 4096;
@@ -56,7 +56,7 @@ impl PlannerConfig {
             suffix: text("suffix"),
         };
         let (applied, defaulted) = config.sources(settings, &file);
-        let summary = json!({"bytes": summary.len(), "hash": &sha256(summary.as_bytes())[..16]});
+        let summary = json!({"bytes": summary.len(), "hash": &sha256_hex(summary.as_bytes())[..16]});
         tracing::info!(
             event = "agentic_config",
             subagent_config = %settings.subagent_config.as_deref().unwrap_or(Path::new("")).display(),

@@ -12,8 +12,8 @@ use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Map, Value, json};
 use tracing::info;
 
-use crate::digest::sha256;
 use crate::report::TaskEvent;
+use ptc_host::digest::sha256_hex;
 
 /// Maximum number of events kept per task.
 const MAX_EVENTS: usize = 2000;
@@ -65,7 +65,7 @@ impl Journal {
     /// The model is asked; `messages` is its entire input, by role.
     pub(super) fn planner_starts(&self, model: &str, messages: &[(&str, &str)]) {
         let prompt: String = messages.iter().map(|(_, content)| *content).collect();
-        let (bytes, hash) = (prompt.len(), sha256(prompt.as_bytes()));
+        let (bytes, hash) = (prompt.len(), sha256_hex(prompt.as_bytes()));
         info!(event = "ptc_lisp.agentic_planner.start", request_id = %self.request_id, trace_id = %self.trace_id, model,
             prompt_bytes = bytes, prompt_sha256 = %hash);
         let messages: Vec<Value> =
@@ -78,7 +78,7 @@ impl Journal {
     pub(super) fn planner_stops(&self, model: &str, output: Result<&str, &str>, took: Duration) {
         let reason = output.err();
         let (status, output, duration_ms) = (status(reason), output.unwrap_or_default(), millis(took));
-        let (bytes, hash) = (output.len(), sha256(output.as_bytes()));
+        let (bytes, hash) = (output.len(), sha256_hex(output.as_bytes()));
         let reason = reason.unwrap_or_default();
         info!(event = "ptc_lisp.agentic_planner.stop", request_id = %self.request_id, trace_id = %self.trace_id, model,
             status, reason, duration_ms, output_bytes = bytes, output_sha256 = %hash);
@@ -98,7 +98,7 @@ impl Journal {
         let mut data = Map::new();
         for name in TEXTS {
             let Some(Value::String(text)) = metadata.get(name) else { continue };
-            let size = json!({"bytes": text.len(), "sha256": sha256(text.as_bytes())});
+            let size = json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())});
             if let Some(text) = metadata.insert(name.into(), size) {
                 data.insert(name.into(), text);
             }

@@ -11,7 +11,7 @@ use ptc_host::engine::{CallRecord, CallStatus, Desk, HostCalls, RunContext};
 use ptc_mcp::json::{Value, json};
 use ptc_vm::machine::{HostRequest, Reply, UpstreamCall};
 
-use crate::digest::sha256;
+use ptc_host::digest::sha256_hex;
 
 /// The possible effect of a call, as declared by the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Ledger {
             tool: tool.clone(),
             effect: self.effect(server, tool),
             turn: self.turn.load(Ordering::Relaxed),
-            args_hash: sha256(&arguments.json),
+            args_hash: sha256_hex(&arguments.json),
             record: None,
         };
         let mut state = self.state();

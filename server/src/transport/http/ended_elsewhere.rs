@@ -12,12 +12,14 @@ use tokio::sync::Notify;
 use tracing::warn;
 
 use super::sessions::Sessions;
-use crate::digest::sha256;
 use crate::principal::Principal;
 use crate::server_state::ServerState;
+use ptc_host::digest::sha256_hex;
 
 /// How often a replica listens: others hear within a second.
 const LISTENING: Duration = Duration::from_millis(500);
+/// What a replica may need to hear, once it listens.
+const HEARING: Duration = Duration::from_millis(100);
 /// How long a process that stops waits until ends are told.
 const SETTLING: Duration = Duration::from_secs(2);
 /// What announcements of ended sessions begin with.
@@ -29,6 +31,8 @@ pub(super) struct Ends {
     store: WatchedState,
     /// How long an id could be gone on with.
     life: Duration,
+    /// Whether there may be others.
+    is_shared: bool,
     /// What is being told now.
     telling: Arc<Telling>,
 }
@@ -42,8 +46,21 @@ struct Telling {
 impl Ends {
     /// The ends of sessions that live so long; `None` if nothing outlives the process.
     pub(super) fn of(state: Option<&ServerState>, ttl: Duration) -> Option<Ends> {
-        let store = state?.store.clone()?;
-        Some(Ends { store, life: ttl.max(TOMBSTONE_LIFE), telling: Arc::default() })
+        let state = state?;
+        let store = state.store.clone()?;
+        let is_shared = state.is_shared;
+        Some(Ends { store, life: ttl.max(TOMBSTONE_LIFE), is_shared, telling: Arc::default() })
+    }
+
+    /// Whether other processes may be told.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Waits until every replica has heard of the ends so far, so that a client that was told of the end meets it everywhere.
+    pub(super) async fn heard(&self) {
+        self.settled().await;
+        tokio::time::sleep(LISTENING + HEARING).await;
     }
 
     /// Remembers that a client has ended a session, and tells the others.
@@ -113,7 +130,7 @@ impl Ends {
 
 /// The name of a session among replicas. Its id is a credential.
 pub(super) fn hash_of(id: &str) -> String {
-    sha256(id.as_bytes())
+    sha256_hex(id.as_bytes())
 }
 
 fn key(principal: &str, hash: &str) -> Option<Key> {

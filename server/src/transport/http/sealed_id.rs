@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_host::digest::sha256;
 use ptc_host::state::{Seals, Secret};
 use ptc_mcp::Revision;
-use sha2::{Digest as _, Sha256};
 
 use crate::principal::Principal;
 use crate::protocol::KnownClient;
@@ -107,7 +107,7 @@ fn text(bytes: &[u8]) -> Option<(&str, &[u8])> {
 
 fn owner(principal: &Principal) -> [u8; OWNER] {
     let mut digest = [0; OWNER];
-    digest.copy_from_slice(&Sha256::digest(principal.name().as_bytes())[..OWNER]);
+    digest.copy_from_slice(&sha256(principal.name().as_bytes())[..OWNER]);
     digest
 }
 

@@ -18,12 +18,12 @@ use tracing::info;
 use super::ended_elsewhere::{Ends, hash_of};
 use super::portable_id::{Ended, Facts};
 use super::sealed_id::SealedIds;
-use crate::digest::short_hash;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::{Connection, KnownClient};
 use crate::server_state::ServerState;
 use crate::usage::Count;
+use ptc_host::digest::short_hash;
 
 /// One session.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use super::super::directory::{MODE, Refusal};
 use super::super::record::Record;
 use super::saved_record::record_of;
 use super::{NotUsed, Stored, owner_in_store};
-use crate::digest::short_hash;
 use crate::principal::Owner;
+use ptc_host::digest::short_hash;
 
 /// A session that nobody else takes for a while. Dropping it gives it back, and forgets what this process has of it unless
 /// [`commit`](Taken::commit) or [`give_back`](Taken::give_back) came before.

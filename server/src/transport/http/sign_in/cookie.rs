@@ -8,7 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 
-use crate::digest::{sha256, short_hash};
+use ptc_host::digest::{sha256_hex, short_hash};
 
 /// How long the browser keeps it, in seconds: as long as a sign-in may be pending.
 const LIFE: u32 = 600;
@@ -31,7 +31,7 @@ impl BrowserKey {
 
     /// What the pending sign-in keeps of it.
     pub(super) fn digest(&self) -> String {
-        sha256(self.0.as_bytes())
+        sha256_hex(self.0.as_bytes())
     }
 
     /// `Set-Cookie` for the sign-in of this `state`. Each has a cookie of its own, so that several may be under way.
@@ -51,7 +51,7 @@ pub(super) fn presented(headers: &HeaderMap, state: &str) -> Option<String> {
     let pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let mut values = pairs.filter(|(given, _)| *given == name).map(|(_, value)| value);
     match (values.next(), values.next()) {
-        (Some(value), None) => Some(sha256(value.as_bytes())),
+        (Some(value), None) => Some(sha256_hex(value.as_bytes())),
         _ => None,
     }
 }

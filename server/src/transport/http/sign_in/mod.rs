@@ -19,9 +19,9 @@ use super::headers::Headers;
 use super::post::Waiting;
 use super::router::{Endpoint, Seen, Step, admit, check_source};
 use crate::closing_page::ClosingPage;
-use crate::digest::short_hash;
 use crate::settings::PublicUrl;
 use cookie::BrowserKey;
+use ptc_host::digest::short_hash;
 
 /// Where the page is, and where it asks for the link to go to.
 const START: &str = "/oauth/start";

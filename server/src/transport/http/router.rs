@@ -274,7 +274,7 @@ fn mcp(
     let modern = headers.say_modern();
     Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
-        Method::DELETE if !modern => delete(endpoint, &caller.principal, headers, seen),
+        Method::DELETE if !modern => return delete(endpoint, &caller.principal, headers, seen),
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
     })
@@ -350,16 +350,23 @@ fn authenticate<'e>(
     }
 }
 
-fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
+fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, seen: &mut Seen) -> Step {
     match endpoint.named_session(headers, principal) {
         Ok(session) => {
             seen.session = Some(session.clone());
             endpoint.sessions.close(&session, "delete");
-            answer::empty(StatusCode::OK)
+            let done = answer::empty(StatusCode::OK);
+            match endpoint.sessions.ends().filter(|ends| ends.is_shared()).cloned() {
+                None => Step::Ready(done),
+                Some(ends) => Step::Waiting(Box::new(Waiting::Work(Box::pin(async move {
+                    ends.heard().await;
+                    done
+                })))),
+            }
         }
-        Err(Unnamed::Missing) => answer::missing_session(),
+        Err(Unnamed::Missing) => Step::Ready(answer::missing_session()),
         // One that could go on here was not open: there is nothing to end.
-        Err(Unnamed::Unknown | Unnamed::Refused(_)) => answer::unknown_session(),
+        Err(Unnamed::Unknown | Unnamed::Refused(_)) => Step::Ready(answer::unknown_session()),
     }
 }
 

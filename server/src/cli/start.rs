@@ -3,46 +3,31 @@
 use crate::cli::output::errln;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use tracing::{error, warn};
 
 use crate::boot;
 use crate::observers::log;
-use crate::options::command::arguments;
-use crate::options::flags::ALL;
+use crate::options::command::{Given, Takes};
+use crate::options::flags::{ALL, Group};
 use crate::settings::{BootError, Settings};
 
-/// The options of `ptc start`, as given.
+/// What `ptc start` takes: everything.
 #[derive(Clone, Debug)]
-pub(crate) struct StartArgs(ArgMatches);
+pub(crate) struct Everything;
 
-impl FromArgMatches for StartArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(StartArgs(matches.clone()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0 = matches.clone();
-        Ok(())
-    }
+impl Takes for Everything {
+    const GROUPS: &'static [Group] = &ALL;
 }
 
-impl Args for StartArgs {
-    fn augment_args(command: Command) -> Command {
-        command.args(arguments(&ALL))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
+/// The options of `ptc start`, as given.
+pub(crate) type StartArgs = Given<Everything>;
 
 /// Serves until the client leaves or a signal comes.
-pub(super) fn run(StartArgs(matches): &StartArgs) -> ExitCode {
+pub(super) fn run(args: &StartArgs) -> ExitCode {
     let redactor = Redactor::new();
-    let settings = match Settings::resolve(matches, ProcessEnv::current()) {
+    let settings = match Settings::resolve(&args.0, ProcessEnv::current()) {
         Ok(settings) => settings,
         Err(failure) => {
             let _log = log::init(crate::settings::LogLevel::Info, redactor);

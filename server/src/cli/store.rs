@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 use ptc_host::config::ProcessEnv;
 use ptc_host::state::{Kind, Listed, RedbOptions, RedbState, SealedState, StateError, StateStore, is_id};
 use serde_json::json;
 
 use super::report;
 use crate::cli::output::{errln, outln};
-use crate::options::command::arguments;
-use crate::options::flags::STATE;
+use crate::options::command::{Given, Takes};
+use crate::options::flags::{Group, STATE};
 use crate::options::state::{given, shared_store};
 use crate::settings::State;
 
@@ -61,28 +61,13 @@ struct NamesArgs {
 
 /// Where the state is: the options of `ptc start`, and their variables.
 #[derive(Clone, Debug)]
-struct PlaceArgs(ArgMatches);
+struct OfState;
 
-impl FromArgMatches for PlaceArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(PlaceArgs(matches.clone()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0 = matches.clone();
-        Ok(())
-    }
+impl Takes for OfState {
+    const GROUPS: &'static [Group] = &[STATE];
 }
 
-impl Args for PlaceArgs {
-    fn augment_args(command: Command) -> Command {
-        command.args(arguments(&[STATE]))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
+type PlaceArgs = Given<OfState>;
 
 /// Runs the sub-command.
 pub(super) fn run(args: &StateArgs) -> ExitCode {

@@ -1,11 +1,42 @@
 //! Builds clap arguments from the table, and rewrites the spellings of switches.
 
 use std::ffi::OsString;
+use std::marker::PhantomData;
 
 use clap::builder::OsStringValueParser;
-use clap::{Arg, ArgAction};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::flags::{ALL, Flag, Group, ValueKind};
+
+/// Which groups of options a command takes.
+pub(crate) trait Takes {
+    const GROUPS: &'static [Group];
+}
+
+/// The options of some groups as given; what they mean is found out later, with the environment.
+#[derive(Clone, Debug)]
+pub(crate) struct Given<T>(pub(crate) ArgMatches, PhantomData<T>);
+
+impl<T> FromArgMatches for Given<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Given(matches.clone(), PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0 = matches.clone();
+        Ok(())
+    }
+}
+
+impl<T: Takes> Args for Given<T> {
+    fn augment_args(command: Command) -> Command {
+        command.args(arguments(T::GROUPS))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
 
 /// The arguments of these groups.
 pub fn arguments(groups: &[Group]) -> Vec<Arg> {
@@ -43,21 +74,42 @@ fn argument(heading: &'static str, flag: &Flag) -> Arg {
     }
 }
 
-/// Rewrites `--no-x` to `--x=false` for every switch `x`. Everything after `--` stays as it is.
+/// Commands whose arguments are options of the table, or names that no switch's value is.
+const WITH_SWITCHES: [&str; 2] = ["start", "state"];
+
+/// Rewrites `--no-x` to `--x=false` for every switch `x`, and `--x false` of a server to the same: a word behind a switch can
+/// only be meant for it. Everything after `--` stays as it is.
 pub(crate) fn spell_out_switches(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    let mut literal = false;
-    arguments
-        .into_iter()
-        .map(|argument| {
-            literal |= argument == "--";
-            let switched_off =
-                argument.to_str().and_then(|text| text.strip_prefix("--no-")).filter(|_| !literal);
-            match switched_off {
-                Some(name) if is_switch(name) => format!("--{name}=false").into(),
-                _ => argument,
+    let mut spelled: Vec<OsString> = Vec::new();
+    let (mut literal, mut takes_words) = (false, false);
+    for argument in arguments {
+        literal |= argument == "--";
+        let text = argument.to_str().filter(|_| !literal);
+        match text.and_then(|text| text.strip_prefix("--no-")) {
+            Some(name) if is_switch(name) => {
+                spelled.push(format!("--{name}=false").into());
+                continue;
             }
-        })
-        .collect()
+            _ => {}
+        }
+        if spelled.len() == 1 {
+            takes_words = text.is_some_and(|command| WITH_SWITCHES.contains(&command));
+        }
+        let switch = spelled.last().and_then(|last| last.to_str()?.strip_prefix("--"));
+        match (switch, text) {
+            (Some(switch), Some(word)) if takes_words && is_switch(switch) && is_word(word) => {
+                let whole = format!("--{switch}={word}").into();
+                spelled.pop();
+                spelled.push(whole);
+            }
+            _ => spelled.push(argument),
+        }
+    }
+    spelled
+}
+
+fn is_word(text: &str) -> bool {
+    ["true", "false", "yes", "no", "on", "off", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 fn is_switch(name: &str) -> bool {

@@ -13,10 +13,10 @@ use crate::settings::BootError;
 use crate::settings::{LogLevel, PayloadPolicy, Profile, Settings};
 
 fn resolve(arguments_given: &[&str], env: &[(&str, &str)]) -> Result<Settings, BootError> {
-    let given = std::iter::once("start").chain(arguments_given.iter().copied()).map(OsString::from);
+    let given = ["ptc", "start"].into_iter().chain(arguments_given.iter().copied()).map(OsString::from);
     let matches = Command::new("start")
         .args(arguments(&ALL))
-        .try_get_matches_from(spell_out_switches(given))
+        .try_get_matches_from(&spell_out_switches(given)[1..])
         .map_err(|error| BootError::new(error.to_string()))?;
     Settings::resolve(&matches, ProcessEnv::from_iter(env.iter().copied()))
 }
@@ -68,8 +68,29 @@ fn the_command_line_beats_the_environment_and_the_last_flag_wins() {
     for on in [&["--sessions"][..], &["--sessions=on"], &["--no-sessions", "--sessions=1"]] {
         assert!(resolve(on, &[]).unwrap().sessions.enabled, "{on:?}");
     }
+    for off in
+        [&["--sessions", "false"][..], &["--sessions", "--sessions", "Off"], &["--sessions", "0", "--http"]]
+    {
+        assert!(!resolve(off, &[]).unwrap().sessions.enabled, "{off:?}");
+    }
+    assert!(resolve(&["--sessions", "yes"], &[]).unwrap().sessions.enabled);
+    assert!(refused(&["--sessions", "maybe"], &[]).contains("unexpected argument 'maybe'"));
     let odd = resolve(&["--sessions=maybe"], &[]).unwrap();
     assert!(!odd.sessions.enabled && odd.warnings[0].message.contains("maybe"));
+}
+
+#[test]
+fn a_word_behind_a_switch_of_another_command_is_its_argument() {
+    let spelled = |given: &[&str]| {
+        let spelled = spell_out_switches(given.iter().copied().map(OsString::from));
+        spelled.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+    };
+    assert_eq!(spelled(&["ptc", "eval", "--sessions", "false"]), "ptc eval --sessions false");
+    assert_eq!(
+        spelled(&["ptc", "state", "ls", "--state-required", "no"]),
+        "ptc state ls --state-required=no"
+    );
+    assert_eq!(spelled(&["ptc", "start", "--", "--sessions", "no"]), "ptc start -- --sessions no");
 }
 
 #[test]

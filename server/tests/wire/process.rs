@@ -6,6 +6,7 @@ mod child_process;
 pub(crate) use child_process::PATIENCE;
 use child_process::peak_memory;
 
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -104,7 +105,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// `ptc start --http` with these flags, on a free port.
     pub(crate) fn start(flags: &[&str]) -> Listener {
-        Self::start_by(|all| command(&[all, flags].concat()))
+        Self::start_by(|all| command_of(&on_http(), &[all, flags].concat()))
     }
 
     /// What `command` makes of the flags for HTTP on a free port.
@@ -233,10 +234,26 @@ impl Answer {
     }
 }
 
+/// What serves HTTP: the command, or what `PTC_TEST_SERVER` names in its place, such as two replicas (`tests/replicated`).
+fn on_http() -> OsString {
+    std::env::var_os("PTC_TEST_SERVER").unwrap_or_else(|| env!("CARGO_BIN_EXE_ptc").into())
+}
+
 fn command(flags: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ptc"));
+    command_of(env!("CARGO_BIN_EXE_ptc").as_ref(), flags)
+}
+
+fn command_of(program: &OsStr, flags: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.arg("start").args(flags).args(["--log-level", "error"]);
-    // Nothing of whoever runs the tests: no variable, and no default upstreams file.
-    command.env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR"));
+    // Nothing of whoever runs the tests: no variable but those of tests, and no default upstreams file.
+    command.env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR")).envs(for_replicas());
     command
+}
+
+/// What the program in the place of the command has to know.
+fn for_replicas() -> impl Iterator<Item = (OsString, OsString)> {
+    let names = ["PATH", "PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG"];
+    let is_there = std::env::var_os("PTC_TEST_SERVER").is_some();
+    std::env::vars_os().filter(move |(name, _)| is_there && names.iter().any(|known| name == known))
 }

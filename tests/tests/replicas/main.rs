@@ -1,12 +1,10 @@
 //! Several servers on one store, behind a balancer that knows nothing of what it carries; and one server on a folder
 //! (state.md 5 and 8). Where there is no `redis-server` only the folder is tested, unless `PTC_TEST_REDIS` is `required`.
 
-mod balancer;
 mod client;
 mod folder;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;
-mod redis_server;
 mod sessions;
 mod shared;

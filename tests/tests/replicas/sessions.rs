@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
+use ptc_tests::replicated::balancer::Balancer;
 
-use super::balancer::Balancer;
 use super::client::{Client, send};
 use super::process::{Answer, wait_until};
 use super::shared::Place;

@@ -3,14 +3,12 @@
 use std::process::Command;
 
 use nix::sys::signal::Signal;
+use ptc_tests::replicated::balancer::Balancer;
+use ptc_tests::replicated::redis_server::RedisServer;
+use ptc_tests::replicated::write_secret;
 
-use super::balancer::Balancer;
 use super::client::Client;
 use super::process::{Http, Launch, wait_until};
-use super::redis_server::RedisServer;
-
-/// A secret that all replicas have.
-const SECRET: &str = "a secret of at least 32 bytes, so long\n";
 
 /// A store, and the flags of servers on it.
 pub(crate) struct Place {
@@ -21,7 +19,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Option<Place> {
         let place = Place { redis: RedisServer::start()?, folder: tempfile::tempdir().unwrap() };
-        write_secret(&place.secret());
+        write_secret(place.secret().as_ref());
         Some(place)
     }
 
@@ -42,12 +40,6 @@ impl Place {
     pub(crate) fn replica(&self) -> Http {
         self.launch(&[]).on_http()
     }
-}
-
-pub(crate) fn write_secret(path: &str) {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::write(path, SECRET).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(super) enum Back {
     File,
     /// In a store in a server, sealed.
     Server,
+    /// In whatever server `PTC_TEST_SERVER` names, which is reached over HTTP.
+    Named,
 }
 
 /// A store that several processes have; what it needs lasts as long as this.
@@ -41,7 +43,7 @@ impl Back {
     /// `PTC_TEST_REDIS=required`.
     pub(super) fn store(self, limits: StoreLimits) -> Option<Shared> {
         match self {
-            Back::Here => None,
+            Back::Here | Back::Named => None,
             Back::Memory => {
                 let store = MemoryState::new(limits);
                 Some(Shared { open: Box::new(move || Arc::new(store.clone())), _kept: Box::new(()) })

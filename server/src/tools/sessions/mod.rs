@@ -14,6 +14,8 @@ mod forget;
 mod inspect;
 mod journal;
 mod list;
+#[cfg(test)]
+mod over_http;
 mod record;
 mod schemas;
 mod start;

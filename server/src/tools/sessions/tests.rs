@@ -12,6 +12,7 @@ use ptc_mcp::message::id::RequestId;
 
 use super::back_ends::{Back, Shared};
 use super::directory::Clock;
+use super::over_http::OverHttp;
 use super::*;
 use crate::principal::{Owner, Principal};
 use crate::protocol::tool::{CallContext, Prepared, ReplyText};
@@ -25,7 +26,12 @@ pub(super) struct Bench {
     pub(super) tools: Vec<Box<dyn Tool>>,
     pub(super) directory: Arc<Directory>,
     seconds: Arc<AtomicI64>,
+    /// Answers in their place, if it is there.
+    over_http: Option<OverHttp>,
 }
+
+/// Shown to nobody. A token too, so that a server knows it.
+pub(super) const SECRET: &str = "hunter2-hunter2-hunter2-hunter2-hunter2";
 
 /// Runs each test with its sessions in each place.
 macro_rules! wherever_sessions_are {
@@ -53,6 +59,11 @@ macro_rules! wherever_sessions_are {
             #[tokio::test]
             async fn in_a_server() {
                 on(Back::Server).await;
+            }
+
+            #[tokio::test]
+            async fn in_a_named_server() {
+                on(Back::Named).await;
             }
         }
     )*};
@@ -88,6 +99,10 @@ fn bench_on(back: Back, profile: Profile, settings: Sessions) -> Option<(Bench, 
     if back == Back::Here {
         return Some((bench(profile, settings), None));
     }
+    if back == Back::Named {
+        let over_http = Some(OverHttp::start(profile, &settings)?);
+        return Some((Bench { over_http, ..bench(profile, settings) }, None));
+    }
     let shared = back.store(StoreLimits::default())?;
     Some((bench_over(profile, settings, Some(keeping(shared.handle()))), Some(shared)))
 }
@@ -105,7 +120,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
     let time = seconds.clone();
     let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("hunter2-hunter2")]);
+    redactor.register([&Secret::new(SECRET)]);
     let directory = match store {
         Some(keeping) => Directory::kept_in(keeping, engine, settings, redactor.clone(), clock),
         None => Directory::new(engine, settings, redactor.clone(), clock),
@@ -122,7 +137,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         redactor,
         reports: false,
     };
-    Bench { tools: tools(&directory, options), directory, seconds }
+    Bench { tools: tools(&directory, options), directory, seconds, over_http: None }
 }
 
 pub(super) fn owner(name: &str) -> Owner {
@@ -145,7 +160,18 @@ impl Bench {
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }
 
+    /// The conversation of a caller is over.
+    fn gone(&self, by: &str) {
+        match &self.over_http {
+            Some(server) => server.end(by),
+            None => self.tools[0].owner_gone(&owner(by)),
+        }
+    }
+
     pub(super) async fn call(&self, by: &str, tool: &str, arguments: Value) -> (Value, String) {
+        if let Some(server) = &self.over_http {
+            return server.call(by, tool, &arguments);
+        }
         let reply = match self.prepare(&owner(by), tool, &arguments) {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
@@ -220,7 +246,10 @@ wherever_sessions_are! {
         let (failed, text) = bench_structured.eval(&id, "nope").await;
         assert!(text.ends_with("\n[rolled back]"), "{text}");
         assert_eq!(failed["session"]["eval_status"], "idle");
-        assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
+        // A server has a clock of its own.
+        if back != Back::Named {
+            assert_eq!(failed["session"]["created_at"], "1970-01-12T13:46:40.000000Z");
+        }
 
         let Some((bench_debug, _shared)) = bench_on(back, Profile::Debug, limits()) else { return };
         let id = bench_debug.start("me").await;
@@ -300,7 +329,7 @@ wherever_sessions_are! {
             "session_not_found"
         );
         bench.start("me").await;
-        bench.tools[0].owner_gone(&owner("me"));
+        bench.gone("me");
         let left = |by: &'static str| async {
             bench.call(by, "lisp_session_list", json!({})).await.0["count"].clone()
         };
@@ -503,17 +532,17 @@ wherever_sessions_are! {
 wherever_sessions_are! {
     async fn secrets_in_titles_reasons_and_names_are_not_shown(back: Back) {
         let Some((bench, _shared)) = bench_on(back, Profile::Debug, limits()) else { return };
-        let (started, _) = bench.call("me", "lisp_session_start", json!({"title":"of hunter2-hunter2"})).await;
+        let (started, _) = bench.call("me", "lisp_session_start", json!({"title":format!("of {SECRET}")})).await;
         let id = started["session_id"].as_str().unwrap().to_owned();
-        let mut told = vec![bench.eval(&id, "(def hunter2-hunter2 {:a 1})").await.1];
+        let mut told = vec![bench.eval(&id, &format!("(def {SECRET} {{:a 1}})")).await.1];
         for view in ["overview", "memory", "prints", "tool_calls", "history", "limits"] {
             told.push(bench.inspect(&id, view).await.to_string());
         }
         told.push(bench.call("me", "lisp_session_list", json!({})).await.1);
-        let named = json!({"session_id":id,"bindings":["hunter2-hunter2"]});
+        let named = json!({"session_id":id,"bindings":[SECRET]});
         let (forgotten, _) = bench.call("me", "lisp_session_forget", named).await;
         assert_eq!(forgotten["removed_bindings"], json!(["[REDACTED]"]));
-        let closing = json!({"session_id":id,"reason":"hunter2-hunter2"});
+        let closing = json!({"session_id":id,"reason":SECRET});
         told.push(bench.call("me", "lisp_session_close", closing).await.1);
         for text in told {
             assert!(!text.contains("hunter2"), "{text}");

@@ -1,0 +1,95 @@
+//! What a client does behind a balancer: a connection for each request, and another one for a request whose server was
+//! killed before anything of its answer came, if the request may come twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::RwLock;
+
+use super::http::{Answer, Request};
+
+/// What the clients of a pair know.
+pub(super) struct Behind {
+    /// The balancer.
+    pub(super) balancer: String,
+    /// How often a server was killed.
+    pub(super) kills: AtomicU64,
+    /// How often a request was sent again.
+    pub(super) resent: AtomicU64,
+    /// Requests that must not come twice have it meanwhile; who kills a server waits for them.
+    pub(super) unrepeatable: RwLock<()>,
+}
+
+/// What comes after a request.
+enum Next {
+    Request,
+    End,
+}
+
+/// Carries a client's requests until it leaves.
+pub(super) async fn serve(mut client: TcpStream, behind: Arc<Behind>) {
+    // What comes of a client that says nothing is the server's affair too.
+    let mut request = Request::default();
+    while let Ok(Next::Request) = exchange(&mut client, std::mem::take(&mut request), &behind).await {
+        match client.read_buf(&mut request.bytes).await {
+            Ok(1..) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Carries one request, and its answer.
+async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind) -> std::io::Result<Next> {
+    let mut held = None;
+    let mut has_left = false;
+    'server: loop {
+        let kills = behind.kills.load(Ordering::Acquire);
+        let mut server = TcpStream::connect(&behind.balancer).await?;
+        let (mut sent, mut answer) = (0, Answer::default());
+        let mut bytes = [0; 16 << 10];
+        loop {
+            if sent < request.bytes.len() {
+                if held.is_none() && request.whole().is_some() && !request.may_come_twice() {
+                    held = Some(behind.unrepeatable.read().await);
+                }
+                // A server that has seen enough may close before it has read all; its answer is there nonetheless.
+                let _ = server.write_all(&request.bytes[sent..]).await;
+                sent = request.bytes.len();
+            }
+            tokio::select! {
+                read = client.read_buf(&mut request.bytes), if !has_left => {
+                    if read? == 0 {
+                        has_left = true;
+                        let _ = server.shutdown().await;
+                    }
+                }
+                read = server.read(&mut bytes) => {
+                    let read = read.unwrap_or(0);
+                    if read == 0 {
+                        let was_killed = behind.kills.load(Ordering::Acquire) != kills;
+                        if was_killed && !answer.has_begun && !has_left && request.may_come_twice() {
+                            behind.resent.fetch_add(1, Ordering::Relaxed);
+                            continue 'server;
+                        }
+                        client.shutdown().await?;
+                        return Ok(Next::End);
+                    }
+                    let is_whole = answer.read(&bytes[..read], request.is_head());
+                    client.write_all(&bytes[..read]).await?;
+                    // Where more was sent than one request the connection stays the one of all of them.
+                    if is_whole && request.whole() == Some(request.bytes.len()) && !ends(&request) {
+                        return Ok(Next::Request);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the client wants the connection to end with the answer, which the server sees to.
+fn ends(request: &Request) -> bool {
+    let text = String::from_utf8_lossy(&request.bytes[..request.bytes.len().min(4096)]).to_lowercase();
+    text.contains("\r\nconnection: close\r\n")
+}

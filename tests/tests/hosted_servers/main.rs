@@ -12,6 +12,7 @@ mod page;
 mod person;
 mod programs;
 mod redirects;
+mod replicas;
 mod server;
 mod states;
 

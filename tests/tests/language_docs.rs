@@ -2,7 +2,7 @@
 //! specification. A `clojure` block is a session; in it, lines of program up to a `;=>` line are one example.
 //! `;=> !reason` expects an error, with its message if one follows; `;>>` lines expect prints.
 
-use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, RunContext};
+use ptc_host::engine::{Desk, Engine, EngineOptions, EvalRequest, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::fmt::Write as _;
 use std::pin::Pin;
@@ -13,7 +13,12 @@ use std::sync::Arc;
 struct Store;
 
 impl HostCalls for Store {
-    fn answer(&self, _: Rc<RunContext>, request: HostRequest) -> Pin<Box<dyn Future<Output = Reply>>> {
+    fn answer(
+        &self,
+        _: Rc<RunContext>,
+        request: HostRequest,
+        _: Desk,
+    ) -> Pin<Box<dyn Future<Output = Reply>>> {
         let call = match request {
             HostRequest::Upstream(call) => call,
             // Nothing is found but what the machine knows by itself.

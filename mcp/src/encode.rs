@@ -22,16 +22,35 @@ pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
     out
 }
 
+/// What a `tools/call` request has when it is sent again because the server asked for input (2026-07-28), each the text of
+/// JSON.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Again<'a> {
+    /// `inputResponses`: an object.
+    pub responses: Option<&'a str>,
+    /// `requestState` as the server wrote it: a string.
+    pub state: Option<&'a str>,
+}
+
 /// A `tools/call` request. `arguments` is the text of a JSON object; `meta` that of `_meta`, which
 /// the modern era demands on every request.
 #[must_use]
-pub fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
-    let room = 96 + tool.len() + arguments.len() + meta.map_or(0, <[u8]>::len);
+pub fn tools_call(id: u64, tool: &str, arguments: &[u8], again: Again<'_>, meta: Option<&[u8]>) -> Vec<u8> {
+    let more = again.responses.map_or(0, str::len) + again.state.map_or(0, str::len);
+    let room = 128 + tool.len() + arguments.len() + more + meta.map_or(0, <[u8]>::len);
     let mut out = message(room, Some(id), "tools/call");
     out.extend_from_slice(b",\"params\":{\"name\":");
     push_string(&mut out, tool);
     out.extend_from_slice(b",\"arguments\":");
     push_one_line(&mut out, arguments);
+    if let Some(responses) = again.responses {
+        out.extend_from_slice(b",\"inputResponses\":");
+        push_one_line(&mut out, responses.as_bytes());
+    }
+    if let Some(state) = again.state {
+        out.extend_from_slice(b",\"requestState\":");
+        push_one_line(&mut out, state.as_bytes());
+    }
     if let Some(meta) = meta {
         out.extend_from_slice(b",\"_meta\":");
         out.extend_from_slice(meta);
@@ -117,12 +136,17 @@ mod tests {
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#
         );
         assert_eq!(
-            tools_call(12, "a\"b", b"{\"n\":\n1}", None),
+            tools_call(12, "a\"b", b"{\"n\":\n1}", Again::default(), None),
             br#"{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a\"b","arguments":{"n": 1}}}"#
         );
         assert_eq!(
-            tools_call(1, "t", b"{}", Some(b"{\"m\":1}")),
+            tools_call(1, "t", b"{}", Again::default(), Some(b"{\"m\":1}")),
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"m":1}}}"#
+        );
+        let again = Again { responses: Some(r#"{"k":{"action":"decline"}}"#), state: Some(r#""a\u0062""#) };
+        assert_eq!(
+            String::from_utf8(tools_call(2, "t", b"{}", again, None)).unwrap(),
+            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{},"inputResponses":{"k":{"action":"decline"}},"requestState":"a\u0062"}}"#
         );
     }
 

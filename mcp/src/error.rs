@@ -36,6 +36,8 @@ impl RpcError {
     pub const HEADER_MISMATCH: i64 = -32020;
     /// The request needs a capability that the client has not declared (2026-07-28).
     pub const MISSING_CAPABILITY: i64 = -32021;
+    /// A page has to be visited before the request is sent again (2025-11-25).
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// The revision is not spoken here (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
 

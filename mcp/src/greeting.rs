@@ -35,11 +35,17 @@ impl ClientInfo<'_> {
     /// `_meta` of every modern request. No capability is declared.
     #[must_use]
     pub fn modern_meta(self) -> Vec<u8> {
+        self.modern_meta_with("{}")
+    }
+
+    /// `_meta` of a modern request that declares these `capabilities`, the text of a JSON object.
+    #[must_use]
+    pub fn modern_meta_with(self, capabilities: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
         let mut members = Object::new(&mut out);
         members.string(meta::PROTOCOL_VERSION, Revision::LATEST.name());
         self.write(members.key(meta::CLIENT_INFO));
-        members.raw(meta::CLIENT_CAPABILITIES, "{}");
+        members.raw(meta::CLIENT_CAPABILITIES, capabilities);
         members.end();
         out
     }

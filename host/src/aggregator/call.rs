@@ -11,7 +11,7 @@ use super::usage::take_call;
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::RunContext;
 use crate::memory::ReplyCharge;
-use crate::upstream::{Call, CallFault, CallLimits, FaultReason};
+use crate::upstream::{Again, Call, CallFault, CallLimits, FaultReason};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -79,7 +79,8 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
     let caller = caller_of(&run);
-    let sent = Call { tool, arguments: &arguments, limits, arrivals: Some(&charge), caller, may_wrap };
+    let again = Again::default();
+    let sent = Call { tool, arguments: &arguments, again, limits, arrivals: Some(&charge), caller, may_wrap };
     match member.handle.call(sent).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);

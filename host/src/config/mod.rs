@@ -56,4 +56,4 @@ pub use schema::{FileFault, file_faults};
 pub use transports::{
     HttpConfig, OpenApiConfig, OperationOverride, Protocol, SchemaSource, StdioConfig, Transport,
 };
-pub use upstream::{Backoff, RawEnvelope, UpstreamConfig};
+pub use upstream::{Backoff, Offered, RawEnvelope, UpstreamConfig};

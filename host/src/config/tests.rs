@@ -219,6 +219,7 @@ fn stdio_errors() {
         "upstream x sets both request_timeout_ms and timeout_ms; they mean the same, keep one"
     );
     assert_eq!(error(json!({"command": "c", "required": "no"})), "upstream x required must be a boolean");
+    assert_eq!(error(json!({"command": "c", "serial": 1})), "upstream x serial must be a boolean");
     assert_eq!(
         error(json!({"command": "c", "tools": {"t": true}})),
         r#"upstream x tools "t" must be an object {"raw_envelope": boolean}"#

@@ -81,11 +81,24 @@ pub struct UpstreamConfig {
     pub log_level: Option<LogLevel>,
     /// What an MCP server is told of folders.
     pub roots: RootsConfig,
+    /// What an MCP server is offered besides folders. No key of the file says it: whoever starts the upstream knows.
+    pub offered: Offered,
+    /// Whether it serves one program at a time (`serial`).
+    pub serial: bool,
     /// How it is reached.
     pub transport: Transport,
     /// Why it cannot be reached by this process: a credential or a variable that its entry names is not set. Only of one
     /// that is not required (ruling 121).
     pub unset: Option<String>,
+}
+
+/// What an MCP server is offered: it may make use of it in its answers to calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// That people are asked what it wants to know.
+    pub questions: bool,
+    /// That its tasks are waited for.
+    pub tasks: bool,
 }
 
 /// Recovery window after an abnormal end: doubles from `initial` up to `max`.
@@ -134,6 +147,8 @@ impl UpstreamConfig {
             backoff: Backoff::default(),
             log_level: None,
             roots: RootsConfig::NotOffered,
+            offered: Offered::default(),
+            serial: false,
             transport,
             unset: None,
         }
@@ -178,7 +193,8 @@ impl UpstreamConfig {
         };
         let mut upstream = match upstream.transport {
             Transport::Stdio(_) | Transport::Http(_) => {
-                Self { log_level: log_level(fields)?, roots: RootsConfig::parse(fields)?, ..upstream }
+                let (log_level, roots) = (log_level(fields)?, RootsConfig::parse(fields)?);
+                Self { log_level, roots, serial: fields.bool("serial")?.unwrap_or(false), ..upstream }
             }
             Transport::OpenApi(_) => upstream,
         };

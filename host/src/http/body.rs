@@ -3,9 +3,11 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
+use tokio::time::Instant;
 
 use super::HttpError;
 #[cfg(feature = "upstreams")]
@@ -16,6 +18,9 @@ use super::identity::Decoder;
 use super::pool::Pool;
 use crate::memory::Arrivals;
 
+/// How long a body whose time stands still may take all the same.
+const STANDSTILL: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// A response body, as it arrives. Dropping it before its end closes the exchange, so that the server stops sending.
 pub struct Body {
     incoming: Option<Incoming>,
@@ -23,6 +28,8 @@ pub struct Body {
     pool: Arc<Pool>,
     /// Until the end has come.
     timer: Option<Timer>,
+    /// What was left of its time when that was stopped.
+    left: Option<Duration>,
     max_bytes: usize,
     /// Bytes that are read beyond that.
     allowance: usize,
@@ -52,6 +59,7 @@ impl Body {
             rest: Some(rest),
             pool,
             timer: Some(timer),
+            left: None,
             max_bytes,
             allowance,
             received: 0,
@@ -75,6 +83,22 @@ impl Body {
     /// The connection failed, time is up, or the cap is passed. After an error there is no more to come.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
         poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// Stops its time: it is not the server that keeps it waiting.
+    pub(crate) fn pause(&mut self) {
+        if let (None, Some(timer)) = (self.left, &mut self.timer) {
+            let now = Instant::now();
+            self.left = Some(timer.deadline().saturating_duration_since(now));
+            timer.as_mut().reset(now + STANDSTILL);
+        }
+    }
+
+    /// Lets its time go on, if it was stopped.
+    pub(crate) fn resume(&mut self) {
+        if let (Some(left), Some(timer)) = (self.left.take(), &mut self.timer) {
+            timer.as_mut().reset(Instant::now() + left);
+        }
     }
 
     /// Bytes that have arrived; of an encoded body, those that they became.

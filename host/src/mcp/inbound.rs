@@ -1,5 +1,6 @@
 //! What a server says unasked: its requests, the progress of calls, its log messages.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,11 +11,13 @@ use ptc_mcp::json::Value;
 use ptc_mcp::text::clip;
 use ptc_mcp::{Era, LogLevel};
 
+use super::elicit::{Link, OpenQuestions};
 use super::protocol;
-use super::roots::Roots;
+use super::roots::{ClientRoots, Roots};
 use crate::audience::{Audience, UpstreamMessage};
+use crate::config::{Offered, UpstreamConfig};
 use crate::maybe_ready::MaybeReady;
-use crate::upstream::{Caller, SaidMessage, UpstreamEvent};
+use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent};
 use crate::visible::without_controls;
 
 /// Messages of one upstream that are taken in any second; further ones are dropped.
@@ -30,8 +33,13 @@ const MAX_URI: usize = 4096;
 /// Longest text of a progress report, in characters.
 const MAX_PROGRESS: usize = 200;
 
-/// The answer to a request of a server, at once or when it is known.
-pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Vec<u8>>>;
+/// What declares that people can be asked.
+const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
+/// What declares that calls may be answered with tasks.
+const TASKS: &str = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
+
+/// The answer to a request of a server, at once or when it is known; none if the server has withdrawn it.
+pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Option<Vec<u8>>>>;
 
 /// What one upstream says unasked, and to whom it is told.
 #[derive(Debug)]
@@ -40,6 +48,10 @@ pub(crate) struct Inbound {
     pub(super) roots: Roots,
     /// The least severity that the operator wants to hear of.
     pub(super) log_level: Option<LogLevel>,
+    offered: Offered,
+    /// `_meta` of calls of the modern era that ask for nothing: of those that can be asked, and of others.
+    call_meta: (Box<[u8]>, Box<[u8]>),
+    on_pipe: Arc<OpenQuestions>,
     state: Mutex<InboundState>,
 }
 
@@ -47,10 +59,13 @@ pub(crate) struct Inbound {
 struct InboundState {
     callers: Callers,
     next_token: u64,
+    next_number: u64,
     /// Calls in flight that somebody listens to.
     heard: Vec<HeardCall>,
     /// Other calls in flight.
     unheard: usize,
+    /// Where the calls in flight are asked, the oldest first; empty where no questions are offered.
+    asking: Vec<(u64, Option<Arc<Asking>>)>,
     remembered: VecDeque<(Whose, SaidMessage)>,
     /// When the present second of messages began, and how many it had.
     second: Option<(Instant, u32)>,
@@ -82,20 +97,80 @@ enum Whose {
 }
 
 impl Inbound {
-    pub(super) fn new(name: &str, roots: Roots, log_level: Option<LogLevel>) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), roots, log_level, state: Mutex::default() })
+    pub(super) fn new(config: &UpstreamConfig, roots: &ClientRoots) -> Arc<Self> {
+        let (log_level, offered) = (config.log_level, config.offered);
+        let roots = Roots::of(&config.roots, roots);
+        let meta = |capabilities: &str| {
+            protocol::meta_of(Era::Modern, None, log_level, capabilities).unwrap_or_default().into()
+        };
+        let call_meta = (meta(&offered_to_calls(offered)), meta("{}"));
+        let name = config.name.as_str().into();
+        Arc::new(Self {
+            name,
+            roots,
+            log_level,
+            offered,
+            call_meta,
+            on_pipe: Arc::default(),
+            state: Mutex::default(),
+        })
     }
 
-    /// Answers a request of the server. Whatever was not offered is unknown.
-    pub(super) fn answer(&self, method: &str, id: &str) -> Answer {
-        match method {
+    /// The capabilities of `initialize`, the text of a JSON object.
+    pub(super) fn capabilities(&self) -> String {
+        object([self.roots.capability(), self.offered.questions.then_some(ELICITATION)])
+    }
+
+    /// Answers a request of the server. Whatever was not offered is unknown. `None`: it has been asked already and is not
+    /// answered twice.
+    pub(super) fn answer(
+        self: &Arc<Self>,
+        era: Era,
+        (method, id, params): (&str, &str, Option<&str>),
+        link: Link<'_>,
+    ) -> Option<Answer> {
+        Some(match method {
             "ping" => MaybeReady::Ready(encode::empty_result(id)),
             "roots/list" if self.roots.are_offered() => self.roots.answer(id),
+            "elicitation/create" if self.offered.questions && era == Era::Handshake => {
+                return self.elicit(id, params.unwrap_or("{}"), link);
+            }
             _ => {
                 tracing::debug!(upstream = &*self.name, method, "upstream_request_refused");
                 MaybeReady::Ready(encode::method_not_found(id))
             }
-        }
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is open on the one pipe of all calls.
+    pub(super) fn on_pipe(&self) -> &Arc<OpenQuestions> {
+        &self.on_pipe
+    }
+
+    /// The run that has the only calls in flight.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn only_run(&self) -> Result<usize, &'static str> {
+        let state = self.lock();
+        let Some((_, first)) = state.asking.first() else { return Err("no call is in flight") };
+        let Some(first) = first else { return Err("nobody can be asked during this call") };
+        let alone =
+            state.asking.iter().all(|(_, call)| call.as_ref().is_some_and(|call| call.run == first.run));
+        if alone { Ok(first.run) } else { Err("calls of several programs are in flight") }
+    }
+
+    /// A call of this run that is in flight: one that is not asked anything yet, else the oldest.
+    pub(super) fn call_of_run(&self, run: usize) -> Option<Arc<Asking>> {
+        let state = self.lock();
+        let calls = state.asking.iter().filter_map(|(_, call)| call.as_ref());
+        let mut calls = calls.filter(|call| call.run == run && !call.is_over());
+        let free = calls.clone().find(|call| !call.stopwatch.is_stopped());
+        free.or_else(|| calls.next()).cloned()
     }
 
     /// Takes a notification. `own`: for whom the call was made on whose own stream it came. Yields what has changed.
@@ -121,6 +196,12 @@ impl Inbound {
     /// Notes a request on behalf of `caller`, until the result is dropped.
     pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> Entered<'_> {
         let mut state = self.lock();
+        let number = self.offered.questions.then(|| {
+            state.next_number += 1;
+            let number = state.next_number;
+            state.asking.push((number, caller.asking.cloned()));
+            number
+        });
         match &state.callers {
             Callers::Nobody => state.callers = Callers::One(caller.principal.cloned()),
             Callers::One(first) if first.as_deref() != caller.principal.map(|name| &**name) => {
@@ -130,12 +211,12 @@ impl Inbound {
         }
         let Some(audience) = caller.audience else {
             state.unheard += 1;
-            return Entered { inbound: self, token: None };
+            return Entered { inbound: self, token: None, number };
         };
         state.next_token += 1;
         let token = state.next_token;
         state.heard.push(HeardCall { token, tool: tool.into(), audience: audience.clone() });
-        Entered { inbound: self, token: Some(token) }
+        Entered { inbound: self, token: Some(token), number }
     }
 
     /// The latest messages that this principal may see, the oldest first.
@@ -222,21 +303,44 @@ pub(super) struct Entered<'a> {
     inbound: &'a Inbound,
     /// The number under which the server may tell of its progress, if anybody listens.
     token: Option<u64>,
+    /// Its number among the calls that may be asked something, where any may.
+    number: Option<u64>,
 }
 
-impl Entered<'_> {
-    /// `_meta` of the request, if somebody listens.
-    pub(super) fn meta(&self, caller: Caller<'_>, era: Era) -> Option<Vec<u8>> {
-        let audience = caller.audience?;
-        let token = self.token.filter(|_| audience.wants_progress());
-        let level = audience.log_level().into_iter().chain(self.inbound.log_level).min();
-        protocol::meta_of(era, token, level)
+impl<'a> Entered<'a> {
+    /// `_meta` of the request, if it has any.
+    pub(super) fn meta(&self, caller: Caller<'_>, era: Era) -> Option<Cow<'a, [u8]>> {
+        let inbound = self.inbound;
+        if let Some(audience) = caller.audience {
+            let token = self.token.filter(|_| audience.wants_progress());
+            let level = audience.log_level().into_iter().chain(inbound.log_level).min();
+            let capabilities = caller.asking.map(|_| offered_to_calls(inbound.offered));
+            let capabilities = capabilities.as_deref().unwrap_or("{}");
+            return protocol::meta_of(era, token, level, capabilities).map(Cow::Owned);
+        }
+        let (asking, plain) = &inbound.call_meta;
+        let meta = if caller.asking.is_some() { asking } else { plain };
+        (era == Era::Modern).then_some(Cow::Borrowed(meta))
     }
+}
+
+/// The capabilities of a call that can be asked, the text of a JSON object.
+fn offered_to_calls(offered: Offered) -> String {
+    object([offered.questions.then_some(ELICITATION), offered.tasks.then_some(TASKS)])
+}
+
+/// A JSON object of these members.
+fn object<const N: usize>(members: [Option<&str>; N]) -> String {
+    let members: Vec<&str> = members.into_iter().flatten().collect();
+    format!("{{{}}}", members.join(","))
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut state = self.inbound.lock();
+        if let Some(number) = self.number {
+            state.asking.retain(|(known, _)| *known != number);
+        }
         match self.token {
             Some(token) => state.heard.retain(|call| call.token != token),
             None => state.unheard -= 1,
@@ -305,11 +409,12 @@ fn log(message: &UpstreamMessage, text: &str) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use ptc_mcp::json::json;
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::config::{RootsConfig, StdioConfig, Transport};
     use crate::credentials::Redactor;
 
     const MESSAGE: &str = r#"{"level":"warning","data":"\u001b[1m tail"}"#;
@@ -319,26 +424,36 @@ mod tests {
         (Arc::new(Audience::new(Redactor::new()).with_messages(LogLevel::Debug, sender)), receiver)
     }
 
+    fn config() -> UpstreamConfig {
+        UpstreamConfig::new("s", Transport::Stdio(StdioConfig::for_command("s")))
+    }
+
     fn inbound() -> Arc<Inbound> {
-        Inbound::new("s", Roots::NotOffered, None)
+        Inbound::new(&config(), &ClientRoots::default())
+    }
+
+    pub(in super::super) fn inbound_that_asks() -> Arc<Inbound> {
+        let offered = Offered { questions: true, tasks: false };
+        Inbound::new(&UpstreamConfig { offered, ..config() }, &ClientRoots::default())
     }
 
     #[test]
     fn what_nothing_links_to_a_call_is_told_to_the_only_program_only() {
         let (inbound, me) = (inbound(), Arc::from("me"));
         let (mine, mut heard) = listening();
-        let caller = Caller { principal: Some(&me), audience: Some(&mine) };
+        let caller = Caller { principal: Some(&me), audience: Some(&mine), asking: None };
         let say = |own| inbound.notified("notifications/message", Some(MESSAGE), own);
         say(None);
         let (first, second) = (inbound.enter(caller, "a"), inbound.enter(caller, "b"));
         say(None);
         assert!(heard.try_recv().is_ok() && heard.try_recv().is_err(), "two calls of one program");
-        let deaf = inbound.enter(Caller { principal: Some(&me), audience: None }, "c");
+        let deaf = inbound.enter(Caller { principal: Some(&me), ..Caller::default() }, "c");
         say(None);
         assert!(heard.try_recv().is_err(), "it may be about the other program");
         drop(deaf);
         let (others, mut others_heard) = listening();
-        let other = inbound.enter(Caller { principal: Some(&me), audience: Some(&others) }, "d");
+        let other =
+            inbound.enter(Caller { principal: Some(&me), audience: Some(&others), asking: None }, "d");
         say(None);
         assert!(heard.try_recv().is_err() && others_heard.try_recv().is_err());
         say(Some(caller));
@@ -350,7 +465,7 @@ mod tests {
         assert_eq!((inbound.messages(Some("me")).len(), inbound.messages(Some("you")).len()), (6, 1));
         assert_eq!(inbound.messages(None)[0].text, "[1m tail");
         let you = Arc::from("you");
-        let _call = inbound.enter(Caller { principal: Some(&you), audience: None }, "e");
+        let _call = inbound.enter(Caller { principal: Some(&you), ..Caller::default() }, "e");
         say(None);
         assert_eq!((inbound.messages(Some("me")).len(), inbound.messages(Some("you")).len()), (6, 1));
     }
@@ -387,15 +502,49 @@ mod tests {
 
     #[test]
     fn requests_that_were_not_offered_are_unknown() {
-        let answer = |inbound: &Inbound, method: &str| match inbound.answer(method, "\"7\"") {
-            MaybeReady::Ready(answer) => String::from_utf8(answer).unwrap(),
-            MaybeReady::Waiting(_) => panic!("it is known"),
+        let answer = |inbound: &Arc<Inbound>, method: &str| match inbound.answer(
+            Era::Handshake,
+            (method, "\"7\"", None),
+            Link::Pipe,
+        ) {
+            Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
+            Some(MaybeReady::Waiting(_)) | None => panic!("it is known"),
         };
         assert_eq!(answer(&inbound(), "ping"), r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
         for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
             assert!(answer(&inbound(), method).contains("-32601"), "{method}");
         }
-        let listed = Inbound::new("s", Roots::Listed(r#"[{"uri":"file:///a"}]"#.into()), None);
+        let asks = inbound_that_asks();
+        let modern = asks.answer(Era::Modern, ("elicitation/create", "1", None), Link::Pipe);
+        assert!(
+            matches!(modern, Some(MaybeReady::Ready(answer)) if String::from_utf8_lossy(&answer).contains("-32601"))
+        );
+        let roots = RootsConfig::Listed(r#"[{"uri":"file:///a"}]"#.into());
+        let listed = Inbound::new(&UpstreamConfig { roots, ..config() }, &ClientRoots::default());
         assert!(answer(&listed, "roots/list").ends_with(r#""result":{"roots":[{"uri":"file:///a"}]}}"#));
+    }
+
+    #[test]
+    fn what_is_offered_is_declared_and_nothing_else() {
+        assert_eq!(inbound().capabilities(), "{}");
+        let asks = inbound_that_asks();
+        assert_eq!(asks.capabilities(), r#"{"elicitation":{"form":{},"url":{}}}"#);
+        let declared = |offered: Offered, asking: bool| {
+            let inbound = Inbound::new(&UpstreamConfig { offered, ..config() }, &ClientRoots::default());
+            let asked = Arc::new(Asking::new(1).0);
+            let caller = Caller { asking: asking.then_some(&asked), ..Caller::default() };
+            let meta = inbound.enter(caller, "t").meta(caller, Era::Modern).unwrap().into_owned();
+            let meta: Value = serde_json::from_slice(&meta).unwrap();
+            meta["io.modelcontextprotocol/clientCapabilities"].clone()
+        };
+        let both = Offered { questions: true, tasks: true };
+        assert_eq!(
+            declared(both, true),
+            json!({"elicitation": {"form": {}, "url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+        );
+        assert_eq!(declared(both, false), json!({}), "a call during which nobody can be asked");
+        assert_eq!(declared(Offered::default(), true), json!({}));
+        let caller = Caller::default();
+        assert_eq!(asks.enter(caller, "t").meta(caller, Era::Handshake), None);
     }
 }

@@ -4,10 +4,11 @@
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
 //! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a
-//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content` and `wrapped`), `features` (what servers have besides tools), `inbound` (what servers say unasked), `roots`, `lifecycle` (one connection,
+//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content`, `wrapped` and `unfinished`), `features` (what servers have besides tools), `inbound` (what servers say unasked), `elicit` (what they ask of people), `roots`, `lifecycle` (one connection,
 //! restarted when needed) and `slots` (the limit on calls in flight).
 
 mod content;
+mod elicit;
 pub(crate) mod features;
 pub mod http;
 mod inbound;
@@ -16,6 +17,7 @@ mod result;
 mod roots;
 mod stdio;
 mod tools;
+mod unfinished;
 mod upstream;
 mod wrapped;
 

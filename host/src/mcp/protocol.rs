@@ -7,8 +7,9 @@ use ptc_mcp::encode::push_string;
 use ptc_mcp::meta::{LOG_LEVEL, PROGRESS_TOKEN, SERVER_INFO};
 use ptc_mcp::text::clip;
 use ptc_mcp::{ClientInfo, Era, LogLevel, Revision, RpcError};
+use serde_json::value::RawValue;
 
-use crate::upstream::Introduction;
+use crate::upstream::{CallFault, Elicitation, ElicitationMode, Introduction, NotAskable, Unfinished};
 
 /// The modern revision that we speak.
 pub(crate) const MODERN_VERSION: &str = Revision::LATEST.name();
@@ -27,13 +28,23 @@ pub(crate) fn modern_meta() -> Vec<u8> {
     CLIENT.modern_meta()
 }
 
-/// `_meta` of a request that asks for progress under `token`, and in the modern era for log messages of a severity from
-/// `level` on; in the other one they are asked for once. `None` where it would be empty.
-pub(crate) fn meta_of(era: Era, token: Option<u64>, level: Option<LogLevel>) -> Option<Vec<u8>> {
+/// `_meta` of a modern request that declares these capabilities, the text of a JSON object.
+pub(crate) fn modern_meta_with(capabilities: &str) -> Vec<u8> {
+    CLIENT.modern_meta_with(capabilities)
+}
+
+/// `_meta` of a request that asks for progress under `token`, and in the modern era declares these capabilities and asks
+/// for log messages of a severity from `level` on; in the other one that is done once. `None` where it would be empty.
+pub(crate) fn meta_of(
+    era: Era,
+    token: Option<u64>,
+    level: Option<LogLevel>,
+    capabilities: &str,
+) -> Option<Vec<u8>> {
     let mut out = match era {
         Era::Handshake => vec![b'{'],
         Era::Modern => {
-            let mut out = modern_meta();
+            let mut out = modern_meta_with(capabilities);
             out.pop();
             out
         }
@@ -203,6 +214,39 @@ pub(crate) fn supported_versions(error_data: Option<&str>) -> Vec<String> {
     error_data.and_then(|data| serde_json::from_str::<Data>(data).ok()).map_or_else(Vec::new, |d| d.supported)
 }
 
+/// The fault of a request that the server answered with this error, of so many bytes.
+pub(crate) fn rpc_fault(error: RpcError, bytes: u64) -> CallFault {
+    let pages = match error.code {
+        RpcError::URL_ELICITATION_REQUIRED => pages(error.data.as_deref()),
+        _ => None,
+    };
+    let mut fault = CallFault::upstream_error(error.message).with_bytes(bytes);
+    fault.rpc_code = Some(error.code);
+    match pages {
+        Some(pages) => fault.unfinished(Unfinished::Pages(pages)),
+        None => fault,
+    }
+}
+
+/// The pages that an error `-32042` wants to be visited first.
+fn pages(data: Option<&str>) -> Option<Vec<Result<Elicitation, NotAskable>>> {
+    #[derive(serde::Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        elicitations: Vec<&'a RawValue>,
+    }
+    let data: Data<'_> = serde_json::from_str(data?).ok()?;
+    let read = |page: &&RawValue| {
+        let page = Elicitation::read(page.get())?;
+        match page.mode {
+            ElicitationMode::Url(_) => Ok(page),
+            ElicitationMode::Form(_) => Err(NotAskable("it is no page".to_owned())),
+        }
+    };
+    let pages: Vec<_> = data.elicitations.iter().map(read).collect();
+    (!pages.is_empty()).then_some(pages)
+}
+
 /// Whether a server refuses a request for its revision and yet offers the very one that the request was in. It has not
 /// run the request, which may be sent once more: a server of several processes may be in the middle of an update.
 pub(crate) fn offers_it_all_the_same(error: &RpcError, revision: &str) -> bool {
@@ -247,14 +291,50 @@ mod tests {
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value.get("a"), a.as_ref());
         }
-        assert_eq!(meta_of(Era::Handshake, None, Some(LogLevel::Info)), None);
-        assert_eq!(meta_of(Era::Handshake, Some(7), None).unwrap(), br#"{"progressToken":7}"#);
-        let meta: ptc_mcp::json::Value =
-            serde_json::from_slice(&meta_of(Era::Modern, Some(7), Some(LogLevel::Debug)).unwrap()).unwrap();
+        assert_eq!(meta_of(Era::Handshake, None, Some(LogLevel::Info), "{}"), None);
+        assert_eq!(meta_of(Era::Handshake, Some(7), None, "{}").unwrap(), br#"{"progressToken":7}"#);
+        let meta: ptc_mcp::json::Value = serde_json::from_slice(
+            &meta_of(Era::Modern, Some(7), Some(LogLevel::Debug), r#"{"a":{}}"#).unwrap(),
+        )
+        .unwrap();
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"a": {}}));
         assert_eq!((&meta["progressToken"], &meta[LOG_LEVEL]), (&json!(7), &json!("debug")));
         let listen: ptc_mcp::json::Value = serde_json::from_slice(&listen_params()).unwrap();
         assert_eq!(listen["notifications"]["toolsListChanged"], true);
+    }
+
+    #[test]
+    fn an_error_may_want_pages_to_be_visited() {
+        let fault = |code: i64, data: ptc_mcp::json::Value| {
+            let error = json!({"code": code, "message": "sign in", "data": data}).to_string();
+            rpc_fault(RpcError::read(&error), 7)
+        };
+        let page = json!({"mode": "url", "url": "https://a.example/x", "message": "m", "elicitationId": "1"});
+        let wanted = fault(
+            -32042,
+            json!({"elicitations": [page, {"mode": "url", "message": "m", "url": "http://a.example"}]}),
+        );
+        assert_eq!(
+            (wanted.rpc_code, wanted.message.as_str(), wanted.received_bytes),
+            (Some(-32042), "sign in", 7)
+        );
+        let Some(Unfinished::Pages(pages)) = wanted.unfinished.as_deref() else { panic!("{wanted:?}") };
+        assert_eq!(pages[0].as_ref().unwrap().message, "m");
+        assert_eq!(pages[1].as_ref().unwrap_err().to_string(), "its url is not https");
+        let form = json!({"elicitations": [{"message": "m", "requestedSchema": {}}]});
+        let Some(Unfinished::Pages(pages)) = fault(-32042, form).unfinished.map(|pages| *pages) else {
+            panic!()
+        };
+        assert_eq!(pages[0].as_ref().unwrap_err().to_string(), "it is no page");
+        for (code, data) in [
+            (-32042, json!({"elicitations": []})),
+            (-32042, json!([])),
+            (-32042, json!(null)),
+            (-32602, json!({"elicitations": [page]})),
+        ] {
+            assert_eq!(fault(code, data.clone()).unfinished, None, "{code} {data}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::content;
 use super::protocol::render;
-use super::wrapped;
+use super::{unfinished, wrapped};
 use crate::upstream::{CallFault, CallReply, FailureAnswer, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
@@ -55,7 +55,8 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
         return Err(tool_error(&result, &members).with_bytes(result_bytes));
     }
     if let Some(message) = members.unusable() {
-        return Err(CallFault::upstream_error(message).with_bytes(result_bytes));
+        let fault = CallFault::upstream_error(message).with_bytes(result_bytes);
+        return Err(unfinished::read(&result, members.result_type, fault));
     }
     let blocks = if members.has_more { content::blocks(&result) } else { Vec::new() };
     let texts = || -> Vec<Bytes> {

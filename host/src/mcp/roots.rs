@@ -73,12 +73,12 @@ impl Roots {
         !matches!(self, Self::NotOffered)
     }
 
-    /// The capabilities of `initialize`, the text of a JSON object.
-    pub(super) fn capabilities(&self) -> &'static str {
+    /// The member of the capabilities of `initialize`, if there is one.
+    pub(super) fn capability(&self) -> Option<&'static str> {
         match self {
-            Self::NotOffered => "{}",
-            Self::Listed(_) => r#"{"roots":{}}"#,
-            Self::Client(_) => r#"{"roots":{"listChanged":true}}"#,
+            Self::NotOffered => None,
+            Self::Listed(_) => Some(r#""roots":{}"#),
+            Self::Client(_) => Some(r#""roots":{"listChanged":true}"#),
         }
     }
 
@@ -99,7 +99,7 @@ impl Roots {
                         Ok(Ok(known)) => known.roots.clone(),
                         Ok(Err(_)) | Err(_) => "[]".into(),
                     };
-                    answer(&id, &roots)
+                    Some(answer(&id, &roots))
                 }))
             }
         }

@@ -8,14 +8,17 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
+use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
-    Call, CallFault, CallReply, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream, UpstreamEvent,
+    Call, CallFault, CallReply, Caller, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream,
+    UpstreamEvent,
 };
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
@@ -73,6 +76,8 @@ pub struct McpUpstream<T: Transport> {
     kind: &'static str,
     pub(super) transport: T,
     slots: Slots,
+    /// Where it serves one program at a time.
+    one_run: Option<OneRun>,
     lifecycle: Arc<Lifecycle<T::Connection>>,
     /// Held while the tools are listed anew, so that one listing serves all who want to know.
     listing: tokio::sync::Mutex<()>,
@@ -91,6 +96,7 @@ impl<T: Transport> McpUpstream<T> {
             kind: config.transport.as_str(),
             transport,
             slots: Slots::new(config.max_concurrency),
+            one_run: config.serial.then(OneRun::default),
             lifecycle,
             listing: tokio::sync::Mutex::default(),
         }
@@ -113,7 +119,15 @@ impl<T: Transport> McpUpstream<T> {
         self.lifecycle.connect(patience, || self.transport.start(&self.lifecycle)).await
     }
 
+    /// Waits until no other program has the upstream, where it serves one at a time.
+    async fn alone(&self, caller: Caller<'_>, deadline: Instant) -> Result<Option<Inside<'_>>, CallFault> {
+        let Some(one_run) = &self.one_run else { return Ok(None) };
+        let run = caller.asking.map(|asking| asking.run);
+        Box::pin(one_run.enter(run, deadline, T::NAME)).await.map(Some)
+    }
+
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
+        let _alone = self.alone(call.caller, call.limits.deadline).await?;
         let current = || self.lifecycle.current();
         let (connection, _slot) =
             self.slots.enter(&call.limits, T::NAME, current, |patience| self.connect(patience)).await?;
@@ -122,6 +136,7 @@ impl<T: Transport> McpUpstream<T> {
     }
 
     async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
+        let _alone = self.alone(query.caller, query.limits.deadline).await?;
         let current = || self.lifecycle.current();
         let (connection, _slot) =
             self.slots.enter(&query.limits, T::NAME, current, |patience| self.connect(patience)).await?;

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
     use crate::upstream::Caller;
-    use crate::upstream::{CallLimits, Phase, ReplyPayload};
+    use crate::upstream::{Again, CallLimits, Phase, ReplyPayload};
     use std::sync::Mutex;
 
     /// Answers each URL from a list and remembers what was asked.
@@ -429,6 +429,7 @@ mod tests {
             .call(Call {
                 tool: "getThing",
                 arguments,
+                again: Again::default(),
                 limits,
                 arrivals: None,
                 caller: Caller::default(),

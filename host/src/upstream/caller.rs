@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use ptc_mcp::LogLevel;
 
+use super::asking::Asking;
 use crate::audience::Audience;
 
 /// On whose behalf a request goes out. The default is nobody in particular.
@@ -14,6 +15,8 @@ pub struct Caller<'a> {
     pub principal: Option<&'a Arc<str>>,
     /// Who hears of progress and log messages.
     pub audience: Option<&'a Arc<Audience>>,
+    /// Who is asked what the upstream asks; nobody is where this is `None`.
+    pub asking: Option<&'a Arc<Asking>>,
 }
 
 /// A log message of an upstream as operators see it. Untrusted text: remove secrets before anybody sees it.

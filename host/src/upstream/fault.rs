@@ -4,6 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use super::unfinished::Unfinished;
 use crate::http::HttpError;
 
 /// Why a call failed, from the closed set that programs see as `:reason`.
@@ -82,6 +83,10 @@ pub struct CallFault {
     pub unsent: bool,
     /// The answer with which a tool reported its failure.
     pub answer: Option<Box<FailureAnswer>>,
+    /// The code of the JSON-RPC error that caused the fault, if one did.
+    pub rpc_code: Option<i64>,
+    /// What the upstream wants before it answers, if the call has no answer yet.
+    pub unfinished: Option<Box<Unfinished>>,
 }
 
 /// The answer with which a tool reports its failure.
@@ -104,6 +109,8 @@ impl CallFault {
             received_bytes: 0,
             unsent: false,
             answer: None,
+            rpc_code: None,
+            unfinished: None,
         }
     }
 
@@ -143,6 +150,13 @@ impl CallFault {
     #[must_use]
     pub(crate) fn with_bytes(mut self, bytes: u64) -> Self {
         self.received_bytes = bytes;
+        self
+    }
+
+    /// The same fault of a call to which the upstream wants something before it answers.
+    #[must_use]
+    pub(crate) fn unfinished(mut self, unfinished: Unfinished) -> Self {
+        self.unfinished = Some(Box::new(unfinished));
         self
     }
 

@@ -7,32 +7,41 @@
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
+//! * [`Unfinished`], [`Elicitation`] — what an upstream wants before it answers; [`Asking`] — where it asks during a call.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
+pub(crate) mod asking;
 mod caller;
+mod elicitation;
 mod fault;
 mod health;
 mod introduction;
 pub(crate) mod lifecycle;
+pub(crate) mod one_run;
 pub(crate) mod per_principal;
 pub(crate) mod refused;
 mod reply;
 pub(crate) mod signed;
 pub(crate) mod slots;
+mod unfinished;
 pub(crate) mod unset;
 
 pub use crate::memory::Arrivals;
+pub use asking::{Asked, Asking, Stopwatch};
 pub use caller::{Caller, SaidMessage};
+pub use elicitation::{Elicitation, ElicitationMode, NotAskable};
 pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::{Introduction, Offers};
 pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};
+pub use unfinished::{InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+pub use ptc_mcp::encode::Again;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -89,7 +98,8 @@ pub trait Upstream: Send + Sync {
     ///
     /// # Errors
     /// A [`CallFault`] with a reason of the closed set. A tool that reports `isError` is the fault
-    /// [`FaultReason::ToolError`].
+    /// [`FaultReason::ToolError`]. Where the upstream wants something before it answers, `unfinished` says what; for a
+    /// caller that cannot give it, that is a fault like any other.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>>;
 
     /// Asks for something besides tools, starting the upstream first if it is not running. Yields the text of the
@@ -128,6 +138,8 @@ pub struct Call<'a> {
     /// The arguments as the text of one JSON object. It travels as it is: nothing is re-typed,
     /// re-ordered or dropped.
     pub arguments: &'a [u8],
+    /// What it has because it is sent again, with the answers that the upstream asked for.
+    pub again: Again<'a>,
     /// The limits of the call.
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.

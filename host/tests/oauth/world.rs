@@ -13,7 +13,7 @@ use ptc_host::http::Client;
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::store::{AuthStore, FileStore};
 use ptc_host::sign_in::{Clock, PROCESS, SignInContext, SignInError, SignedIn, Site};
-use ptc_host::upstream::{Call, CallFault, CallLimits, CallReply, Caller, Upstream};
+use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, Upstream};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -224,8 +224,9 @@ pub(crate) async fn call_as(
         tool,
         arguments: b"{}",
         limits: CallLimits::within(Duration::from_secs(60), 1 << 20),
+        again: Again::default(),
         arrivals: None,
-        caller: Caller { principal, audience: None },
+        caller: Caller { principal, ..Caller::default() },
         may_wrap: true,
     };
     linear(process).call(call).await

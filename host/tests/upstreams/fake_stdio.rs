@@ -14,7 +14,7 @@ pub(crate) const ROLE: &str = "--fake-stdio-server";
 /// The first argument of processes that the tool `family` starts.
 pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 
-const TOOLS: [&str; 22] = [
+const TOOLS: [&str; 25] = [
     "echo",
     "text",
     "fail",
@@ -37,6 +37,9 @@ const TOOLS: [&str; 22] = [
     "family",
     "change",
     "neither",
+    "ask",
+    "ask_late",
+    "answers",
 ];
 
 struct Server {
@@ -46,6 +49,8 @@ struct Server {
     answers: Vec<Value>,
     /// A call that waits for an answer of the client.
     waiting: Option<Value>,
+    /// Calls that wait for the answer to a question, by its id.
+    asking: Vec<(Value, Value)>,
     /// Methods whose first request was refused for its revision.
     refused: BTreeSet<String>,
 }
@@ -61,6 +66,7 @@ pub(crate) fn serve(mode: &str) -> ! {
         cancelled: BTreeSet::new(),
         answers: Vec::new(),
         waiting: None,
+        asking: Vec::new(),
         refused: BTreeSet::new(),
     }));
     for line in std::io::stdin().lock().lines() {
@@ -88,6 +94,10 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
         }
         None => {
             let mut server = server.lock().unwrap();
+            if let Some(at) = server.asking.iter().position(|(asked, _)| asked == id) {
+                let (_, call) = server.asking.swap_remove(at);
+                return reply(&call, json!({"structuredContent": message["result"]}));
+            }
             server.answers.push(message.clone());
             if server.answers.len() == 2
                 && let Some(id) = server.waiting.take()
@@ -127,6 +137,21 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
     }
 }
 
+fn elicitation(id: &Value, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}).to_string()
+}
+
+/// Asks once, and answers with what it was told.
+fn input_required(params: &Value) -> Value {
+    if params["inputResponses"].is_object() {
+        return json!({"structuredContent": {"told": params["inputResponses"], "state": params["requestState"]}});
+    }
+    let capabilities = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    let asked = json!({"method": "elicitation/create", "params": {"message": capabilities.to_string(),
+                       "requestedSchema": {"type": "object", "properties": {}}}});
+    json!({"resultType": "input_required", "requestState": "s\u{1F600}", "inputRequests": {"k": asked}})
+}
+
 fn list(mode: &str, id: &Value, message: &Value) {
     if mode == "odd-list" {
         return reply(id, json!({"tools": 7}));
@@ -144,7 +169,11 @@ fn list(mode: &str, id: &Value, message: &Value) {
 }
 
 fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
-    if server.lock().unwrap().mode.starts_with("modern") {
+    let mode = server.lock().unwrap().mode.clone();
+    if mode == "modern-asks" {
+        return reply(&id, input_required(&message["params"]));
+    }
+    if mode.starts_with("modern") {
         let meta = &message["params"]["_meta"];
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "every request says so");
         assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
@@ -207,6 +236,24 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
             server.lock().unwrap().waiting = Some(id);
             send(&json!({"jsonrpc": "2.0", "id": "p1", "method": "ping"}).to_string());
             send(&json!({"jsonrpc": "2.0", "id": 2, "method": "roots/list"}).to_string());
+        }
+        "ask" => {
+            server.lock().unwrap().asking.push((args["id"].clone(), id));
+            for _ in 0..args["times"].as_u64().unwrap_or(1) {
+                send(&elicitation(&args["id"], &args["params"]));
+            }
+        }
+        "ask_late" => {
+            reply(&id, json!({"structuredContent": true}));
+            send(&elicitation(&args["id"], &args["params"]));
+        }
+        "answers" => {
+            let params = json!({"requestId": args["withdraws"]});
+            if !params["requestId"].is_null() {
+                let method = "notifications/cancelled";
+                send(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+            }
+            reply(&id, json!({"structuredContent": server.lock().unwrap().answers}));
         }
         "half" => {
             // A whole reply but for its newline, which `finish` brings.

@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::upstream::{
-    Arrivals, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Phase, Upstream,
+    Again, Arrivals, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, Phase, Upstream,
 };
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
@@ -158,6 +158,7 @@ async fn echo(
             tool,
             arguments: arguments.as_bytes(),
             limits,
+            again: Again::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,
@@ -304,6 +305,7 @@ async fn a_caller_without_memory() {
         let call = Call {
             tool: "t",
             arguments: arguments.as_bytes(),
+            again: Again::default(),
             limits,
             arrivals: Some(&room),
             caller: Caller::default(),

@@ -357,6 +357,10 @@ async fn odd_answers_become_faults() {
         ),
         (
             |hit| reply(200, &hit.result(json!({"resultType": "input_required"}))),
+            "input_required has neither inputRequests nor requestState",
+        ),
+        (
+            |hit| reply(200, &hit.result(json!({"resultType": "input_required", "requestState": "s"}))),
             "the tool asks for input (input_required), which a program cannot give",
         ),
         (

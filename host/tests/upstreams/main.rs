@@ -11,6 +11,7 @@ mod fault_proxy;
 mod faults;
 mod http;
 mod old_sse;
+mod questions;
 mod routes;
 mod stdio;
 mod support;
@@ -31,6 +32,7 @@ fn main() {
                 stdio::trials(),
                 http::trials(),
                 old_sse::trials(),
+                questions::trials(),
                 routes::trials(),
                 tls::trials(),
                 certificates::trials(),

@@ -59,7 +59,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn entry(mode: &str) -> StdioConfig {
+pub(crate) fn entry(mode: &str) -> StdioConfig {
     let own = std::env::current_exe().unwrap();
     let mut entry = StdioConfig::for_command(own.to_str().unwrap());
     entry.args = vec![fake_stdio::ROLE.to_owned(), mode.to_owned()];
@@ -67,7 +67,7 @@ fn entry(mode: &str) -> StdioConfig {
     entry
 }
 
-fn upstream_of(entry: StdioConfig, tweak: impl FnOnce(&mut UpstreamConfig)) -> StdioUpstream {
+pub(crate) fn upstream_of(entry: StdioConfig, tweak: impl FnOnce(&mut UpstreamConfig)) -> StdioUpstream {
     let mut config = UpstreamConfig::new("fake", Transport::Stdio(entry.clone()));
     config.backoff = Backoff { initial: Duration::from_millis(300), max: Duration::from_millis(300) };
     tweak(&mut config);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use libtest_mimic::Trial;
 use ptc_host::upstream::{
-    Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload, Upstream,
+    Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload, Upstream,
 };
 use tokio::time::Instant;
 
@@ -53,6 +53,7 @@ pub(crate) async fn call_with(
             tool,
             arguments: arguments.as_bytes(),
             limits,
+            again: Again::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap: true,

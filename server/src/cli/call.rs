@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
-use ptc_host::upstream::{Call, CallFault, CallLimits, Caller, ReplyPayload};
+use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, ReplyPayload};
 
 use super::{json, report, tools};
 use crate::cli::output::outln;
@@ -111,6 +111,7 @@ async fn ask(
         tool: &args.tool,
         arguments: &checked.arguments,
         limits,
+        again: Again::default(),
         arrivals: None,
         caller: Caller::default(),
         may_wrap,

@@ -353,7 +353,7 @@ fn uri_of(upstream: &str, uri: &str) -> String {
 }
 
 fn caller(principal: &Arc<str>) -> Caller<'_> {
-    Caller { principal: Some(principal), audience: None }
+    Caller { principal: Some(principal), ..Caller::default() }
 }
 
 fn prefix_member(object: &mut Value, key: &str, prefixed: impl FnOnce(&str) -> String) {

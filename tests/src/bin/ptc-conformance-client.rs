@@ -16,7 +16,7 @@ use ptc_host::http::{Client, Limits, Request, Target};
 use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::store::FileStore;
-use ptc_host::upstream::{Call, CallFault, CallLimits, Caller, FaultReason};
+use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, FaultReason};
 use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
@@ -150,7 +150,17 @@ async fn call(aggregator: &Arc<Aggregator>) -> Result<(), CallFault> {
     let deadline = Instant::now() + limits.call_timeout;
     let limits = CallLimits { deadline, ..limits.per_call() };
     let (tool, caller) = ("test-tool", Caller::default());
-    upstream.call(Call { tool, arguments: b"{}", limits, arrivals: None, caller, may_wrap: false }).await?;
+    upstream
+        .call(Call {
+            tool,
+            arguments: b"{}",
+            limits,
+            again: Again::default(),
+            arrivals: None,
+            caller,
+            may_wrap: false,
+        })
+        .await?;
     Ok(())
 }
 

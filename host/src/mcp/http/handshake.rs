@@ -224,7 +224,7 @@ async fn initialize_over(
     session: HttpSession,
 ) -> Result<(HttpSession, ServerHello), Refusal> {
     let limits = handshake_limits(endpoint);
-    let params = protocol::initialize_params(endpoint.inbound.roots.capabilities());
+    let params = protocol::initialize_params(&endpoint.inbound.capabilities());
     let result = match request(endpoint, &session, "initialize", &params, &limits).await {
         Ok(HttpReply::Result(result)) => result.bytes,
         Ok(HttpReply::Error(RpcFailure { error, status, .. })) => {

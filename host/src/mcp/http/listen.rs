@@ -11,6 +11,7 @@ use ptc_mcp::encode;
 use ptc_mcp::sse::SseDecoder;
 use tokio::time::Instant;
 
+use super::super::elicit::Link;
 use super::super::protocol;
 use super::post::{Endpoint, Failure, Outgoing, Reply, is_event_stream};
 use super::session::HttpSession;
@@ -109,7 +110,7 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
     while let Some(Ok(chunk)) = body.chunk().await {
         let mut replies = Vec::new();
         decoder.feed(&chunk, |event| {
-            read(endpoint, &event.data, &mut replies);
+            read(endpoint, session.era, &event.data, &mut replies);
             true
         });
         endpoint.send_replies(session, replies, &super::transport::shutdown_limits()).await;
@@ -120,7 +121,7 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
     decoder
 }
 
-fn read(endpoint: &Endpoint, data: &Bytes, replies: &mut Vec<Reply>) {
+fn read(endpoint: &Endpoint, era: Era, data: &Bytes, replies: &mut Vec<Reply>) {
     // No request of ours has the id 0: everything but notifications and requests is skipped.
-    let _ = endpoint.read_event(data, 0, None, replies);
+    let _ = endpoint.read_event(data, (0, era), None, Link::Apart, replies);
 }

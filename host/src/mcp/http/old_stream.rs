@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, StatusCode};
+use ptc_mcp::Era;
 use ptc_mcp::message::id::number_of_id;
 use ptc_mcp::message::lenient::parse;
 use ptc_mcp::sse::{Event, SseDecoder};
@@ -17,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use url::Url;
 
+use super::super::elicit::Link;
 use super::post::{
     Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
     answer_of, body_fault, is_event_stream, plain_fault,
@@ -311,11 +313,14 @@ impl Reader {
         let mut replies = Vec::new();
         if event.name.is_none() {
             // No request of ours has the id 0: replies are looked for below.
-            let _ = self.endpoint.read_event(&event.data, 0, None, &mut replies);
+            let request = (0, Era::Handshake);
+            let _ = self.endpoint.read_event(&event.data, request, None, Link::Apart, &mut replies);
             self.deliver(&event.data);
         }
         for reply in replies {
-            self.post(reply.ready().await).await;
+            if let Some(reply) = reply.ready().await {
+                self.post(reply).await;
+            }
         }
     }
 

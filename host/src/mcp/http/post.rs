@@ -4,6 +4,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
@@ -15,8 +18,9 @@ use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 use tokio::time::Instant;
 
+use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound};
-use super::super::protocol::{CLIENT_VERSION, render};
+use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
 use super::super::result::RawResult;
 use super::session::HttpSession;
 use crate::config::HttpConfig;
@@ -26,7 +30,7 @@ use crate::maybe_ready::MaybeReady;
 use crate::sign_in::SignIn;
 use crate::upstream::refused::{explain, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
-use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, UpstreamEvent, no_memory};
+use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory};
 use crate::visible::without_controls;
 
 /// Most messages in one batch.
@@ -97,12 +101,20 @@ pub(super) enum HttpReply {
 pub(super) struct Reply(inbound::Answer);
 
 impl Reply {
-    pub(super) async fn ready(self) -> Vec<u8> {
+    /// The answer once it is known; `None` if it is not wanted any more.
+    pub(super) async fn ready(self) -> Option<Vec<u8>> {
         match self.0 {
-            MaybeReady::Ready(answer) => answer,
+            MaybeReady::Ready(answer) => Some(answer),
             MaybeReady::Waiting(answer) => answer.await,
         }
     }
+}
+
+/// What a server wants to know of us on the stream of a call, while its answer to the call is read.
+#[derive(Default)]
+struct Asked {
+    open: Arc<OpenQuestions>,
+    replies: FuturesUnordered<BoxFuture<'static, Option<Vec<u8>>>>,
 }
 
 /// A reply, or the fault of one that is none although it is addressed to the request.
@@ -123,7 +135,7 @@ impl RpcFailure {
     }
 
     pub(super) fn into_fault(self) -> CallFault {
-        let fault = CallFault::upstream_error(self.error.message).with_bytes(self.bytes);
+        let fault = rpc_fault(self.error, self.bytes);
         if self.status.is_success() { fault } else { fault.with_status(self.status.as_u16()) }
     }
 }
@@ -354,9 +366,14 @@ impl Endpoint {
         let id = wanted.id;
         let mut resumes = 0;
         let mut received = 0;
+        let mut asked = Asked::default();
+        // Time that has stood still for questions is given back.
+        let stopwatch = wanted.caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
+        let stood = || stopwatch.map_or(Duration::ZERO, Stopwatch::stood);
         loop {
             let mut decoder = SseDecoder::default();
-            let broke = match self.read_stream(session, &mut body, &mut decoder, wanted, limits).await? {
+            let reading = self.read_stream(session, &mut body, &mut decoder, wanted, &mut asked, limits);
+            let broke = match reading.await? {
                 Streamed::HttpReply(answer) => {
                     body.abandon();
                     return Ok(answer);
@@ -377,12 +394,13 @@ impl Endpoint {
             }
             let pause =
                 Duration::from_millis(decoder.retry_ms().unwrap_or(0)).clamp(RESUME_PAUSE.0, RESUME_PAUSE.1);
-            let left = limits.total.saturating_sub(started.elapsed());
+            let left = (limits.total + stood()).saturating_sub(started.elapsed());
             if left <= pause {
                 return Err(closed.with_bytes(received).into());
             }
             tokio::time::sleep(pause).await;
-            body = match self.resume(session, last_id, left.saturating_sub(pause), limits).await {
+            let limits = Limits { deadline: limits.deadline + stood(), ..*limits };
+            body = match self.resume(session, last_id, left.saturating_sub(pause), &limits).await {
                 Resumed::Body(body) => body,
                 Resumed::SessionLost => return Err(Failure::SessionLostHalfway),
                 Resumed::Not => return Err(closed.with_bytes(received).into()),
@@ -432,10 +450,27 @@ impl Endpoint {
         body: &mut Body,
         decoder: &mut SseDecoder,
         Wanted { id, arrivals, caller }: Wanted<'_>,
+        asked: &mut Asked,
         limits: &Limits,
     ) -> Result<Streamed, Failure> {
+        let link = caller.map(|caller| Link::Call(caller.asking, &asked.open)).unwrap_or(Link::Apart);
         loop {
-            let chunk = body.chunk().await;
+            // The time of the call stands still while it is we who have to answer.
+            if asked.replies.is_empty() {
+                body.resume()
+            } else {
+                body.pause()
+            }
+            let chunk = tokio::select! {
+                biased;
+                Some(reply) = asked.replies.next(), if !asked.replies.is_empty() => {
+                    if let Some(reply) = reply {
+                        let _ = self.notify(session, "reply", reply, &reply_limits(limits)).await;
+                    }
+                    continue;
+                }
+                chunk = body.chunk() => chunk,
+            };
             if let (Some(Ok(chunk)), Some(arrivals)) = (&chunk, arrivals)
                 && !arrivals.arrived(chunk.len())
             {
@@ -444,7 +479,7 @@ impl Endpoint {
             let mut found = None;
             let mut replies = Vec::new();
             let mut take = |data: &Bytes| {
-                found = self.read_event(data, id, caller, &mut replies);
+                found = self.read_event(data, (id, session.era), caller, link, &mut replies);
                 found.is_none()
             };
             let ended = match &chunk {
@@ -466,31 +501,36 @@ impl Endpoint {
             if let Some(answer) = found {
                 return Ok(Streamed::HttpReply(answer.map_err(|fault| fault.with_bytes(body.received()))?));
             }
-            self.send_replies(session, replies, limits).await;
+            // In the modern era there are no such requests, and a client must not post answers.
+            if session.era == Era::Handshake {
+                asked.replies.extend(replies.into_iter().map(|reply| reply.ready().boxed()));
+            }
             if let Some(error) = ended {
                 return Ok(Streamed::Broke(error));
             }
         }
     }
 
-    /// Answers requests that a server of the handshake era sent on a stream. One that waits for the answer sends nothing
-    /// else meanwhile. In the modern era there are no such requests, and a client must not post answers.
+    /// Answers requests that a server of the handshake era sent on a stream that no call opened. One that waits for the answer
+    /// sends nothing else meanwhile. In the modern era there are no such requests, and a client must not post answers.
     pub(super) async fn send_replies(&self, session: &HttpSession, replies: Vec<Reply>, limits: &Limits) {
         if session.era == Era::Handshake {
             for reply in replies {
-                let reply = reply.ready().await;
-                let _ = self.notify(session, "reply", reply, limits).await;
+                if let Some(reply) = reply.ready().await {
+                    let _ = self.notify(session, "reply", reply, limits).await;
+                }
             }
         }
     }
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    /// `caller`: for whom the call was made on whose own stream it came.
+    /// `caller`: for whom the call was made on whose own stream it came, and `link` what its requests have to do with it.
     pub(super) fn read_event(
         &self,
         data: &Bytes,
-        id: u64,
+        (id, era): (u64, Era),
         caller: Option<Caller<'_>>,
+        link: Link<'_>,
         replies: &mut Vec<Reply>,
     ) -> Option<Answer> {
         let upstream = &*self.name;
@@ -501,7 +541,13 @@ impl Endpoint {
         let mut found = None;
         for message in messages.iter() {
             match (&message.method, message.id) {
-                (Some(method), Some(request)) => replies.push(Reply(self.inbound.answer(method, request))),
+                (Some(method), Some(request)) => {
+                    let answer = self.inbound.answer(era, (method, request, message.params), link);
+                    replies.extend(answer.map(Reply));
+                }
+                (Some(method), None) if method == "notifications/cancelled" => {
+                    self.inbound.withdrawn(message.params, link);
+                }
                 (Some(method), None) => {
                     if let Some(event) = self.inbound.notified(method, message.params, caller) {
                         (self.announce)(event);
@@ -563,6 +609,12 @@ impl Endpoint {
             _ => plain().into(),
         })
     }
+}
+
+/// The limits of a reply on the stream of a call with these: the server may be as slow as with the call, whose own time has
+/// stood still for questions.
+fn reply_limits(limits: &Limits) -> Limits {
+    Limits { deadline: limits.deadline.max(Instant::now() + limits.total), ..*limits }
 }
 
 /// The answer that a stream is read for.

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::super::inbound::Inbound;
-use super::super::roots::{ClientRoots, Roots};
+use super::super::roots::ClientRoots;
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::handshake::{self, Remembered};
@@ -42,7 +42,6 @@ pub struct HttpTransport {
     remembered: Arc<Remembered>,
     /// Whether changes of the tool list have a listener.
     wanted: Arc<AtomicBool>,
-    meta: Box<[u8]>,
 }
 
 /// The life of the session.
@@ -84,7 +83,7 @@ impl HttpUpstream {
             client,
             store,
             sign_in,
-            inbound: Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level),
+            inbound: Inbound::new(config, roots),
             announce: Box::new(move |event| {
                 if let Some(lifecycle) = announcer.upgrade() {
                     lifecycle.announce(event);
@@ -95,7 +94,6 @@ impl HttpUpstream {
             endpoint: Arc::new(endpoint),
             remembered: Arc::default(),
             wanted: Arc::default(),
-            meta: protocol::meta_of(Era::Modern, None, config.log_level).unwrap_or_default().into(),
         };
         Ok(Self::over(transport, config, lifecycle))
     }
@@ -243,14 +241,13 @@ impl HttpTransport {
     ) -> Result<HttpReply, Unanswered> {
         let id = session.next_id();
         let entered = self.endpoint.inbound.enter(call.caller, call.tool);
-        let asked = entered.meta(call.caller, session.era);
-        let meta = asked.as_deref().or((session.era == Era::Modern).then_some(&*self.meta));
+        let meta = entered.meta(call.caller, session.era);
         let outgoing = Outgoing {
             id: Some(id),
             method: "tools/call",
             subject: Some(call.tool),
             mirrored: session.mirrors().headers(call.tool, call.arguments),
-            body: encode::tools_call(id, call.tool, call.arguments, meta),
+            body: encode::tools_call(id, call.tool, call.arguments, call.again, meta.as_deref()),
             arrivals: call.arrivals,
             caller: Some(call.caller),
         };

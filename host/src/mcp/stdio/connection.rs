@@ -20,7 +20,7 @@ use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::maybe_ready::MaybeReady;
 use crate::upstream::lifecycle::{Connection, End};
-use crate::upstream::{CallFault, CallLimits, FaultReason, no_memory};
+use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
 
 /// How much of a child's standard error is remembered.
 const STDERR_KEPT: usize = 4096;
@@ -127,13 +127,14 @@ impl StdioConnection {
 
     /// Sends the request that `encode` builds from its id, and waits for the answer.
     ///
-    /// The call's own time starts when its first byte is written. Dropping the future takes the request back; if it
-    /// was written and may be cancelled, the child is told.
+    /// The call's own time starts when its first byte is written, and stands still while `stopwatch` does, as does the
+    /// deadline. Dropping the future takes the request back; if it was written and may be cancelled, the child is told.
     pub(super) async fn request(
         &self,
         encode: impl FnOnce(u64) -> Vec<u8>,
         limits: &CallLimits,
         cancellable: bool,
+        stopwatch: Option<&Stopwatch>,
     ) -> Result<PipeReply, CallFault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.enqueue(id, encode(id), limits)?;
@@ -147,15 +148,18 @@ impl StdioConnection {
                     MaybeReady::Ready(answer) => return Poll::Ready(answer),
                     MaybeReady::Waiting(written) => written,
                 };
-                if timer.as_mut().poll(cx).is_pending() {
+                if stopwatch.is_some_and(|stopwatch| stopwatch.stands(cx))
+                    || timer.as_mut().poll(cx).is_pending()
+                {
                     return Poll::Pending;
                 }
                 let now = Instant::now();
-                let expiry = written.unwrap_or(now) + limits.timeout;
-                if now >= limits.deadline.min(expiry) {
+                let stood = stopwatch.map_or(Duration::ZERO, Stopwatch::stood);
+                let end = limits.deadline.min(written.unwrap_or(now) + limits.timeout) + stood;
+                if now >= end {
                     return Poll::Ready(Err(timed_out(written.is_some())));
                 }
-                timer.as_mut().reset(expiry.min(limits.deadline));
+                timer.as_mut().reset(end);
             }
         })
         .await;

@@ -143,7 +143,7 @@ async fn initialize(
     connection: &StdioConnection,
     entry: &StdioConfig,
 ) -> Result<Result<ServerHello, RpcError>, CallFault> {
-    let params = protocol::initialize_params(connection.inbound.roots.capabilities());
+    let params = protocol::initialize_params(&connection.inbound.capabilities());
     // A client must not cancel `initialize`.
     let answer = request(connection, entry, "initialize", &params, false).await?;
     match answer {
@@ -202,7 +202,7 @@ async fn request(
     cancellable: bool,
 ) -> Result<Result<Bytes, RpcError>, CallFault> {
     let limits = CallLimits::within(entry.handshake_timeout, entry.max_response_bytes);
-    let ask = || connection.request(|id| encode::request(id, method, params), &limits, cancellable);
+    let ask = || connection.request(|id| encode::request(id, method, params), &limits, cancellable, None);
     let revision = match method {
         "initialize" => protocol::own_revision(Era::Handshake),
         _ => protocol::own_revision(Era::Modern),

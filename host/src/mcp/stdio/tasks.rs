@@ -11,6 +11,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
+use super::super::elicit::Link;
 use super::super::protocol;
 use super::super::result::RawResult;
 use super::connection::{PipeReply, StdioConnection, Stop};
@@ -142,13 +143,28 @@ fn dispatch_one(
 ) {
     let upstream = &*connection.name;
     match (&message.method, message.id) {
-        (Some(method), Some(id)) => match connection.inbound.answer(method, id) {
-            MaybeReady::Ready(answer) => connection.control(answer),
-            MaybeReady::Waiting(answer) => {
-                let connection = connection.clone();
-                lifecycle.owner().spawn(async move { connection.control(answer.await) });
+        (Some(method), Some(id)) => {
+            let request = (&**method, id, message.params);
+            match connection.inbound.answer(connection.era(), request, Link::Pipe) {
+                Some(MaybeReady::Ready(answer)) => connection.control(answer),
+                Some(MaybeReady::Waiting(answer)) => {
+                    let connection = connection.clone();
+                    lifecycle.owner().spawn(async move {
+                        if let Some(answer) = answer.await {
+                            connection.control(answer);
+                        }
+                    });
+                }
+                None => tracing::debug!(
+                    upstream,
+                    method = &**method,
+                    "upstream_noise: a request that is open already"
+                ),
             }
-        },
+        }
+        (Some(method), None) if method == "notifications/cancelled" => {
+            connection.inbound.withdrawn(message.params, Link::Pipe);
+        }
         // Nothing links it to a call.
         (Some(method), None) => {
             if let Some(event) = connection.inbound.notified(method, message.params, None) {

@@ -9,7 +9,7 @@ use ptc_mcp::{Era, RpcError};
 use tokio::runtime::Handle;
 
 use super::super::inbound::Inbound;
-use super::super::roots::{ClientRoots, Roots};
+use super::super::roots::ClientRoots;
 use super::super::upstream::{McpUpstream, Transport};
 use super::super::{protocol, result};
 use super::connection::{PipeReply, SHUTDOWN_GRACE, StdioConnection};
@@ -17,7 +17,7 @@ use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started};
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, ToolInfo, no_memory};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, Stopwatch, ToolInfo, no_memory};
 
 /// A tool server that is our child process. Any number of calls is in flight on its one pipe. Its tasks run on the
 /// runtime given at construction, calls may come from anywhere.
@@ -28,7 +28,6 @@ pub struct StdioTransport {
     name: Arc<str>,
     entry: Arc<StdioConfig>,
     inbound: Arc<Inbound>,
-    meta: Box<[u8]>,
     memory: Option<MemoryBudget>,
 }
 
@@ -36,12 +35,10 @@ impl StdioUpstream {
     /// An upstream that is not started yet. `owner` is the runtime of its tasks; it needs I/O and time enabled.
     #[must_use]
     pub fn new(config: &UpstreamConfig, entry: &StdioConfig, roots: &ClientRoots, owner: Handle) -> Self {
-        let inbound = Inbound::new(&config.name, Roots::of(&config.roots, roots), config.log_level);
         let transport = StdioTransport {
             name: config.name.as_str().into(),
             entry: Arc::new(entry.clone()),
-            meta: protocol::meta_of(Era::Modern, None, config.log_level).unwrap_or_default().into(),
-            inbound,
+            inbound: Inbound::new(config, roots),
             memory: None,
         };
         Self::over(transport, config, Arc::new(Lifecycle::new(owner, config.backoff)))
@@ -83,11 +80,10 @@ impl Transport for StdioTransport {
         let mut limits = call.limits;
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
         let entered = self.inbound.enter(call.caller, call.tool);
-        let asked = entered.meta(call.caller, connection.era());
-        let meta = (connection.era() == Era::Modern).then_some(&*self.meta);
-        let meta = asked.as_deref().or(meta);
-        let encode = |id| encode::tools_call(id, call.tool, call.arguments, meta);
-        match request(connection, encode, limits).await? {
+        let meta = entered.meta(call.caller, connection.era());
+        let encode = |id| encode::tools_call(id, call.tool, call.arguments, call.again, meta.as_deref());
+        let stopwatch = call.caller.asking.map(|asking| &asking.stopwatch);
+        match request(connection, encode, limits, stopwatch).await? {
             // A line is read whole, within the cap of the pipe, before it is known whose it is.
             PipeReply::Result(result)
                 if call.arrivals.is_some_and(|arrivals| !arrivals.arrived(result.bytes.len())) =>
@@ -96,8 +92,7 @@ impl Transport for StdioTransport {
             }
             PipeReply::Result(result) => result::read(result, call.may_wrap),
             PipeReply::Error(error) => {
-                Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
-                    .with_bytes(error.len() as u64))
+                Err(protocol::rpc_fault(RpcError::of_bytes(&error), error.len() as u64))
             }
         }
     }
@@ -112,7 +107,7 @@ impl Transport for StdioTransport {
         limits.timeout = limits.timeout.min(self.entry.request_timeout.unwrap_or(Duration::MAX));
         let params = protocol::params_with(connection.era(), query.params);
         let _entered = self.inbound.enter(query.caller, query.method);
-        match request(connection, |id| encode::request(id, query.method, &params), limits).await? {
+        match request(connection, |id| encode::request(id, query.method, &params), limits, None).await? {
             PipeReply::Result(result)
                 if query.arrivals.is_some_and(|arrivals| !arrivals.arrived(result.bytes.len())) =>
             {
@@ -120,8 +115,7 @@ impl Transport for StdioTransport {
             }
             PipeReply::Result(result) => Ok(result.bytes),
             PipeReply::Error(error) => {
-                Err(CallFault::upstream_error(RpcError::of_bytes(&error).message)
-                    .with_bytes(error.len() as u64))
+                Err(protocol::rpc_fault(RpcError::of_bytes(&error), error.len() as u64))
             }
         }
     }
@@ -151,8 +145,9 @@ async fn request(
     connection: &StdioConnection,
     encode: impl Fn(u64) -> Vec<u8>,
     limits: CallLimits,
+    stopwatch: Option<&Stopwatch>,
 ) -> Result<PipeReply, CallFault> {
-    match connection.request(&encode, &limits, true).await? {
+    match connection.request(&encode, &limits, true, stopwatch).await? {
         PipeReply::Error(error)
             if connection.era() == Era::Modern
                 && protocol::offers_it_all_the_same(
@@ -160,7 +155,7 @@ async fn request(
                     protocol::own_revision(Era::Modern),
                 ) =>
         {
-            connection.request(encode, &limits, true).await
+            connection.request(encode, &limits, true, stopwatch).await
         }
         answer => Ok(answer),
     }

@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
-use ptc_host::upstream::{BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
+use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
 use ptc_mcp::json::{Value as Json, json};
 
 use super::screen::Screen;
@@ -201,6 +201,7 @@ impl Handler {
             tool: &self.tool,
             arguments: &checked.arguments,
             limits,
+            again: Again::default(),
             arrivals: None,
             caller: Caller::default(),
             may_wrap,

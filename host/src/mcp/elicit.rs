@@ -1,0 +1,239 @@
+//! Requests of servers of the handshake era to ask a person (waiting.md 3.2).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ptc_mcp::encode;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::inbound::{Answer, Inbound};
+use crate::maybe_ready::MaybeReady;
+use crate::upstream::asking::CANCELLED;
+use crate::upstream::{Asking, Elicitation};
+
+/// What links a request of a server to a call of ours.
+#[derive(Clone, Copy)]
+pub(super) enum Link<'a> {
+    /// It came on the call's own stream: where that call is asked, if anywhere, and what it has been asked there.
+    Call(Option<&'a Arc<Asking>>, &'a Arc<OpenQuestions>),
+    /// It came on the one pipe of all calls.
+    Pipe,
+    /// It came on a stream that no call opened.
+    Apart,
+}
+
+/// Questions that are open on one stream, by the server's ids, each with what its withdrawal tells.
+#[derive(Debug, Default)]
+pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
+
+impl OpenQuestions {
+    /// Opens a question, until the result is dropped; `None` if one of that id is open.
+    fn open(self: &Arc<Self>, id: &str) -> Option<Open> {
+        self.with(|open| {
+            if open.iter().any(|(known, _)| **known == *id) {
+                return None;
+            }
+            let (withdraw, withdrawn) = oneshot::channel();
+            open.push((id.into(), withdraw));
+            Some(Open { questions: self.clone(), id: id.into(), withdrawn })
+        })
+    }
+
+    /// The server does not want to know any more: `params` of its `notifications/cancelled`.
+    fn withdraw(&self, params: &str) {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        let Ok(Params { request_id }) = serde_json::from_str(params) else { return };
+        self.with(|open| {
+            if let Some(at) = open.iter().position(|(id, _)| **id == *request_id.get()) {
+                let _ = open.swap_remove(at).1.send(());
+            }
+        });
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Vec<(Box<str>, oneshot::Sender<()>)>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A question that is open.
+struct Open {
+    questions: Arc<OpenQuestions>,
+    id: Box<str>,
+    withdrawn: oneshot::Receiver<()>,
+}
+
+impl Open {
+    /// The reply with the result that `asking` comes to; `None` if the server withdraws the question before.
+    async fn answered(mut self, asking: impl Future<Output = String>) -> Option<Vec<u8>> {
+        tokio::select! {
+            biased;
+            _ = &mut self.withdrawn => None,
+            result = asking => Some(encode::result(&self.id, result.as_bytes())),
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.questions.with(|open| open.retain(|(id, _)| *id != self.id));
+    }
+}
+
+impl Inbound {
+    /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already, and
+    /// its answer is the answer to both.
+    pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
+        let dismissed = |why: &str| {
+            tracing::warn!(event = "upstream_question_dismissed", upstream = self.name(), why);
+            Some(MaybeReady::Ready(encode::result(id, CANCELLED.as_bytes())))
+        };
+        let elicitation = match Elicitation::read(params) {
+            Ok(elicitation) => elicitation,
+            Err(why) => return dismissed(&why.0),
+        };
+        match link {
+            Link::Apart => dismissed("it came on a stream that no call opened"),
+            Link::Call(None, _) => dismissed("nobody can be asked during this call"),
+            Link::Call(Some(asking), questions) => {
+                let (open, asking) = (questions.open(id)?, asking.clone());
+                let asked = async move { asking.ask(elicitation).await.unwrap_or_else(dismissal) };
+                Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
+            }
+            Link::Pipe => {
+                let run = match self.only_run() {
+                    Ok(run) => run,
+                    Err(why) => return dismissed(why),
+                };
+                let (open, inbound) = (self.on_pipe().open(id)?, self.clone());
+                let asked = async move {
+                    // A call that ends was not the one that asks: another one of the run is.
+                    while let Some(asking) = inbound.call_of_run(run) {
+                        if let Some(result) = asking.ask(elicitation.clone()).await {
+                            return result;
+                        }
+                    }
+                    dismissal()
+                };
+                Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
+            }
+        }
+    }
+
+    /// The server does not want an answer any more: `params` of its `notifications/cancelled`.
+    pub(super) fn withdrawn(&self, params: Option<&str>, link: Link<'_>) {
+        let params = params.unwrap_or_default();
+        match link {
+            Link::Call(_, questions) => questions.withdraw(params),
+            Link::Pipe => self.on_pipe().withdraw(params),
+            Link::Apart => {}
+        }
+    }
+}
+
+fn dismissal() -> String {
+    CANCELLED.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inbound::tests::inbound_that_asks;
+    use super::*;
+    use crate::upstream::{Asked, Caller};
+    use futures_util::FutureExt as _;
+    use futures_util::future::BoxFuture;
+    use tokio::sync::mpsc;
+
+    const FORM: &str = r#"{"message":"Which?","requestedSchema":{"type":"object","properties":{}}}"#;
+
+    fn asking(run: usize) -> (Arc<Asking>, mpsc::UnboundedReceiver<Asked>) {
+        let (asking, asked) = Asking::new(run);
+        (Arc::new(asking), asked)
+    }
+
+    fn caller(asking: &Arc<Asking>) -> Caller<'_> {
+        Caller { asking: Some(asking), ..Caller::default() }
+    }
+
+    fn waiting(answer: Option<Answer>) -> BoxFuture<'static, Option<Vec<u8>>> {
+        match answer {
+            Some(MaybeReady::Waiting(answer)) => answer,
+            Some(MaybeReady::Ready(answer)) => panic!("{}", String::from_utf8_lossy(&answer)),
+            None => panic!("it is open already"),
+        }
+    }
+
+    fn is_dismissed(answer: Option<Answer>) -> bool {
+        match answer {
+            Some(MaybeReady::Ready(answer)) => {
+                answer == br#"{"jsonrpc":"2.0","id":1,"result":{"action":"cancel"}}"#
+            }
+            _ => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_on_the_pipe_belongs_to_the_only_run() {
+        let inbound = inbound_that_asks();
+        let ask = |id: &str| inbound.elicit(id, FORM, Link::Pipe);
+        assert!(is_dismissed(ask("1")), "no call is in flight");
+        let (mine, mut asked) = asking(1);
+        let call = inbound.enter(caller(&mine), "t");
+        let (second, mut second_asked) = asking(1);
+        let other_call = inbound.enter(caller(&second), "t");
+        let mut first = waiting(ask("7"));
+        assert!((&mut first).now_or_never().is_none());
+        let mut next = waiting(ask("8"));
+        assert!((&mut next).now_or_never().is_none());
+        let question = asked.try_recv().unwrap();
+        question.answer.send(r#"{"action":"decline"}"#.to_owned()).unwrap();
+        assert_eq!(first.await.unwrap(), br#"{"jsonrpc":"2.0","id":7,"result":{"action":"decline"}}"#);
+        let moved = second_asked.try_recv().unwrap();
+        // The call that was taken for the one that asks has ended.
+        drop((moved, second_asked, other_call));
+        assert!((&mut next).now_or_never().is_none());
+        asked.try_recv().unwrap().answer.send("{}".to_owned()).unwrap();
+        assert_eq!(next.await.unwrap(), br#"{"jsonrpc":"2.0","id":8,"result":{}}"#);
+        let (theirs, _kept) = asking(2);
+        let foreign = inbound.enter(caller(&theirs), "t");
+        assert!(is_dismissed(ask("1")), "two runs");
+        drop(foreign);
+        let unasked = inbound.enter(Caller::default(), "t");
+        assert!(is_dismissed(ask("1")), "a call of nobody knows which run");
+        drop(unasked);
+        let last = waiting(ask("9"));
+        drop((asked, call));
+        assert_eq!(last.await.unwrap(), br#"{"jsonrpc":"2.0","id":9,"result":{"action":"cancel"}}"#);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_asked_once_and_can_be_withdrawn() {
+        let inbound = inbound_that_asks();
+        let (mine, mut asked) = asking(1);
+        let open = Arc::new(OpenQuestions::default());
+        let link = Link::Call(Some(&mine), &open);
+        let mut answer = waiting(inbound.elicit("\"a\"", FORM, link));
+        assert!((&mut answer).now_or_never().is_none());
+        assert!(inbound.elicit("\"a\"", FORM, link).is_none(), "the same id again");
+        let question = asked.try_recv().unwrap();
+        for (params, gone) in [("7", false), (r#"{"requestId":"b"}"#, false), (r#"{"requestId":"a"}"#, true)]
+        {
+            inbound.withdrawn(Some(params), link);
+            assert_eq!((&mut answer).now_or_never(), gone.then_some(None), "{params}");
+        }
+        drop(answer);
+        assert!(question.answer.is_closed());
+        drop(waiting(inbound.elicit("\"a\"", FORM, link)));
+        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Apart)));
+        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Call(None, &open))));
+        assert!(is_dismissed(inbound.elicit(
+            "1",
+            r#"{"mode":"url","message":"","url":"javascript:x"}"#,
+            link
+        )));
+    }
+}

@@ -1,0 +1,173 @@
+//! Reading results that are none yet: `input_required` and `task` (waiting.md 3.2 and 7).
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::upstream::{
+    CallFault, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished,
+};
+
+/// The fault of a result of that type, with what the server wants if it is one of these. `fault` is that for whoever cannot
+/// give it.
+pub(super) fn read(result: &[u8], result_type: Option<&str>, fault: CallFault) -> CallFault {
+    let unfinished = match result_type {
+        Some("\"input_required\"") => input_required(result).map(Unfinished::Input),
+        Some("\"task\"") => task(result).map(Unfinished::Task),
+        _ => return fault,
+    };
+    match unfinished {
+        Ok(unfinished) => fault.unfinished(unfinished),
+        Err(message) => CallFault { message, ..fault },
+    }
+}
+
+/// Reads a result, or a task, that asks for input.
+fn input_required(result: &[u8]) -> Result<InputRequired, String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members<'a> {
+        #[serde(borrow, default)]
+        input_requests: Option<Requests<'a>>,
+        #[serde(borrow, default)]
+        request_state: Option<&'a RawValue>,
+    }
+    let malformed = |error: serde_json::Error| format!("input_required is malformed: {error}");
+    let members: Members<'_> = serde_json::from_slice(result).map_err(malformed)?;
+    let state = match members.request_state {
+        Some(state) if !state.get().starts_with('"') => {
+            return Err("input_required has a requestState that is no string".to_owned());
+        }
+        Some(state) if state.get().len() > MAX_REQUEST_STATE => {
+            let bytes = state.get().len();
+            return Err(format!(
+                "input_required has a requestState of {bytes} bytes, more than {MAX_REQUEST_STATE}"
+            ));
+        }
+        state => state.map(ToOwned::to_owned),
+    };
+    let requests = members.input_requests.map(|requests| requests.0).unwrap_or_default();
+    if requests.is_empty() && state.is_none() {
+        return Err("input_required has neither inputRequests nor requestState".to_owned());
+    }
+    let requests = requests.into_iter().map(|(key, request)| (key.into(), InputRequest::read(request.get())));
+    Ok(InputRequired { requests: requests.collect(), state })
+}
+
+fn task(result: &[u8]) -> Result<TaskAnswer, String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members {
+        task_id: String,
+        #[serde(default)]
+        poll_interval_ms: ptc_mcp::json::Value,
+    }
+    let members: Members =
+        serde_json::from_slice(result).map_err(|error| format!("the task is malformed: {error}"))?;
+    if members.task_id.is_empty() || members.task_id.len() > MAX_TASK_ID {
+        let bytes = members.task_id.len();
+        return Err(format!("the task has an id of {bytes} bytes; 1 to {MAX_TASK_ID} are usable"));
+    }
+    Ok(TaskAnswer { id: members.task_id.into(), poll_interval_ms: members.poll_interval_ms.as_u64() })
+}
+
+/// `inputRequests` in their order; of a repeated key the last counts.
+struct Requests<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RequestsVisitor;
+
+        impl<'de> Visitor<'de> for RequestsVisitor {
+            type Value = Requests<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of requests")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut requests: Vec<(String, &'de RawValue)> = Vec::new();
+                while let Some((key, request)) = map.next_entry::<String, &'de RawValue>()? {
+                    match requests.iter_mut().find(|(known, _)| *known == key) {
+                        Some(known) => known.1 = request,
+                        None => requests.push((key, request)),
+                    }
+                }
+                Ok(Requests(requests))
+            }
+        }
+
+        deserializer.deserialize_map(RequestsVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptc_mcp::json::{Value, json};
+
+    fn input(result: Value) -> Result<InputRequired, String> {
+        input_required(result.to_string().as_bytes())
+    }
+
+    #[test]
+    fn what_is_asked_for_keeps_its_order_and_the_state_its_bytes() {
+        let text = r#"{"resultType":"input_required","requestState":"a\u0062\ud800","inputRequests":{
+            "z":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{}}},
+            "a":{"method":"sampling/createMessage","params":{}},
+            "b":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"javascript:x"}},
+            "c":7}}"#;
+        let read = input_required(text.as_bytes()).unwrap();
+        assert_eq!(read.state.unwrap().get(), r#""a\u0062\ud800""#);
+        let keys: Vec<&str> = read.requests.iter().map(|(key, _)| &**key).collect();
+        assert_eq!(keys, ["z", "a", "b", "c"]);
+        assert!(matches!(&read.requests[0].1, InputRequest::Elicit(asked) if asked.message == "m"));
+        assert!(
+            matches!(&read.requests[1].1, InputRequest::Other(method) if &**method == "sampling/createMessage")
+        );
+        assert!(
+            matches!(&read.requests[2].1, InputRequest::Refused(why) if why.to_string() == "its url is not https")
+        );
+        assert!(
+            matches!(&read.requests[3].1, InputRequest::Refused(why) if why.to_string().starts_with("its request is malformed"))
+        );
+        let waits = input(json!({"requestState": "s"})).unwrap();
+        assert!(waits.requests.is_empty() && waits.state.is_some());
+    }
+
+    #[test]
+    fn a_request_for_input_that_cannot_be_met_says_why() {
+        assert_eq!(
+            input(json!({})).unwrap_err(),
+            "input_required has neither inputRequests nor requestState"
+        );
+        assert_eq!(
+            input(json!({"requestState": 7})).unwrap_err(),
+            "input_required has a requestState that is no string"
+        );
+        assert!(
+            input(json!({"inputRequests": []})).unwrap_err().starts_with("input_required is malformed: ")
+        );
+        let state = |bytes: usize| input(json!({"requestState": "x".repeat(bytes - 2)}));
+        assert!(state(MAX_REQUEST_STATE).is_ok());
+        assert_eq!(
+            state(1 << 20).unwrap_err(),
+            "input_required has a requestState of 1048576 bytes, more than 262144"
+        );
+    }
+
+    #[test]
+    fn a_task_has_an_id_of_bounded_length() {
+        let of = |result: Value| task(result.to_string().as_bytes());
+        let read = of(json!({"taskId": "t", "pollIntervalMs": 5, "status": "working"})).unwrap();
+        assert_eq!((&*read.id, read.poll_interval_ms), ("t", Some(5)));
+        assert_eq!(of(json!({"taskId": "t", "pollIntervalMs": "x"})).unwrap().poll_interval_ms, None);
+        assert!(of(json!({"taskId": "x".repeat(MAX_TASK_ID)})).is_ok());
+        for bytes in [0, MAX_TASK_ID + 1] {
+            let wrong = of(json!({"taskId": "x".repeat(bytes)})).unwrap_err();
+            assert_eq!(wrong, format!("the task has an id of {bytes} bytes; 1 to 1024 are usable"));
+        }
+        assert!(of(json!({})).unwrap_err().starts_with("the task is malformed: "));
+    }
+}

@@ -1,0 +1,183 @@
+//! Questions that an upstream of the handshake era asks in the middle of a call, and the time of the call that stands still
+//! meanwhile (waiting.md 3.2).
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::elicitation::Elicitation;
+
+/// The result of `elicitation/create` where nobody answers it.
+pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
+
+/// Where the upstream of one call asks. Questions go to whoever made the call, which answers them while it waits for the
+/// call's own answer.
+pub struct Asking {
+    /// Tells runs apart: the same for all calls of one.
+    pub(crate) run: usize,
+    questions: mpsc::UnboundedSender<Asked>,
+    pub(crate) stopwatch: Stopwatch,
+}
+
+/// A question that came during a call.
+#[derive(Debug)]
+pub struct Asked {
+    /// What is asked.
+    pub elicitation: Elicitation,
+    /// Takes the result: the text of a JSON object. Closed when the upstream has withdrawn the question; dropped, the
+    /// question counts as dismissed.
+    pub answer: oneshot::Sender<String>,
+}
+
+impl Asking {
+    /// Where the upstream of a call of this run asks, and where its questions come out.
+    pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
+        let (questions, asked) = mpsc::unbounded_channel();
+        (Self { run, questions, stopwatch: Stopwatch::default() }, asked)
+    }
+
+    /// Whether nobody takes questions any more: the call is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.questions.is_closed()
+    }
+
+    /// Asks, and waits for the result. The call's time stands still until then. `None`: the call is over.
+    pub(crate) async fn ask(&self, elicitation: Elicitation) -> Option<String> {
+        let _stopped = self.stopwatch.stop();
+        let (answer, answered) = oneshot::channel();
+        self.questions.send(Asked { elicitation, answer }).ok()?;
+        match answered.await {
+            Ok(answer) => Some(answer),
+            Err(_) if self.is_over() => None,
+            Err(_) => Some(CANCELLED.to_owned()),
+        }
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asking").field("run", &self.run).finish_non_exhaustive()
+    }
+}
+
+/// How long questions have been open for a call.
+#[derive(Debug, Default)]
+pub struct Stopwatch(Mutex<Stood>);
+
+#[derive(Debug, Default)]
+struct Stood {
+    /// Questions that are open, since when there are some.
+    open: u32,
+    since: Option<Instant>,
+    /// How long some were, before that.
+    before: Duration,
+    /// Who waits for the call's time to go on.
+    waker: Option<Waker>,
+}
+
+impl Stopwatch {
+    /// One question more is open, until the result is dropped.
+    pub(crate) fn stop(&self) -> Stopped<'_> {
+        let mut stood = self.lock();
+        stood.open += 1;
+        stood.since.get_or_insert_with(Instant::now);
+        Stopped(self)
+    }
+
+    /// Whether the call's time stands still.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lock().open > 0
+    }
+
+    /// Whether the call's time stands still. If so, `cx` is woken when it goes on.
+    pub(crate) fn stands(&self, cx: &Context<'_>) -> bool {
+        let mut stood = self.lock();
+        let stands = stood.open > 0;
+        if stands {
+            match &mut stood.waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+        }
+        stands
+    }
+
+    /// How long the call's time has stood still in all.
+    pub(crate) fn stood(&self) -> Duration {
+        let stood = self.lock();
+        stood.before + stood.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stood> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question that is open.
+pub(crate) struct Stopped<'a>(&'a Stopwatch);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        let mut stood = self.0.lock();
+        stood.open -= 1;
+        if stood.open > 0 {
+            return;
+        }
+        if let Some(since) = stood.since.take() {
+            stood.before += since.elapsed();
+        }
+        let waker = stood.waker.take();
+        drop(stood);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::task::Waker;
+
+    fn question() -> Elicitation {
+        Elicitation::read(r#"{"message":"m","requestedSchema":{}}"#).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_call_stands_still_while_any_question_is_open() {
+        let watch = Stopwatch::default();
+        let cx = Context::from_waker(Waker::noop());
+        let second = Duration::from_secs(1);
+        let first = watch.stop();
+        tokio::time::sleep(second).await;
+        let other = watch.stop();
+        drop(first);
+        tokio::time::sleep(second).await;
+        assert!(watch.stands(&cx));
+        drop(other);
+        tokio::time::sleep(second).await;
+        assert!(!watch.stands(&cx));
+        assert_eq!(watch.stood(), 2 * second);
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_dismissed_or_outlives_its_call() {
+        let (asking, mut asked) = Asking::new(1);
+        let (answered, ()) = tokio::join!(asking.ask(question()), async {
+            let question = asked.recv().await.unwrap();
+            assert_eq!(question.elicitation.message, "m");
+            question.answer.send("{}".to_owned()).unwrap();
+        });
+        assert_eq!(answered.as_deref(), Some("{}"));
+        let (dismissed, ()) = tokio::join!(asking.ask(question()), async { drop(asked.recv().await) });
+        assert_eq!(dismissed.as_deref(), Some(CANCELLED));
+        let (over, ()) = tokio::join!(asking.ask(question()), async { drop(asked) });
+        assert_eq!(over, None);
+        assert_eq!(asking.ask(question()).now_or_never(), Some(None), "after the call");
+    }
+}

@@ -1,0 +1,81 @@
+//! Answers to calls that are none yet: the upstream asks for input first, or names a task to wait for (waiting.md 2.4).
+
+use serde_json::value::RawValue;
+
+use super::elicitation::{Elicitation, NotAskable};
+
+/// Longest `requestState` that is sent back, in bytes as written (waiting.md 3.2).
+pub const MAX_REQUEST_STATE: usize = 256 * 1024;
+/// Longest id of a task, in bytes (waiting.md 8).
+pub const MAX_TASK_ID: usize = 1024;
+
+/// What has to happen before a call gets its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The call is sent again with answers (2026-07-28).
+    Input(InputRequired),
+    /// The call is sent again as it was, once these pages have been visited (error `-32042`).
+    Pages(Vec<Result<Elicitation, NotAskable>>),
+    /// The result is fetched once the task has ended (`io.modelcontextprotocol/tasks`).
+    Task(TaskAnswer),
+}
+
+/// A result with `resultType: "input_required"`.
+#[derive(Debug, Clone)]
+pub struct InputRequired {
+    /// What is asked for, by the server's keys, in its order.
+    pub requests: Vec<(Box<str>, InputRequest)>,
+    /// What goes back with the answers, a JSON string as written.
+    pub state: Option<Box<RawValue>>,
+}
+
+impl PartialEq for InputRequired {
+    fn eq(&self, other: &Self) -> bool {
+        let state = |this: &Self| this.state.as_ref().map(|state| state.get().to_owned());
+        self.requests == other.requests && state(self) == state(other)
+    }
+}
+
+impl Eq for InputRequired {}
+
+/// One of the things that a server asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputRequest {
+    /// A person is to be asked.
+    Elicit(Elicitation),
+    /// A person is to be asked what may not be asked.
+    Refused(NotAskable),
+    /// Something else: the method.
+    Other(Box<str>),
+}
+
+impl InputRequest {
+    /// Reads one of `inputRequests`.
+    pub(crate) fn read(request: &str) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Request<'a> {
+            method: String,
+            #[serde(borrow, default)]
+            params: Option<&'a RawValue>,
+        }
+        match serde_json::from_str::<Request<'_>>(request) {
+            Ok(request) if request.method == "elicitation/create" => {
+                match Elicitation::read(request.params.map_or("{}", RawValue::get)) {
+                    Ok(elicitation) => Self::Elicit(elicitation),
+                    Err(why) => Self::Refused(why),
+                }
+            }
+            Ok(request) => Self::Other(ptc_mcp::text::clip(&request.method, 80).into()),
+            Err(error) => Self::Refused(NotAskable(format!("its request is malformed: {error}"))),
+        }
+    }
+}
+
+/// A task of an upstream as it was last told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskAnswer {
+    /// Its id, at most [`MAX_TASK_ID`] bytes.
+    pub id: Box<str>,
+    /// How long to wait before it is asked after, in milliseconds as the server wishes.
+    pub poll_interval_ms: Option<u64>,
+}

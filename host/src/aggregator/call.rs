@@ -4,12 +4,14 @@ use super::approval::{needed, unanswerable};
 use super::attempt::Attempt;
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
+use super::input::Exchange;
+use super::input_progress::Progress;
 use super::present::renewed;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::usage::take_call;
 use crate::catalog::{ToolEntry, check_call};
-use crate::engine::RunContext;
+use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
 use crate::upstream::{Again, Call, CallFault, CallLimits, FaultReason};
 use ptc_vm::machine::{Reply, UpstreamCall};
@@ -18,7 +20,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Answers one `tool/call`.
-pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, call: UpstreamCall) -> Reply {
+pub(super) async fn answer(
+    aggregator: Arc<Aggregator>,
+    run: Rc<RunContext>,
+    call: UpstreamCall,
+    desk: Desk,
+) -> Reply {
     let catalog = aggregator.present();
     let anew;
     let checked = match (check_call(&catalog, &call), &call.server, &call.tool) {
@@ -44,7 +51,9 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let member = aggregator.members.get(server);
     let config = member.map(|member| &member.config);
     let mut attempt = Attempt { aggregator: &aggregator, run: &run, server, tool, config, argument_note };
-    if !take_call(&run, aggregator.limits.max_calls) {
+    // A call that goes on has been sent before, and has its number.
+    let before = desk.progress();
+    if before.is_none() && !take_call(&run, aggregator.limits.max_calls) {
         return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
     }
     let Some(member) = member else {
@@ -71,7 +80,7 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
         undescribed = describes_none(checked.tool);
         approval = needed(&member.config, tool, checked.tool);
     }
-    if approval.is_some() {
+    if before.is_none() && approval.is_some() {
         let fault = unanswerable();
         give_back_unsent(&run, &fault);
         return attempt.failed(&arguments, None, fault);
@@ -79,9 +88,26 @@ pub(super) async fn answer(aggregator: Arc<Aggregator>, run: Rc<RunContext>, cal
     let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
     let caller = caller_of(&run);
-    let again = Again::default();
-    let sent = Call { tool, arguments: &arguments, again, limits, arrivals: Some(&charge), caller, may_wrap };
-    match member.handle.call(sent).await {
+    let sent = Call {
+        tool,
+        arguments: &arguments,
+        again: Again::default(),
+        limits,
+        arrivals: Some(&charge),
+        caller,
+        may_wrap,
+    };
+    let before = match before.map(|before| Progress::read(&before)) {
+        Some(None) => {
+            let text = "what was known of the call when its program waited cannot be read";
+            return attempt.failed(&arguments, Some(began), CallFault::upstream_error(text));
+        }
+        before => before.flatten(),
+    };
+    let upstream = &*member.handle;
+    let exchange =
+        Exchange { aggregator: &aggregator, run: &run, desk: &desk, upstream, request: &call, call: sent };
+    match exchange.answer(before).await {
         Ok(reply) => {
             run.arrived.borrow_mut().push(charge);
             attempt.succeeded(&arguments, began, reply, undescribed)

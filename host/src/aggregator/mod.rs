@@ -11,6 +11,8 @@ mod caller;
 mod cold_start;
 mod discovery;
 mod features;
+mod input;
+mod input_progress;
 mod list_cache;
 mod notes;
 mod options;

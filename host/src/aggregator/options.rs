@@ -88,6 +88,8 @@ pub struct AggregatorOptions {
     pub principal: Option<Arc<str>>,
     /// The origin of the page on which callers sign in, if there is one.
     pub sign_in_page: Option<Arc<str>>,
+    /// Whether upstreams may have people asked. They are told so.
+    pub questions: bool,
     /// What the process may take in all, replies on their way from children included.
     pub memory: Option<MemoryBudget>,
 }
@@ -111,6 +113,7 @@ impl AggregatorOptions {
             clock: Clock::default(),
             principal: Some(PROCESS.into()),
             sign_in_page: None,
+            questions: false,
             memory: None,
         }
     }

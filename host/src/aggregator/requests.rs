@@ -14,11 +14,11 @@ impl HostCalls for Arc<Aggregator> {
         &self,
         run: Rc<RunContext>,
         request: HostRequest,
-        _desk: Desk,
+        desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
         let aggregator = self.clone();
         match request {
-            HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call)),
+            HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call, desk)),
             HostRequest::Discovery { form, arguments, shown } => {
                 Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
             }

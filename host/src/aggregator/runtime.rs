@@ -46,6 +46,8 @@ pub struct Aggregator {
     pub(super) overviews: bool,
     /// What `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
+    /// Whether people are asked what upstreams want to know.
+    pub(super) questions: bool,
     /// What the process may take in all.
     pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.

@@ -5,7 +5,7 @@ use super::runtime::{Aggregator, Member};
 use super::seen::SeenShapes;
 use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
-use crate::config::OAuthIdentity;
+use crate::config::{OAuthIdentity, Offered};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Certificates, Client};
@@ -79,6 +79,7 @@ impl Aggregator {
         let client_roots = ClientRoots::default();
         let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
+        let questions = options.questions;
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
@@ -93,6 +94,7 @@ impl Aggregator {
             limits,
             overviews,
             seen,
+            questions,
             memory,
             owner,
             client_roots,
@@ -188,7 +190,8 @@ fn members(
     };
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();
-    for config in config.upstreams {
+    for mut config in config.upstreams {
+        config.offered = Offered { questions: options.questions, tasks: false };
         let name = config.name.clone();
         let site = Site::new(&config, &credentials, &context);
         match open(&config, &credentials, site.as_ref(), options, roots) {

@@ -50,6 +50,19 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
+    /// Reads the `params` of an `elicitation/create`.
+    pub(crate) fn of_params(params: &str) -> Self {
+        match Elicitation::read(params) {
+            Ok(elicitation) => Self::Elicit(elicitation),
+            Err(why) => Self::Refused(why),
+        }
+    }
+
+    /// One that nobody may be asked, for a reason that is not known any more.
+    pub(crate) fn not_askable() -> Self {
+        Self::Refused(NotAskable("it may not be asked".to_owned()))
+    }
+
     /// Reads one of `inputRequests`.
     pub(crate) fn read(request: &str) -> Self {
         #[derive(serde::Deserialize)]
@@ -60,10 +73,7 @@ impl InputRequest {
         }
         match serde_json::from_str::<Request<'_>>(request) {
             Ok(request) if request.method == "elicitation/create" => {
-                match Elicitation::read(request.params.map_or("{}", RawValue::get)) {
-                    Ok(elicitation) => Self::Elicit(elicitation),
-                    Err(why) => Self::Refused(why),
-                }
+                Self::of_params(request.params.map_or("{}", RawValue::get))
             }
             Ok(request) => Self::Other(ptc_mcp::text::clip(&request.method, 80).into()),
             Err(error) => Self::Refused(NotAskable(format!("its request is malformed: {error}"))),

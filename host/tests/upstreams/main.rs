@@ -4,6 +4,7 @@
 //! server on its standard streams, or a process that owns upstreams and gets killed; and the library makes it the
 //! guard of children.
 
+mod asking_programs;
 mod certificates;
 mod fake_http;
 mod fake_stdio;
@@ -33,6 +34,7 @@ fn main() {
                 http::trials(),
                 old_sse::trials(),
                 questions::trials(),
+                asking_programs::trials(),
                 routes::trials(),
                 tls::trials(),
                 certificates::trials(),

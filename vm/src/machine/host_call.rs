@@ -105,7 +105,7 @@ impl Feature {
 }
 
 /// The parts of a `tool/call`. The host checks them in the order of upstreams.md 8.3.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UpstreamCall {
     /// `:server`, or the shortened literal of what stands there instead of a non-empty string.
     pub server: Result<String, String>,
@@ -116,7 +116,7 @@ pub struct UpstreamCall {
 }
 
 /// Why `:args` cannot be sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum BadArguments {
     /// Not a map; the shortened literal.
     NotAMap(String),

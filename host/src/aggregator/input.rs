@@ -1,0 +1,330 @@
+//! Calls whose upstream wants people to be asked before it answers (waiting.md 3.2).
+
+use super::input_progress::{Progress, Wanted};
+use super::runtime::Aggregator;
+use crate::engine::{Desk, Keep, RunContext};
+use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind};
+use crate::upstream::{
+    Again, Asked, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation, ElicitationMode,
+    FaultReason, InputRequest, InputRequired, NotAskable, Unfinished, Upstream,
+};
+use crate::visible::visible;
+use ptc_mcp::json::from_str;
+use ptc_mcp::text::clip;
+use ptc_vm::graph::Writer;
+use ptc_vm::machine::{HostRequest, UpstreamCall};
+use ring::digest::{Context, SHA256};
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Times that one call is sent again because its upstream asks for input.
+const MOST_ROUNDS: u32 = 10;
+/// Times that one call is sent again because pages had to be visited.
+const MOST_VISITS: u32 = 3;
+/// How long an upstream is left alone that asks for nothing and yet wants the call to be sent again.
+const NOTHING_ASKED: Duration = Duration::from_millis(250);
+/// Longest text of a question, in characters.
+const MAX_MESSAGE: usize = 2000;
+/// The result of a question that nobody was asked or that nobody answered.
+const CANCELLED: &str = r#"{"action":"cancel"}"#;
+
+/// One call of a program, and whom its upstream can have asked.
+pub(super) struct Exchange<'a> {
+    pub(super) aggregator: &'a Aggregator,
+    pub(super) run: &'a Rc<RunContext>,
+    pub(super) desk: &'a Desk,
+    pub(super) upstream: &'a dyn Upstream,
+    /// What the program asked for, which is asked again in another process.
+    pub(super) request: &'a UpstreamCall,
+    /// The call as it is sent for the first time.
+    pub(super) call: Call<'a>,
+}
+
+impl Exchange<'_> {
+    /// The answer to the call. `before`: what had come of it when its program left another process.
+    pub(super) async fn answer(&self, before: Option<Progress>) -> Result<CallReply, CallFault> {
+        let first = match before {
+            // In a box, as most calls are answered at once.
+            Some(progress) => Box::pin(self.go_on(progress)).await,
+            None => self.send(Again::default()).await,
+        };
+        match first {
+            Err(fault) if fault.unfinished.is_some() && self.may_ask() => {
+                Box::pin(self.ask_and_send(fault)).await
+            }
+            other => other,
+        }
+    }
+
+    /// Whether people are asked for upstreams here.
+    fn may_ask(&self) -> bool {
+        self.aggregator.questions && self.desk.has_asker()
+    }
+
+    /// Sends the call. What the upstream asks meanwhile is asked, with the connection held open.
+    async fn send(&self, again: Again<'_>) -> Result<CallReply, CallFault> {
+        let limits = CallLimits { deadline: self.run.deadline(), ..self.call.limits };
+        let call = Call { again, limits, ..self.call };
+        if !self.may_ask() {
+            return self.upstream.call(call).await;
+        }
+        // All calls of a run share its context.
+        let (asking, mut asked) = Asking::new(Rc::as_ptr(self.run).addr());
+        let asking = Arc::new(asking);
+        let caller = Caller { asking: Some(&asking), ..call.caller };
+        let mut calling = std::pin::pin!(self.upstream.call(Call { caller, ..call }));
+        loop {
+            let question = tokio::select! {
+                biased;
+                reply = &mut calling => return reply,
+                Some(question) = asked.recv() => question,
+            };
+            // One after the other: a call has one desk.
+            tokio::select! {
+                biased;
+                reply = &mut calling => return reply,
+                () = self.ask_held(question) => {}
+            }
+        }
+    }
+
+    /// Asks while the upstream holds a connection open.
+    async fn ask_held(&self, Asked { elicitation, mut answer }: Asked) {
+        let question = match self.question(&elicitation, "", 0) {
+            Ok(question) => question,
+            Err(why) => return self.dismissed(&why),
+        };
+        let answered = tokio::select! {
+            biased;
+            // The upstream does not want to know any more.
+            () = answer.closed() => return,
+            mut answered = self.desk.ask(vec![question.clone()], Keep::Pinned) => answered.pop(),
+        };
+        let _ = answer.send(self.result(&question, answered.as_ref().and_then(Answered::answer)));
+    }
+
+    /// Asks for what the upstream wants, as often as it may want something, and sends the call again.
+    async fn ask_and_send(&self, mut fault: CallFault) -> Result<CallReply, CallFault> {
+        let (mut rounds, mut visits) = (0, 0);
+        loop {
+            let progress = match fault.unfinished.take().map(|unfinished| *unfinished) {
+                Some(Unfinished::Input(input)) => {
+                    rounds += 1;
+                    Progress { rounds, visits, wanted: Wanted::Input(self.askable(input)?) }
+                }
+                Some(Unfinished::Pages(pages)) => {
+                    visits += 1;
+                    match pages.into_iter().collect::<Result<Vec<_>, NotAskable>>() {
+                        Ok(pages) if visits <= MOST_VISITS => {
+                            Progress { rounds, visits, wanted: Wanted::Pages(pages) }
+                        }
+                        Ok(_) => return Err(fault),
+                        Err(why) => {
+                            self.dismissed(&why.to_string());
+                            return Err(fault);
+                        }
+                    }
+                }
+                Some(Unfinished::Task(_)) | None => return Err(fault),
+            };
+            (rounds, visits) = (progress.rounds, progress.visits);
+            fault = match self.go_on(progress).await {
+                Err(fault) if fault.unfinished.is_some() => fault,
+                other => return other,
+            };
+        }
+    }
+
+    /// What is asked for, if people can be asked for all of it.
+    fn askable(&self, input: InputRequired) -> Result<InputRequired, CallFault> {
+        let other = input.requests.iter().find_map(|(_, request)| match request {
+            InputRequest::Other(method) => Some(method),
+            InputRequest::Elicit(_) | InputRequest::Refused(_) => None,
+        });
+        match other {
+            Some(method) => Err(CallFault::upstream_error(format!(
+                "the upstream asks for {}, which was not offered",
+                visible(method)
+            ))),
+            None => Ok(input),
+        }
+    }
+
+    /// Asks for what is wanted, and sends the call again with the answers.
+    async fn go_on(&self, progress: Progress) -> Result<CallReply, CallFault> {
+        if progress.rounds > MOST_ROUNDS {
+            let text = format!("the upstream asked for input more than {MOST_ROUNDS} times");
+            return Err(CallFault::upstream_error(text));
+        }
+        match &progress.wanted {
+            Wanted::Input(input) if input.requests.is_empty() => {
+                tokio::time::sleep(NOTHING_ASKED).await;
+                let state = input.state.as_ref().map(|state| state.get());
+                self.send(Again { responses: None, state }).await
+            }
+            Wanted::Input(input) => {
+                let responses = self.responses(&progress, input).await?;
+                let state = input.state.as_ref().map(|state| state.get());
+                self.send(Again { responses: Some(&responses), state }).await
+            }
+            Wanted::Pages(pages) => {
+                self.visited(&progress, pages).await?;
+                self.send(Again::default()).await
+            }
+        }
+    }
+
+    /// The answers by the upstream's keys: the text of a JSON object.
+    async fn responses(&self, progress: &Progress, input: &InputRequired) -> Result<String, CallFault> {
+        let mut questions = Vec::new();
+        let mut keys = Vec::new();
+        for (key, request) in &input.requests {
+            let question = match request {
+                InputRequest::Elicit(elicitation) => self.question(elicitation, key, progress.rounds),
+                InputRequest::Refused(why) => Err(why.to_string()),
+                InputRequest::Other(method) => Err(format!("{method} was not offered")),
+            };
+            let place = match question {
+                Ok(question) => {
+                    questions.push(question);
+                    Some(questions.len() - 1)
+                }
+                Err(why) => {
+                    self.dismissed(&why);
+                    None
+                }
+            };
+            keys.push((key, place));
+        }
+        let answers = self.asked(&questions, progress).await?;
+        let mut responses = String::from("{");
+        for (key, place) in keys {
+            if responses.len() > 1 {
+                responses.push(',');
+            }
+            let result = match place.and_then(|at| questions.get(at).zip(answers.get(at))) {
+                Some((question, answer)) => self.result(question, Some(answer)),
+                None => CANCELLED.to_owned(),
+            };
+            let key = ptc_mcp::json::Value::from(&**key);
+            let _ = write!(responses, "{key}:{result}");
+        }
+        responses.push('}');
+        Ok(responses)
+    }
+
+    /// Has pages visited.
+    ///
+    /// # Errors
+    /// Somebody did not want to, or nobody could be asked.
+    async fn visited(&self, progress: &Progress, pages: &[Elicitation]) -> Result<(), CallFault> {
+        let questions = pages.iter().map(|page| self.question(page, "", progress.visits));
+        let questions = questions.collect::<Result<Vec<_>, String>>().map_err(CallFault::upstream_error)?;
+        for answer in self.asked(&questions, progress).await? {
+            match answer.action {
+                Action::Accept => {}
+                Action::Decline => {
+                    return Err(CallFault::new(FaultReason::Declined, "the question was declined"));
+                }
+                Action::Cancel => {
+                    return Err(CallFault::new(FaultReason::Cancelled, "the question was dismissed"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks several questions at once, in such a way that the call goes on in another process.
+    async fn asked(&self, questions: &[Question], progress: &Progress) -> Result<Vec<Answer>, CallFault> {
+        let mut request = Writer::new();
+        HostRequest::Upstream(self.request.clone()).write(&mut request);
+        let keep = Keep::Again { request: request.into_bytes(), progress: Some(progress.to_bytes()) };
+        let answered = self.desk.ask(questions.to_vec(), keep).await;
+        let answers = answered.into_iter().map(|answered| match answered {
+            Answered::Answer(answer) => Ok(answer),
+            Answered::Unanswerable => {
+                Err(CallFault::new(FaultReason::Unanswerable, "nobody can be asked here"))
+            }
+            Answered::TooMany => Err(CallFault::new(
+                FaultReason::Cancelled,
+                "the program has asked more questions than it may (flag `--max-questions-per-program`)",
+            )),
+        });
+        answers.collect()
+    }
+
+    /// What a person is shown of a request of the upstream.
+    ///
+    /// # Errors
+    /// Why nobody may be asked that.
+    fn question(&self, asked: &Elicitation, key: &str, round: u32) -> Result<Question, String> {
+        let mode = match &asked.mode {
+            ElicitationMode::Form(schema) => {
+                Mode::Form(Form::parse(schema.get()).map_err(|fault| fault.to_string())?)
+            }
+            ElicitationMode::Url(url) => Mode::Url(url.clone()),
+        };
+        let name = self.upstream.name();
+        let message = self.aggregator.redactor.scrub(&asked.message);
+        let message = format!("{} asks: {}", visible(name), visible(&message));
+        Ok(Question {
+            kind: QuestionKind::Upstream,
+            // The cut is a character of its own.
+            message: clip(&message, MAX_MESSAGE - 1),
+            mode,
+            level: Level::Model,
+            upstream: Some(name.into()),
+            calls: Vec::new(),
+            policy_revision: String::new(),
+            binding: self.binding(asked, key, round),
+        })
+    }
+
+    /// What an answer is bound to: what is asked, by whom, and in which round of which call.
+    fn binding(&self, asked: &Elicitation, key: &str, round: u32) -> [u8; 32] {
+        let principal = self.run.principal.as_deref().unwrap_or_default();
+        let mut digest = Context::new(&SHA256);
+        for part in [
+            b"upstream question",
+            principal.as_bytes(),
+            self.upstream.name().as_bytes(),
+            self.call.tool.as_bytes(),
+            self.call.arguments,
+            key.as_bytes(),
+            &round.to_be_bytes(),
+            asked.params().as_bytes(),
+        ] {
+            digest.update(&(part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        let mut binding = [0; 32];
+        binding.copy_from_slice(digest.finish().as_ref());
+        binding
+    }
+
+    /// The result of `elicitation/create`. What does not fit the form never reaches the upstream.
+    fn result(&self, question: &Question, answer: Option<&Answer>) -> String {
+        let Some(answer) = answer else { return CANCELLED.to_owned() };
+        let action = answer.action.as_str();
+        let form = match (&question.mode, answer.action) {
+            (Mode::Form(form), Action::Accept) => form,
+            _ => return format!(r#"{{"action":"{action}"}}"#),
+        };
+        let content = answer.content.as_deref().map_or("{}", |content| content.get());
+        let fits = from_str(content).map_err(|error| error.to_string()).and_then(|read| form.check(&read));
+        match fits {
+            Ok(()) => format!(r#"{{"action":"accept","content":{content}}}"#),
+            Err(why) => {
+                self.dismissed(&format!("its answer does not fit: {why}"));
+                CANCELLED.to_owned()
+            }
+        }
+    }
+
+    fn dismissed(&self, why: &str) {
+        let upstream = self.upstream.name();
+        tracing::warn!(event = "upstream_question_dismissed", upstream, why = %visible(why));
+    }
+}

@@ -1,0 +1,160 @@
+//! What is remembered of a call whose upstream asked for input, while its program is in no process (waiting.md 2.4).
+
+use crate::upstream::{Elicitation, ElicitationMode, InputRequest, InputRequired, MAX_REQUEST_STATE};
+use serde_json::value::RawValue;
+
+/// What has come of a call so far.
+pub(super) struct Progress {
+    /// How often it has been sent again with answers, this time included.
+    pub(super) rounds: u32,
+    /// How often pages had to be visited, this time included.
+    pub(super) visits: u32,
+    /// What it waits for.
+    pub(super) wanted: Wanted,
+}
+
+/// What a call waits for before it is sent again.
+pub(super) enum Wanted {
+    /// Answers, which go with it.
+    Input(InputRequired),
+    /// Visits to pages.
+    Pages(Vec<Elicitation>),
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Written<'a> {
+    rounds: u32,
+    visits: u32,
+    #[serde(borrow)]
+    state: Option<&'a RawValue>,
+    /// Keys and `params` of what is asked; no `params` where nobody may be asked.
+    #[serde(borrow)]
+    requests: Option<Vec<(String, Option<&'a RawValue>)>>,
+    #[serde(borrow)]
+    pages: Option<Vec<&'a RawValue>>,
+}
+
+impl Progress {
+    /// As bytes, for [`read`](Self::read).
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let raw = |elicitation: &Elicitation| RawValue::from_string(elicitation.params().to_owned()).ok();
+        let (state, requests, pages);
+        let written = match &self.wanted {
+            Wanted::Input(input) => {
+                state = input.state.as_deref();
+                let params = |request: &InputRequest| match request {
+                    InputRequest::Elicit(elicitation) => raw(elicitation),
+                    InputRequest::Refused(_) | InputRequest::Other(_) => None,
+                };
+                requests = input
+                    .requests
+                    .iter()
+                    .map(|(key, request)| (String::from(&**key), params(request)))
+                    .collect::<Vec<_>>();
+                let requests =
+                    requests.iter().map(|(key, params)| (key.clone(), params.as_deref())).collect();
+                Written {
+                    rounds: self.rounds,
+                    visits: self.visits,
+                    state,
+                    requests: Some(requests),
+                    pages: None,
+                }
+            }
+            Wanted::Pages(visited) => {
+                pages = visited.iter().filter_map(raw).collect::<Vec<_>>();
+                let pages = pages.iter().map(|page| &**page).collect();
+                Written {
+                    rounds: self.rounds,
+                    visits: self.visits,
+                    state: None,
+                    requests: None,
+                    pages: Some(pages),
+                }
+            }
+        };
+        serde_json::to_vec(&written).expect("what is in memory can be written there")
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) has written, from whatever origin.
+    pub(super) fn read(bytes: &[u8]) -> Option<Progress> {
+        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
+        let state = written.state.map(ToOwned::to_owned);
+        if state
+            .as_ref()
+            .is_some_and(|state| !state.get().starts_with('"') || state.get().len() > MAX_REQUEST_STATE)
+        {
+            return None;
+        }
+        let wanted = match (written.requests, written.pages) {
+            (Some(requests), None) => {
+                let requests = requests.into_iter().map(|(key, params)| {
+                    let request = match params {
+                        Some(params) => InputRequest::of_params(params.get()),
+                        None => InputRequest::not_askable(),
+                    };
+                    (key.into(), request)
+                });
+                Wanted::Input(InputRequired { requests: requests.collect(), state })
+            }
+            (None, Some(pages)) => {
+                let pages = pages.into_iter().map(|page| Elicitation::read(page.get()).ok());
+                let pages = pages.collect::<Option<Vec<_>>>()?;
+                if !pages.iter().all(|page| matches!(page.mode, ElicitationMode::Url(_))) {
+                    return None;
+                }
+                Wanted::Pages(pages)
+            }
+            _ => return None,
+        };
+        Some(Progress { rounds: written.rounds, visits: written.visits, wanted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORM: &str = r#"{"message":"m", "requestedSchema":{"type":"object"}}"#;
+
+    #[test]
+    fn what_a_call_waits_for_is_read_as_it_was_written() {
+        let state = RawValue::from_string(r#""\u0061""#.to_owned()).unwrap();
+        let requests =
+            vec![("z".into(), InputRequest::of_params(FORM)), ("a\"".into(), InputRequest::of_params("{}"))];
+        let input = InputRequired { requests, state: Some(state) };
+        let bytes = Progress { rounds: 3, visits: 1, wanted: Wanted::Input(input) }.to_bytes();
+        let read = Progress::read(&bytes).unwrap();
+        assert_eq!((read.rounds, read.visits), (3, 1));
+        let Wanted::Input(input) = read.wanted else { panic!() };
+        assert_eq!(input.state.unwrap().get(), r#""\u0061""#);
+        assert!(
+            matches!(&input.requests[0], (key, InputRequest::Elicit(asked)) if &**key == "z" && asked.params() == FORM)
+        );
+        assert!(matches!(&input.requests[1], (key, InputRequest::Refused(_)) if &**key == "a\""));
+        let page = r#"{"mode":"url","message":"m","url":"https://a.example/"}"#;
+        let pages = vec![Elicitation::read(page).unwrap()];
+        let bytes = Progress { rounds: 0, visits: 2, wanted: Wanted::Pages(pages) }.to_bytes();
+        let Wanted::Pages(pages) = Progress::read(&bytes).unwrap().wanted else { panic!() };
+        assert_eq!(pages[0].params(), page);
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        let long =
+            format!(r#"{{"rounds":1,"visits":0,"requests":[],"state":"{}"}}"#, "x".repeat(MAX_REQUEST_STATE));
+        for bytes in [
+            "",
+            "{}",
+            "[]",
+            r#"{"rounds":1,"visits":0}"#,
+            r#"{"rounds":-1,"visits":0,"requests":[]}"#,
+            r#"{"rounds":1,"visits":0,"requests":[],"pages":[]}"#,
+            r#"{"rounds":1,"visits":0,"requests":[],"state":7}"#,
+            r#"{"rounds":1,"visits":0,"pages":[{"message":"m","requestedSchema":{}}]}"#,
+            &long,
+        ] {
+            assert!(Progress::read(bytes.as_bytes()).is_none(), "{bytes}");
+        }
+    }
+}

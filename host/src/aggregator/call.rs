@@ -104,7 +104,7 @@ pub(super) async fn answer(
         }
         before => before.flatten(),
     };
-    let upstream = &*member.handle;
+    let upstream = &member.handle;
     let exchange =
         Exchange { aggregator: &aggregator, run: &run, desk: &desk, upstream, request: &call, call: sent };
     match exchange.answer(before).await {

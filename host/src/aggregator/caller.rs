@@ -5,5 +5,5 @@ use crate::upstream::Caller;
 
 /// The principal of a program, and who listens.
 pub(super) fn caller_of(run: &RunContext) -> Caller<'_> {
-    Caller { principal: run.principal.as_ref(), audience: run.audience.as_ref(), asking: None }
+    Caller { principal: run.principal.as_ref(), audience: run.audience.as_ref(), ..Caller::default() }
 }

@@ -35,7 +35,7 @@ pub(super) struct Exchange<'a> {
     pub(super) aggregator: &'a Aggregator,
     pub(super) run: &'a Rc<RunContext>,
     pub(super) desk: &'a Desk,
-    pub(super) upstream: &'a dyn Upstream,
+    pub(super) upstream: &'a Arc<dyn Upstream>,
     /// What the program asked for, which is asked again in another process.
     pub(super) request: &'a UpstreamCall,
     /// The call as it is sent for the first time.
@@ -51,7 +51,7 @@ impl Exchange<'_> {
             None => self.send(Again::default()).await,
         };
         match first {
-            Err(fault) if fault.unfinished.is_some() && self.may_ask() => {
+            Err(fault) if fault.unfinished.is_some() && (self.may_ask() || self.aggregator.tasks) => {
                 Box::pin(self.ask_and_send(fault)).await
             }
             other => other,
@@ -66,7 +66,8 @@ impl Exchange<'_> {
     /// Sends the call. What the upstream asks meanwhile is asked, with the connection held open.
     async fn send(&self, again: Again<'_>) -> Result<CallReply, CallFault> {
         let limits = CallLimits { deadline: self.run.deadline(), ..self.call.limits };
-        let call = Call { again, limits, ..self.call };
+        let caller = Caller { follows_tasks: self.aggregator.tasks, ..self.call.caller };
+        let call = Call { again, limits, caller, ..self.call };
         if !self.may_ask() {
             return self.upstream.call(call).await;
         }
@@ -110,6 +111,10 @@ impl Exchange<'_> {
         let (mut rounds, mut visits) = (0, 0);
         loop {
             let progress = match fault.unfinished.take().map(|unfinished| *unfinished) {
+                Some(Unfinished::Task(task)) if self.aggregator.tasks => {
+                    return self.followed(task, None).await;
+                }
+                Some(Unfinished::Input(_) | Unfinished::Pages(_)) if !self.may_ask() => return Err(fault),
                 Some(Unfinished::Input(input)) => {
                     rounds += 1;
                     Progress { rounds, visits, wanted: Wanted::Input(self.askable(input)?) }
@@ -138,7 +143,7 @@ impl Exchange<'_> {
     }
 
     /// What is asked for, if people can be asked for all of it.
-    fn askable(&self, input: InputRequired) -> Result<InputRequired, CallFault> {
+    pub(super) fn askable(&self, input: InputRequired) -> Result<InputRequired, CallFault> {
         let other = input.requests.iter().find_map(|(_, request)| match request {
             InputRequest::Other(method) => Some(method),
             InputRequest::Elicit(_) | InputRequest::Refused(_) => None,
@@ -173,11 +178,16 @@ impl Exchange<'_> {
                 self.visited(&progress, pages).await?;
                 self.send(Again::default()).await
             }
+            Wanted::Task(task, input) => self.followed(task.clone(), Some(input.clone())).await,
         }
     }
 
     /// The answers by the upstream's keys: the text of a JSON object.
-    async fn responses(&self, progress: &Progress, input: &InputRequired) -> Result<String, CallFault> {
+    pub(super) async fn responses(
+        &self,
+        progress: &Progress,
+        input: &InputRequired,
+    ) -> Result<String, CallFault> {
         let mut questions = Vec::new();
         let mut keys = Vec::new();
         for (key, request) in &input.requests {

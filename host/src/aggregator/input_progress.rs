@@ -1,6 +1,8 @@
 //! What is remembered of a call whose upstream asked for input, while its program is in no process (waiting.md 2.4).
 
-use crate::upstream::{Elicitation, ElicitationMode, InputRequest, InputRequired, MAX_REQUEST_STATE};
+use crate::upstream::{
+    Elicitation, ElicitationMode, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer,
+};
 use serde_json::value::RawValue;
 
 /// What has come of a call so far.
@@ -19,6 +21,8 @@ pub(super) enum Wanted {
     Input(InputRequired),
     /// Visits to pages.
     Pages(Vec<Elicitation>),
+    /// The end of a task, which wants to know this first.
+    Task(TaskAnswer, InputRequired),
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -27,6 +31,8 @@ struct Written<'a> {
     visits: u32,
     #[serde(borrow)]
     state: Option<&'a RawValue>,
+    /// The task and its poll interval.
+    task: Option<(String, Option<u64>)>,
     /// Keys and `params` of what is asked; no `params` where nobody may be asked.
     #[serde(borrow)]
     requests: Option<Vec<(String, Option<&'a RawValue>)>>,
@@ -39,8 +45,12 @@ impl Progress {
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let raw = |elicitation: &Elicitation| RawValue::from_string(elicitation.params().to_owned()).ok();
         let (state, requests, pages);
+        let task = match &self.wanted {
+            Wanted::Task(task, _) => Some((String::from(&*task.id), task.poll_interval_ms)),
+            Wanted::Input(_) | Wanted::Pages(_) => None,
+        };
         let written = match &self.wanted {
-            Wanted::Input(input) => {
+            Wanted::Input(input) | Wanted::Task(_, input) => {
                 state = input.state.as_deref();
                 let params = |request: &InputRequest| match request {
                     InputRequest::Elicit(elicitation) => raw(elicitation),
@@ -57,6 +67,7 @@ impl Progress {
                     rounds: self.rounds,
                     visits: self.visits,
                     state,
+                    task,
                     requests: Some(requests),
                     pages: None,
                 }
@@ -68,6 +79,7 @@ impl Progress {
                     rounds: self.rounds,
                     visits: self.visits,
                     state: None,
+                    task,
                     requests: None,
                     pages: Some(pages),
                 }
@@ -95,9 +107,16 @@ impl Progress {
                     };
                     (key.into(), request)
                 });
-                Wanted::Input(InputRequired { requests: requests.collect(), state })
+                let input = InputRequired { requests: requests.collect(), state };
+                match written.task {
+                    Some((id, _)) if id.is_empty() || id.len() > MAX_TASK_ID => return None,
+                    Some((id, poll_interval_ms)) => {
+                        Wanted::Task(TaskAnswer { id: id.into(), poll_interval_ms }, input)
+                    }
+                    None => Wanted::Input(input),
+                }
             }
-            (None, Some(pages)) => {
+            (None, Some(pages)) if written.task.is_none() => {
                 let pages = pages.into_iter().map(|page| Elicitation::read(page.get()).ok());
                 let pages = pages.collect::<Option<Vec<_>>>()?;
                 if !pages.iter().all(|page| matches!(page.mode, ElicitationMode::Url(_))) {

@@ -23,6 +23,7 @@ mod requests;
 mod runtime;
 mod seen;
 mod start;
+mod task;
 mod upkeep;
 mod usage;
 

@@ -90,6 +90,8 @@ pub struct AggregatorOptions {
     pub sign_in_page: Option<Arc<str>>,
     /// Whether upstreams may have people asked. They are told so.
     pub questions: bool,
+    /// Whether upstreams may answer calls with tasks, which are waited for. They are told so.
+    pub tasks: bool,
     /// What the process may take in all, replies on their way from children included.
     pub memory: Option<MemoryBudget>,
 }
@@ -114,6 +116,7 @@ impl AggregatorOptions {
             principal: Some(PROCESS.into()),
             sign_in_page: None,
             questions: false,
+            tasks: false,
             memory: None,
         }
     }

@@ -48,6 +48,8 @@ pub struct Aggregator {
     pub(super) seen: Option<SeenShapes>,
     /// Whether people are asked what upstreams want to know.
     pub(super) questions: bool,
+    /// Whether tasks of upstreams are waited for.
+    pub(super) tasks: bool,
     /// What the process may take in all.
     pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.

@@ -79,7 +79,7 @@ impl Aggregator {
         let client_roots = ClientRoots::default();
         let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
-        let questions = options.questions;
+        let (questions, tasks) = (options.questions, options.tasks);
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
@@ -95,6 +95,7 @@ impl Aggregator {
             overviews,
             seen,
             questions,
+            tasks,
             memory,
             owner,
             client_roots,
@@ -191,7 +192,7 @@ fn members(
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();
     for mut config in config.upstreams {
-        config.offered = Offered { questions: options.questions, tasks: false };
+        config.offered = Offered { questions: options.questions, tasks: options.tasks };
         let name = config.name.clone();
         let site = Site::new(&config, &credentials, &context);
         match open(&config, &credentials, site.as_ref(), options, roots) {

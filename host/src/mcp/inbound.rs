@@ -12,7 +12,7 @@ use ptc_mcp::text::clip;
 use ptc_mcp::{Era, LogLevel};
 
 use super::elicit::{Link, OpenQuestions};
-use super::protocol;
+use super::protocol::{self, TASKS};
 use super::roots::{ClientRoots, Roots};
 use crate::audience::{Audience, UpstreamMessage};
 use crate::config::{Offered, UpstreamConfig};
@@ -35,8 +35,6 @@ const MAX_PROGRESS: usize = 200;
 
 /// What declares that people can be asked.
 const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
-/// What declares that calls may be answered with tasks.
-const TASKS: &str = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
 
 /// The answer to a request of a server, at once or when it is known; none if the server has withdrawn it.
 pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Option<Vec<u8>>>>;
@@ -49,8 +47,8 @@ pub(crate) struct Inbound {
     /// The least severity that the operator wants to hear of.
     pub(super) log_level: Option<LogLevel>,
     offered: Offered,
-    /// `_meta` of calls of the modern era that ask for nothing: of those that can be asked, and of others.
-    call_meta: (Box<[u8]>, Box<[u8]>),
+    /// `_meta` of calls of the modern era that ask for nothing, by what they declare: nothing, questions, tasks, both.
+    call_meta: [Box<[u8]>; 4],
     on_pipe: Arc<OpenQuestions>,
     state: Mutex<InboundState>,
 }
@@ -103,7 +101,8 @@ impl Inbound {
         let meta = |capabilities: &str| {
             protocol::meta_of(Era::Modern, None, log_level, capabilities).unwrap_or_default().into()
         };
-        let call_meta = (meta(&offered_to_calls(offered)), meta("{}"));
+        let call_meta = [(false, false), (true, false), (false, true), (true, true)]
+            .map(|(questions, tasks)| meta(&capabilities_of_call(Offered { questions, tasks })));
         let name = config.name.as_str().into();
         Arc::new(Self {
             name,
@@ -140,6 +139,14 @@ impl Inbound {
                 MaybeReady::Ready(encode::method_not_found(id))
             }
         })
+    }
+
+    /// What the answer to a call may make use of.
+    fn offered_to(&self, caller: Caller<'_>) -> Offered {
+        Offered {
+            questions: self.offered.questions && caller.asking.is_some(),
+            tasks: self.offered.tasks && caller.follows_tasks,
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -314,18 +321,17 @@ impl<'a> Entered<'a> {
         if let Some(audience) = caller.audience {
             let token = self.token.filter(|_| audience.wants_progress());
             let level = audience.log_level().into_iter().chain(inbound.log_level).min();
-            let capabilities = caller.asking.map(|_| offered_to_calls(inbound.offered));
-            let capabilities = capabilities.as_deref().unwrap_or("{}");
-            return protocol::meta_of(era, token, level, capabilities).map(Cow::Owned);
+            let capabilities = capabilities_of_call(inbound.offered_to(caller));
+            return protocol::meta_of(era, token, level, &capabilities).map(Cow::Owned);
         }
-        let (asking, plain) = &inbound.call_meta;
-        let meta = if caller.asking.is_some() { asking } else { plain };
+        let Offered { questions, tasks } = inbound.offered_to(caller);
+        let meta = inbound.call_meta.get(usize::from(questions) + 2 * usize::from(tasks))?;
         (era == Era::Modern).then_some(Cow::Borrowed(meta))
     }
 }
 
-/// The capabilities of a call that can be asked, the text of a JSON object.
-fn offered_to_calls(offered: Offered) -> String {
+/// The capabilities of a call, the text of a JSON object.
+fn capabilities_of_call(offered: Offered) -> String {
     object([offered.questions.then_some(ELICITATION), offered.tasks.then_some(TASKS)])
 }
 
@@ -441,7 +447,7 @@ pub(super) mod tests {
     fn what_nothing_links_to_a_call_is_told_to_the_only_program_only() {
         let (inbound, me) = (inbound(), Arc::from("me"));
         let (mine, mut heard) = listening();
-        let caller = Caller { principal: Some(&me), audience: Some(&mine), asking: None };
+        let caller = Caller { principal: Some(&me), audience: Some(&mine), ..Caller::default() };
         let say = |own| inbound.notified("notifications/message", Some(MESSAGE), own);
         say(None);
         let (first, second) = (inbound.enter(caller, "a"), inbound.enter(caller, "b"));
@@ -453,7 +459,7 @@ pub(super) mod tests {
         drop(deaf);
         let (others, mut others_heard) = listening();
         let other =
-            inbound.enter(Caller { principal: Some(&me), audience: Some(&others), asking: None }, "d");
+            inbound.enter(Caller { principal: Some(&me), audience: Some(&others), ..Caller::default() }, "d");
         say(None);
         assert!(heard.try_recv().is_err() && others_heard.try_recv().is_err());
         say(Some(caller));
@@ -532,7 +538,8 @@ pub(super) mod tests {
         let declared = |offered: Offered, asking: bool| {
             let inbound = Inbound::new(&UpstreamConfig { offered, ..config() }, &ClientRoots::default());
             let asked = Arc::new(Asking::new(1).0);
-            let caller = Caller { asking: asking.then_some(&asked), ..Caller::default() };
+            let asking = asking.then_some(&asked);
+            let caller = Caller { asking, follows_tasks: true, ..Caller::default() };
             let meta = inbound.enter(caller, "t").meta(caller, Era::Modern).unwrap().into_owned();
             let meta: Value = serde_json::from_slice(&meta).unwrap();
             meta["io.modelcontextprotocol/clientCapabilities"].clone()
@@ -542,7 +549,8 @@ pub(super) mod tests {
             declared(both, true),
             json!({"elicitation": {"form": {}, "url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
         );
-        assert_eq!(declared(both, false), json!({}), "a call during which nobody can be asked");
+        let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        assert_eq!(declared(both, false), tasks, "a call during which nobody can be asked");
         assert_eq!(declared(Offered::default(), true), json!({}));
         let caller = Caller::default();
         assert_eq!(asks.enter(caller, "t").meta(caller, Era::Handshake), None);

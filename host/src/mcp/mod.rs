@@ -17,7 +17,7 @@ mod result;
 mod roots;
 mod stdio;
 mod tools;
-mod unfinished;
+pub(crate) mod unfinished;
 mod upstream;
 mod wrapped;
 

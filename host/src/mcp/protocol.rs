@@ -95,8 +95,11 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     out
 }
 
-/// `params` of a request with these members, which are the text of a JSON object.
-pub(crate) fn params_with(era: Era, members: &[u8]) -> Vec<u8> {
+/// What declares that calls may be answered with tasks.
+pub(crate) const TASKS: &str = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
+
+/// `params` of a request of this method with these members, which are the text of a JSON object.
+pub(crate) fn params_with(era: Era, method: &str, members: &[u8]) -> Vec<u8> {
     let inner = members.trim_ascii().strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     let inner = inner.unwrap_or_default().trim_ascii();
     let mut out = vec![b'{'];
@@ -106,7 +109,10 @@ pub(crate) fn params_with(era: Era, members: &[u8]) -> Vec<u8> {
             out.push(b',');
         }
         out.extend_from_slice(b"\"_meta\":");
-        out.extend_from_slice(&modern_meta());
+        match method.starts_with("tasks/") {
+            true => out.extend_from_slice(&modern_meta_with(&format!("{{{TASKS}}}"))),
+            false => out.extend_from_slice(&modern_meta()),
+        }
     }
     out.push(b'}');
     out
@@ -284,10 +290,10 @@ mod tests {
             assert_eq!(value["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
             assert_eq!(value.get("cursor").and_then(|c| c.as_str()), cursor);
         }
-        assert_eq!(params_with(Era::Handshake, b" {\"a\": 1 } "), b"{\"a\": 1}");
+        assert_eq!(params_with(Era::Handshake, "m", b" {\"a\": 1 } "), b"{\"a\": 1}");
         for (members, a) in [(&b"{}"[..], None), (b"{\"a\":{\"b\":1}}", Some(json!({"b": 1})))] {
             let value: ptc_mcp::json::Value =
-                serde_json::from_slice(&params_with(Era::Modern, members)).unwrap();
+                serde_json::from_slice(&params_with(Era::Modern, "m", members)).unwrap();
             assert_eq!(value["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
             assert_eq!(value.get("a"), a.as_ref());
         }

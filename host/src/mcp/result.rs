@@ -90,6 +90,14 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     Ok(CallReply { payload, content, result_bytes: result_bytes.saturating_sub(twice), envelope: result })
 }
 
+/// As [`read`], of a result that did not come as a reply to `tools/call`.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
+    read(RawResult { bytes: result, outline: None }, may_wrap)
+}
+
 /// Whether the `result` of a method besides `tools/call` is one that can be used.
 ///
 /// # Errors

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+use ptc_mcp::RpcError;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::upstream::{
-    CallFault, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished,
+    CallFault, CallReply, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished,
 };
 
 /// The fault of a result of that type, with what the server wants if it is one of these. `fault` is that for whoever cannot
@@ -47,12 +49,83 @@ fn input_required(result: &[u8]) -> Result<InputRequired, String> {
         }
         state => state.map(ToOwned::to_owned),
     };
-    let requests = members.input_requests.map(|requests| requests.0).unwrap_or_default();
+    let requests = all(members.input_requests.unwrap_or_default());
     if requests.is_empty() && state.is_none() {
         return Err("input_required has neither inputRequests nor requestState".to_owned());
     }
-    let requests = requests.into_iter().map(|(key, request)| (key.into(), InputRequest::read(request.get())));
-    Ok(InputRequired { requests: requests.collect(), state })
+    Ok(InputRequired { requests, state })
+}
+
+/// A task as `tasks/get` tells of it.
+#[derive(Debug)]
+pub(crate) enum TaskState {
+    /// It is being worked on.
+    Working {
+        /// How long to wait before it is asked after, as the server wishes.
+        poll_interval_ms: Option<u64>,
+    },
+    /// It waits for input.
+    Input(InputRequired),
+    /// It has ended, with this result of `tools/call`.
+    Completed(Bytes),
+    /// It has ended with a JSON-RPC error, whose message this is.
+    Failed(String),
+    /// It was given up.
+    Cancelled,
+}
+
+/// Reads the result of `tasks/get`.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn read_task(answer: &Bytes) -> Result<TaskState, String> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members<'a> {
+        status: String,
+        #[serde(default)]
+        status_message: Option<String>,
+        #[serde(default)]
+        poll_interval_ms: ptc_mcp::json::Value,
+        #[serde(borrow, default)]
+        input_requests: Option<Requests<'a>>,
+        #[serde(borrow, default)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        error: Option<&'a RawValue>,
+    }
+    let members: Members<'_> =
+        serde_json::from_slice(answer).map_err(|error| format!("the task is malformed: {error}"))?;
+    Ok(match (members.status.as_str(), members.result) {
+        ("working", _) => TaskState::Working { poll_interval_ms: members.poll_interval_ms.as_u64() },
+        ("input_required", _) => TaskState::Input(InputRequired {
+            requests: all(members.input_requests.unwrap_or_default()),
+            state: None,
+        }),
+        ("completed", Some(result)) => TaskState::Completed(answer.slice_ref(result.get().as_bytes())),
+        ("completed", None) => return Err("the task has ended without a result".to_owned()),
+        ("failed", _) => TaskState::Failed(match members.error {
+            Some(error) => RpcError::read(error.get()).message,
+            None => members.status_message.unwrap_or_else(|| "the task failed".to_owned()),
+        }),
+        ("cancelled", _) => TaskState::Cancelled,
+        (other, _) => {
+            return Err(format!("the task has the unknown status {}", ptc_mcp::text::clip(other, 40)));
+        }
+    })
+}
+
+/// Reads the result that a task has ended with.
+///
+/// # Errors
+/// As those of `tools/call`. One that asks for more is none.
+pub(crate) fn read_task_result(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
+    super::result::read_whole(result, may_wrap).map_err(|fault| CallFault { unfinished: None, ..fault })
+}
+
+fn all(requests: Requests<'_>) -> Vec<(Box<str>, InputRequest)> {
+    let read = |(key, request): (String, &RawValue)| (key.into(), InputRequest::read(request.get()));
+    requests.0.into_iter().map(read).collect()
 }
 
 fn task(result: &[u8]) -> Result<TaskAnswer, String> {
@@ -73,6 +146,7 @@ fn task(result: &[u8]) -> Result<TaskAnswer, String> {
 }
 
 /// `inputRequests` in their order; of a repeated key the last counts.
+#[derive(Default)]
 struct Requests<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
@@ -169,5 +243,35 @@ mod tests {
             assert_eq!(wrong, format!("the task has an id of {bytes} bytes; 1 to 1024 are usable"));
         }
         assert!(of(json!({})).unwrap_err().starts_with("the task is malformed: "));
+    }
+
+    #[test]
+    fn a_task_is_read_by_its_status() {
+        let of = |answer: Value| read_task(&answer.to_string().into());
+        assert!(matches!(
+            of(json!({"status": "working", "pollIntervalMs": 9})),
+            Ok(TaskState::Working { poll_interval_ms: Some(9) })
+        ));
+        let done = of(json!({"status": "completed", "result": {"structuredContent": 1}})).unwrap();
+        let TaskState::Completed(result) = done else { panic!("{done:?}") };
+        assert_eq!(read_task_result(result, false).unwrap().envelope, r#"{"structuredContent":1}"#);
+        let again: Bytes = r#"{"resultType":"task","taskId":"t"}"#.into();
+        assert!(read_task_result(again, false).unwrap_err().unfinished.is_none(), "a task has no task");
+        let failed =
+            of(json!({"status": "failed", "error": {"code": -32603, "message": "no disk"}})).unwrap();
+        assert!(matches!(failed, TaskState::Failed(message) if message == "no disk"));
+        assert!(matches!(of(json!({"status": "cancelled"})), Ok(TaskState::Cancelled)));
+        let asks = json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
+        let waits = of(json!({"status": "input_required", "inputRequests": {"k": asks}})).unwrap();
+        assert!(
+            matches!(waits, TaskState::Input(input) if matches!(input.requests[0].1, InputRequest::Elicit(_)))
+        );
+        for (odd, why) in [
+            (json!({"status": "completed"}), "the task has ended without a result"),
+            (json!({"status": "lost"}), "the task has the unknown status lost"),
+            (json!({}), "the task is malformed: missing field `status`"),
+        ] {
+            assert!(of(odd).unwrap_err().starts_with(why), "{why}");
+        }
     }
 }

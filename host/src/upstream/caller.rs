@@ -17,6 +17,8 @@ pub struct Caller<'a> {
     pub audience: Option<&'a Arc<Audience>>,
     /// Who is asked what the upstream asks; nobody is where this is `None`.
     pub asking: Option<&'a Arc<Asking>>,
+    /// Whether the caller waits for the task that an upstream may answer with.
+    pub follows_tasks: bool,
 }
 
 /// A log message of an upstream as operators see it. Untrusted text: remove secrets before anybody sees it.

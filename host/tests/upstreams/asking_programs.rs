@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Verdict};
+use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, Verdict};
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Mode, OpenQuestion, QuestionId, QuestionKind,
 };
@@ -36,7 +37,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Answers questions, here or after the program has left.
-struct Person {
+pub(crate) struct Person {
     leaves: bool,
     answers: fn(&OpenQuestion) -> Answer,
     seen: Mutex<Vec<Vec<OpenQuestion>>>,
@@ -44,15 +45,15 @@ struct Person {
 }
 
 impl Person {
-    fn who(leaves: bool, answers: fn(&OpenQuestion) -> Answer) -> Arc<Person> {
+    pub(crate) fn who(leaves: bool, answers: fn(&OpenQuestion) -> Answer) -> Arc<Person> {
         Arc::new(Person { leaves, answers, seen: Mutex::default(), held: AtomicUsize::new(0) })
     }
 
-    fn answers(&self, open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
+    pub(crate) fn answers(&self, open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
         open.iter().map(|open| (open.id, (self.answers)(open))).collect()
     }
 
-    fn messages(&self) -> Vec<String> {
+    pub(crate) fn messages(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         seen.iter().flatten().map(|open| open.question.message.clone()).collect()
     }
@@ -78,7 +79,7 @@ fn said(action: Action, content: Option<&str>) -> Answer {
     Answer { action, content, by, at_ms: 7 }
 }
 
-fn eu(_: &OpenQuestion) -> Answer {
+pub(crate) fn eu(_: &OpenQuestion) -> Answer {
     said(Action::Accept, Some(r#"{"region":"eu"}"#))
 }
 
@@ -86,12 +87,12 @@ fn no(_: &OpenQuestion) -> Answer {
     said(Action::Decline, None)
 }
 
-fn form(message: &str, properties: Value) -> Value {
+pub(crate) fn form(message: &str, properties: Value) -> Value {
     let schema = json!({"type": "object", "properties": properties});
     json!({"method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
 }
 
-fn region() -> Value {
+pub(crate) fn region() -> Value {
     form("Which \u{202e}region\u{1b}?", json!({"region": {"type": "string", "enum": ["eu", "us"]}}))
 }
 
@@ -154,7 +155,7 @@ impl World {
 
     async fn over(server: FakeHttp) -> World {
         let entry = json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true});
-        World { server, aggregator: start(entry).await }
+        World { server, aggregator: start(entry, false).await }
     }
 
     async fn eval(&self, program: &str, person: &Arc<Person>) -> EvalOutcome {
@@ -172,16 +173,18 @@ fn tools() -> Value {
     names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect()
 }
 
-async fn start(entry: Value) -> Arc<Aggregator> {
+pub(crate) async fn start(entry: Value, tasks: bool) -> Arc<Aggregator> {
     let env = ProcessEnv::current();
     let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&json!({"upstreams": {"up": entry}}), &load).unwrap();
-    let options = AggregatorOptions { questions: true, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+    let options =
+        AggregatorOptions { questions: true, tasks, ..AggregatorOptions::new(SnapshotMode::Frozen) };
     Aggregator::start(config, options).await.unwrap()
 }
 
-fn request(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>) -> EvalRequest {
+pub(crate) fn request(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>) -> EvalRequest {
     let mut request = EvalRequest::new(program);
+    request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
     request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
     request.asker = Some(person.clone());
     request
@@ -192,19 +195,19 @@ async fn eval(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>)
     engine.eval(request(aggregator, program, person)).await
 }
 
-fn text(outcome: &EvalOutcome) -> &str {
+pub(crate) fn text(outcome: &EvalOutcome) -> &str {
     match &outcome.result {
         Ok(answer) => &answer.text,
         Err(failure) => &failure.message,
     }
 }
 
-fn value(tool: &str) -> String {
+pub(crate) fn value(tool: &str) -> String {
     format!("(:value (tool/call {{:server \"up\" :tool \"{tool}\" :args {{:n 1}}}}))")
 }
 
 /// The reason and the message of a call that fails.
-fn fault(tool: &str) -> String {
+pub(crate) fn fault(tool: &str) -> String {
     format!("((juxt :reason :message) (tool/call {{:server \"up\" :tool \"{tool}\" :args {{}}}}))")
 }
 
@@ -365,7 +368,7 @@ async fn a_child_asks() {
     let own = std::env::current_exe().unwrap();
     let entry = json!({"transport": "mcp_stdio", "command": own.to_str().unwrap(),
                        "args": [fake_stdio::ROLE, "plain"]});
-    let aggregator = start(entry).await;
+    let aggregator = start(entry, false).await;
     let ask = |id: u32| {
         format!(
             "(:value (tool/call {{:server \"up\" :tool \"ask\" :args {{:id {id} :params {{:message \"Where?\" \

@@ -16,6 +16,7 @@ mod questions;
 mod routes;
 mod stdio;
 mod support;
+mod task_programs;
 mod tls;
 
 use libtest_mimic::{Arguments, Trial};
@@ -35,6 +36,7 @@ fn main() {
                 old_sse::trials(),
                 questions::trials(),
                 asking_programs::trials(),
+                task_programs::trials(),
                 routes::trials(),
                 tls::trials(),
                 certificates::trials(),

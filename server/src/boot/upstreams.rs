@@ -64,6 +64,7 @@ pub(super) fn open_upstreams(
         memory: memory.cloned(),
         list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),
         seen_shapes: settings.aggregator.seen_shapes,
+        tasks: true,
         ..AggregatorOptions::new(settings.aggregator.snapshot_mode)
     };
     Aggregator::open(config, options).map(Some).map_err(|error| BootError::new(error.to_string()))

@@ -266,7 +266,11 @@ impl HttpTransport {
             method: query.method,
             subject: query.subject,
             mirrored: Vec::new(),
-            body: encode::request(id, query.method, &protocol::params_with(session.era, query.params)),
+            body: encode::request(
+                id,
+                query.method,
+                &protocol::params_with(session.era, query.method, query.params),
+            ),
             arrivals: query.arrivals,
             caller: Some(query.caller),
         };

@@ -13,6 +13,7 @@ use support::suspending::{ASKING, DIRECT, Order, PROGRAMS};
 /// Builtins that answer with a frame but call no function of the program.
 const CALL_NOTHING: &[&str] = &[
     "apropos",
+    "ask",
     "dir",
     "doc",
     "meta",

@@ -176,6 +176,11 @@ fn reply(request: &HostRequest) -> Reply {
             2 => Reply::success(Payload::Content(Box::new(image(request.subject.clone())))),
             _ => Reply::success(Payload::Text(request.subject.clone())),
         },
+        HostRequest::Ask { message, schema } => match digest(message.as_bytes()) % 4 {
+            0 => Reply::fault("declined", "the question was declined"),
+            1 => Reply::Raise(Error::verbatim(Reason::RuntimeError, "runtime_error: ask: more than 32 questions")),
+            _ => Reply::success(echo(schema.as_deref().unwrap_or(b"{}"))),
+        },
     }
 }
 

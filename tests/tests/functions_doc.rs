@@ -39,6 +39,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("par", "Parallel calls"),
     ("disc", "Tools and discovery"),
     ("Servers", "Resources, prompts and attachments"),
+    ("Questions", "Questions to the user"),
     ("Control", "Steps of an agent"),
 ];
 

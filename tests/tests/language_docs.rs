@@ -27,7 +27,9 @@ impl HostCalls for Store {
                 let local = arguments[2].to_string();
                 return Box::pin(std::future::ready(Reply::Value(Payload::Json(local.into()))));
             }
-            HostRequest::Tool { .. } | HostRequest::Feature(_) => unreachable!("no program calls one"),
+            HostRequest::Tool { .. } | HostRequest::Feature(_) | HostRequest::Ask { .. } => {
+                unreachable!("no program calls one")
+            }
         };
         let arguments = call.arguments.expect("a map with JSON values");
         let arguments: ptc_mcp::json::Value = serde_json::from_slice(&arguments.json).expect("JSON");

@@ -70,6 +70,11 @@ pub(crate) const MORE: &[&str] = &[
     "(do (step-done \"s\" (f 1)) (task \"t\" (f 2)))",
     "(do (println (f 1)) (budget/remaining) (f 2) [*1 data/x])",
     "(map (fn [r] [(:ok r) (f (:message r))]) [(tool/call {:server \"s\" :tool \"fault\" :args {}})])",
+    // questions
+    "(let [r (ask {:message \"Which?\" :schema {:type \"object\" :properties {:a {:type \"string\"}}}})] [(f (:ok r)) (get-in r [:value \"type\"])])",
+    "(map (fn [x] [(f x) (:value (ask {:message (str \"Sure of \" x \"?\")}))]) [1 2])",
+    "(reduce (fn [a x] (conj a (:reason (ask {:message \"Nobody?\"})) (f x))) [] [1 2])",
+    "(pmap (fn [x] [(:ok (ask {:message \"Sure?\"})) (f x) (pcalls (fn [] (ask {:message \"Nobody?\"})))]) [1 2])",
     "(let [r (tool/call {:server \"s\" :tool \"t\" :args {:rows [{:a 1} {:a 2}]}})] (f 1) (map (fn [x] (f (:missing x))) (:rows (:value r))))",
 ];
 
@@ -206,6 +211,8 @@ impl Answer {
                 (Ok(tool), Ok(arguments)) if tool != "fault" => Answer::Success(arguments.json),
                 _ => Answer::Fault,
             },
+            HostRequest::Ask { message, .. } if message == "Nobody?" => Answer::Fault,
+            HostRequest::Ask { schema, .. } => Answer::Success(schema.unwrap_or_else(|| b"{}".to_vec())),
             HostRequest::Feature(_) => panic!("nobody asks for it"),
         };
         (call.id, answer)

@@ -23,6 +23,10 @@ impl HostCalls for Arc<Aggregator> {
                 Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
             }
             HostRequest::Feature(request) => Box::pin(features::answer(aggregator, run, request)),
+            // The engine asks, whoever answers the other calls.
+            HostRequest::Ask { .. } => {
+                Box::pin(std::future::ready(Reply::fault("unanswerable", "nobody can be asked here")))
+            }
             HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
                 Reason::UnknownTool,
                 format!("Unknown tool: {name}. Available tools: call"),

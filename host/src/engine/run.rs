@@ -2,7 +2,7 @@
 
 #[cfg(feature = "saved-sessions")]
 use super::asking::leave;
-use super::asking::{Desk, Gate, Verdict};
+use super::asking::{Desk, Gate, Verdict, ask};
 use super::begin::deadline;
 use super::calls::Calls;
 use super::conclude::conclude;
@@ -390,6 +390,7 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> Loc
     match (call.request, &request.upstreams, &request.tools) {
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
         (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),
+        (HostRequest::Ask { message, schema }, _, _) => Box::pin(ask(desk(), message, schema)),
         (call, Some(upstreams), _) => upstreams.answer(run.clone(), call, desk()),
         (HostRequest::Discovery { .. } | HostRequest::Feature(_), None, _) => {
             ready(Reply::Value(Payload::None))

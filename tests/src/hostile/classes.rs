@@ -408,7 +408,7 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Constant,
         calls: "(doc map) (meta map) (source map) (resource/list x) (resource/templates x) (resource/read x) (resource/complete x)
-            (prompt/list x) (prompt/get x) (prompt/complete x) (attach x)",
+            (prompt/list x) (prompt/get x) (prompt/complete x) (attach x) (ask x)",
     },
     Class {
         granted: NOTHING,

@@ -8,6 +8,7 @@ mod access;
 mod aggregate;
 mod apply;
 mod arithmetic;
+mod ask;
 mod bits;
 mod call_form;
 mod collection_predicates;
@@ -57,6 +58,7 @@ static FAMILIES: &[&[Builtin]] = &[
     aggregate::BUILTINS,
     apply::BUILTINS,
     arithmetic::BUILTINS,
+    ask::BUILTINS,
     bits::BUILTINS,
     collection_predicates::BUILTINS,
     combinators::BUILTINS,

@@ -42,6 +42,13 @@ pub enum HostRequest {
     },
     /// `(resource/read {…})` and the like: something of an upstream besides its tools (upstreams.md 19).
     Feature(FeatureRequest),
+    /// `(ask {…})`: a question to a person (waiting.md 3.4).
+    Ask {
+        /// What is asked: 1 to 2,000 characters.
+        message: String,
+        /// The JSON Schema of the form, one JSON object; `None`: yes or no.
+        schema: Option<Vec<u8>>,
+    },
 }
 
 /// A request for something that an upstream has besides tools; its form has been checked.

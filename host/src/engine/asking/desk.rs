@@ -43,6 +43,11 @@ impl Desk {
         self.run.board.asker().is_some()
     }
 
+    /// Questions that the program may ask in all.
+    pub fn most_questions(&self) -> u32 {
+        self.run.board.asker().map_or(0, |asker| asker.most_questions())
+    }
+
     /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under
     /// way. Dropped, it asks no longer.
     pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {

@@ -5,6 +5,7 @@
 //! (the module `leaving`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same request goes on with it, in this process
 //! or another one (the module `returning`).
 
+mod ask;
 mod board;
 mod desk;
 #[cfg(feature = "saved-sessions")]
@@ -14,6 +15,7 @@ mod record;
 #[cfg(feature = "saved-sessions")]
 mod returning;
 
+pub(super) use ask::ask;
 pub(super) use board::Board;
 pub use desk::{Desk, Keep};
 #[cfg(feature = "saved-sessions")]

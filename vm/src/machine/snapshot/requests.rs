@@ -42,6 +42,14 @@ impl HostRequest {
                     to.text(value);
                 }
             }
+            HostRequest::Ask { message, schema } => {
+                to.byte(4);
+                to.text(message);
+                to.byte(u8::from(schema.is_some()));
+                if let Some(schema) = schema {
+                    to.bytes(schema);
+                }
+            }
         }
     }
 
@@ -87,6 +95,11 @@ impl HostRequest {
                     None
                 };
                 HostRequest::Feature(FeatureRequest { feature, server, subject, arguments, argument })
+            }
+            4 => {
+                let message = from.text()?.to_owned();
+                let schema = if from.flag()? { Some(object(from.bytes()?)?) } else { None };
+                HostRequest::Ask { message, schema }
             }
             _ => return Err(DAMAGE),
         })
@@ -194,6 +207,11 @@ mod tests {
                 arguments: b"{}".to_vec(),
                 argument: Some(("a".to_owned(), "b".to_owned())),
             }),
+            HostRequest::Ask { message: "Sure?".to_owned(), schema: None },
+            HostRequest::Ask {
+                message: "Which?".to_owned(),
+                schema: Some(br#"{"type":"object","properties":{}}"#.to_vec()),
+            },
         ]
     }
 

@@ -1,0 +1,93 @@
+//! `ask`: a question of the program to a person (waiting.md 3.4).
+//!
+//! The machine checks the keys and the message. The host checks the form, and asks.
+
+use super::Builtin;
+use super::namespaces::EXTENSION;
+use super::row::{frame, section};
+use crate::error::{Error, Reason, Result};
+use crate::json;
+use crate::machine::{Ctx, Flow, HostRequest};
+use crate::print;
+use crate::value::{Map, Value};
+
+/// The family's functions.
+pub(super) static BUILTINS: &[Builtin] = &section("Questions", "Questions").of([
+    frame("ask", EXTENSION, "{:message s :schema m}", ask)
+        .doc("Ask the user and wait: {:ok true :value {…}}, or {:ok false :reason … :message …} if declined, dismissed, or nobody can be asked. :schema is a flat JSON Schema of the form; without it the answer is yes or no")
+        .example("(first (split-lines (doc 'ask)))", r#""ask""#),
+]);
+
+/// Characters of a message.
+const MAX_MESSAGE: usize = 2_000;
+
+/// The keys of `ask`.
+const PARTS: [&str; 2] = ["message", "schema"];
+
+const CALL: &str = "(ask {:message \"Which region?\" :schema {:type \"object\" :properties {:region {:type \"string\" :enum [\"eu\" \"us\"]}}}})";
+
+#[cold]
+fn fault(text: impl std::fmt::Display) -> Error {
+    Error::verbatim(Reason::RuntimeError, format!("runtime_error: ask{text}"))
+}
+
+#[cold]
+fn no_message(got: &Value) -> Error {
+    fault(format_args!(" requires a map with :message (string), got {}", print::literal(got)))
+}
+
+/// `(ask {:message … :schema …})`
+fn ask(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let Value::Map(map) = &args[0] else {
+        return Err(no_message(&args[0]).with_hint(format!(". Write {CALL}")));
+    };
+    let mut parts: [Option<&Value>; 2] = [None; 2];
+    for (key, value) in map.iter() {
+        let name = match key {
+            Value::Keyword(key) => Some(key.name()),
+            Value::Str(key) => Some(key.as_str()),
+            _ => None,
+        };
+        let Some(part) = name.and_then(|name| PARTS.iter().position(|part| *part == name)) else {
+            let shown = match key {
+                Value::Keyword(key) => print::literal(&Value::str(key.name())),
+                other => print::literal(other),
+            };
+            return Err(fault(format_args!(" got unknown key {shown}")).with_hint(format!(". Write {CALL}")));
+        };
+        if parts[part].replace(value).is_some() {
+            return Err(fault(format_args!(" got duplicate key :{}", PARTS[part])));
+        }
+    }
+    let [message, schema] = parts;
+    let message = match message {
+        Some(Value::Str(text)) if !text.as_str().is_empty() => text.as_str(),
+        _ => return Err(no_message(&args[0]).with_hint(format!(". Write {CALL}"))),
+    };
+    // The bytes first: nobody counts the characters of a text that is too long in any case.
+    if message.len() > 4 * MAX_MESSAGE || message.chars().nth(MAX_MESSAGE).is_some() {
+        let hint = format!(". A message has at most {MAX_MESSAGE} characters");
+        return Err(no_message(&args[0]).with_hint(hint));
+    }
+    let schema = match schema {
+        None | Some(Value::Nil) => None,
+        Some(Value::Map(schema)) => Some(encoded(schema)?),
+        Some(other) => {
+            let got = print::literal(other);
+            return Err(fault(format_args!(": schema is not a flat form: it must be a map, got {got}")));
+        }
+    };
+    Ok(Flow::Host(HostRequest::Ask { message: message.to_owned(), schema }))
+}
+
+fn encoded(schema: &Map) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    match json::write(&Value::Map(schema.clone()), &mut out) {
+        Ok(()) => Ok(out),
+        Err(error) if error.reason() == Reason::RuntimeError => {
+            let why = error.message().strip_prefix("Runtime error: ").unwrap_or(error.message());
+            Err(fault(format_args!(": schema is not a flat form: {why}")))
+        }
+        Err(limit) => Err(limit),
+    }
+}

@@ -7,7 +7,7 @@
 
 use super::limits::LimitArgs;
 use super::output::{self, errln, outln};
-use super::report;
+use super::{questions, report};
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
 use ptc_host::credentials::Redactor;
@@ -123,6 +123,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     };
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
+    request.asker = questions::at_terminal(redactor);
     let outcome = scrubbed(engine.eval(request).await, redactor);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {

@@ -21,6 +21,7 @@ pub(crate) mod event_loop;
 mod input;
 mod json;
 mod output;
+mod questions;
 mod state;
 mod store;
 mod version;

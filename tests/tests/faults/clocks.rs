@@ -24,6 +24,7 @@ const TIME_OF_DAY: [(&str, &str); 18] = [
         "whether a token has ended, which its issuer dated, for whatever process reads it",
     ),
     ("host/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
+    ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),

@@ -5,7 +5,7 @@ use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
 
-use crate::cli::report;
+use crate::cli::{questions, report};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -30,6 +30,7 @@ impl Session {
         terminal: bool,
     ) -> Session {
         template.session = Some(Arc::from(KEY));
+        template.asker = questions::at_terminal(&redactor);
         Session { engine, template, redactor, terminal }
     }
 

@@ -8,7 +8,7 @@
 //! is under way. `tests/tests/replicas` kills at any time, and its clients know what may have happened.
 //!
 //! Variables: `PTC_TEST_REPLICA`, the server's program (`ptc-under-test` beside this one); `PTC_TEST_KILL_MS`, the time between kills (10 000);
-//! `PTC_TEST_KILL_LOG`, a file that gets a line for each.
+//! `PTC_TEST_KILL_LOG`, a file that gets a line for each; `PTC_TEST_KILL_ANYTIME`, if it is set, kills without regard to what is under way.
 
 pub mod balancer;
 mod client;
@@ -37,6 +37,9 @@ use self::client::Behind;
 use self::guarded::Guarded;
 use self::redis_server::RedisServer;
 
+/// What is meant for this program, and for no server.
+const VARIABLES: [&str; 4] =
+    ["PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG", "PTC_TEST_KILL_ANYTIME"];
 /// A secret that all replicas have.
 const SECRET: &str = "a secret of at least 32 bytes, so long\n";
 /// Longest wait for requests that must not come twice; a kill that cannot be is left out.
@@ -107,7 +110,7 @@ impl Place {
             let address = free.expect("a port");
             let mut command = Command::new(program());
             command.args(&self.arguments).args(["--http-port", &address.port().to_string()]);
-            for name in ["PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG"] {
+            for name in VARIABLES {
                 command.env_remove(name);
             }
             let mut replica = Replica { process: Guarded::run(&command, None), address };
@@ -202,10 +205,16 @@ async fn killing(
 ) -> ExitCode {
     let pause =
         std::env::var("PTC_TEST_KILL_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
+    let anytime = std::env::var_os("PTC_TEST_KILL_ANYTIME").is_some();
     let mut next = 0;
     loop {
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        let Ok(lull) = tokio::time::timeout(LULL, behind.unrepeatable.write()).await else { continue };
+        let lull = if anytime {
+            None
+        } else {
+            let Ok(lull) = tokio::time::timeout(LULL, behind.unrepeatable.write()).await else { continue };
+            Some(lull)
+        };
         {
             let replica = &mut pair.lock().await[next];
             if replica.process.ended().is_some() {

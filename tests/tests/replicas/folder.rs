@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use nix::sys::signal::Signal;
+use ptc_mcp::json::json;
 
 use super::client::Client;
 use super::process::Launch;
@@ -65,4 +66,47 @@ fn a_damaged_file_ends_the_start_and_stays() {
     let log = refused.server.launch.log();
     assert!(log.contains("cannot be opened: ") && log.contains("nothing of it was deleted"), "{log}");
     assert_eq!(std::fs::read(&file).unwrap(), b"something else");
+}
+
+#[test]
+fn a_full_disk_is_told_and_takes_nothing_that_was_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let flags = [
+        "--sessions",
+        "--state-dir",
+        folder.to_str().unwrap(),
+        "--max-sessions",
+        "1000",
+        "--max-sessions-per-owner",
+        "1000",
+    ];
+    // Files may have 8 or 16 MiB; the unit is the shell's affair.
+    let mut server = Launch::new(&flags).after("ulimit -f 16384").on_http();
+    let client = Client::begin(&server.address);
+    let kept = client.start();
+    assert!(client.eval_in(&kept, "(def kept 42) kept").unwrap().text().starts_with("user=> 42"));
+    let told = (0..1000).find_map(|_| {
+        let started = client.call("lisp_session_start", json!({})).unwrap().text();
+        // A session takes room as its values do.
+        let Some(session) = started.split('"').find(|part| part.starts_with("ptcs_")) else {
+            return Some(started);
+        };
+        let large = "(def large (apply str (range 40000))) (count large)";
+        let told = client.eval_in(session, large).unwrap().text();
+        (!told.starts_with("user=> ")).then_some(told)
+    });
+    let told = told.expect("the disk is full at last");
+    let sentences = [
+        "the session store is unavailable; nothing was changed",
+        "the program ran, and its definitions may not have been kept",
+    ];
+    assert!(sentences.iter().any(|sentence| told.contains(sentence)), "{told}");
+    // What needs no room goes on, and what was answered is there when there is room again.
+    assert_eq!(server.eval("(+ 1 2)"), "user=> 3");
+    server.server.signal(Signal::SIGTERM);
+    server.server.ended();
+    let next = Launch::new(&flags).on_http();
+    let client = client.at(&next.address);
+    assert!(client.eval_in(&kept, "(def kept (inc kept)) kept").unwrap().text().starts_with("user=> 43"));
 }

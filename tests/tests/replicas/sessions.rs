@@ -13,14 +13,14 @@ use super::shared::Place;
 
 impl Client {
     /// Calls a tool; an error if the server went away in the middle of it.
-    fn call(&self, tool: &str, arguments: Value) -> std::io::Result<Answer> {
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> std::io::Result<Answer> {
         let params = json!({"name": tool, "arguments": arguments});
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
         send(&self.address, "POST", Some(&self.session), &message.to_string())
     }
 
     /// Starts a session of programs.
-    fn start(&self) -> String {
+    pub(crate) fn start(&self) -> String {
         let answer = self.call("lisp_session_start", json!({})).unwrap();
         let text = answer.text();
         let at = text.find("ptcs_").unwrap_or_else(|| panic!("{answer:?}"));
@@ -32,7 +32,7 @@ impl Client {
         id
     }
 
-    fn eval_in(&self, session: &str, program: &str) -> std::io::Result<Answer> {
+    pub(crate) fn eval_in(&self, session: &str, program: &str) -> std::io::Result<Answer> {
         self.call("lisp_session_eval", json!({"session_id": session, "program": program}))
     }
 }

@@ -31,7 +31,7 @@ impl Place {
         format!("redis://127.0.0.1:{}", self.redis.port)
     }
 
-    fn launch(&self, more: &[&str]) -> Launch {
+    pub(crate) fn launch(&self, more: &[&str]) -> Launch {
         let (url, secret) = (self.url(), self.secret());
         let flags = ["--sessions", "--http-metrics", "--state-url", &url, "--state-secret-file", &secret];
         Launch::new(&[&flags[..], more].concat())

@@ -1,9 +1,24 @@
 //! The approval that a call needs before it is sent (waiting.md 3.3).
 
+use std::sync::Arc;
+
+use ptc_oauth::timestamp::Timestamp;
+use ptc_vm::graph::Writer;
+use ptc_vm::machine::{HostRequest, UpstreamCall};
+
+use super::runtime::Aggregator;
 use crate::catalog::ToolEntry;
 use crate::config::UpstreamConfig;
-use crate::questions::Level;
+use crate::engine::{Asker, Desk, Keep, Verdict};
+use crate::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
+use crate::questions::{
+    Action, Answer, Answered, AnsweredBy, Form, Level, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+};
 use crate::upstream::{CallFault, FaultReason};
+use ptc_mcp::json::Value;
+
+/// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
+const MOST_TIMES: usize = 3;
 
 /// How far from the model somebody must allow a call of this tool; `None` if it goes out at once. A tool that is not described
 /// is taken for one of which nothing good is known.
@@ -14,7 +29,139 @@ pub(super) fn needed(config: &UpstreamConfig, name: &str, tool: Option<&ToolEntr
     config.approval.needs(name, tool.and_then(|tool| tool.annotations.as_ref()))
 }
 
-/// The fault of a call that needs an approval where nobody can be asked.
-pub(super) fn unanswerable() -> CallFault {
-    CallFault::new(FaultReason::Unanswerable, "nobody can be asked here").before_sending()
+/// A call that waits for its approval.
+pub(super) struct Wanted<'a> {
+    pub(super) config: &'a UpstreamConfig,
+    /// On whose behalf it is made.
+    pub(super) principal: Option<&'a str>,
+    /// The tool's name as its upstream knows it.
+    pub(super) name: &'a str,
+    pub(super) tool: Option<&'a ToolEntry>,
+    /// The arguments as they will be sent.
+    pub(super) arguments: &'a [u8],
+    pub(super) level: Level,
+}
+
+/// A call that is not made, and who refused it.
+pub(super) type Refused = (CallFault, Option<AnsweredBy>);
+
+/// Has a call of a program allowed; `request` is what the program asked for, which is asked again in another process. The result is
+/// who did.
+///
+/// # Errors
+/// It was refused, the question was dismissed, or nobody can be asked. Nothing was sent.
+pub(super) async fn allowed(
+    aggregator: &Aggregator,
+    desk: &Desk,
+    wanted: &Wanted<'_>,
+    request: &UpstreamCall,
+) -> Result<AnsweredBy, Refused> {
+    // Before anything is made that costs.
+    if !desk.has_asker() {
+        return Err(unanswerable());
+    }
+    let question = question(aggregator, wanted)?;
+    for _ in 0..MOST_TIMES {
+        let mut written = Writer::new();
+        HostRequest::Upstream(request.clone()).write(&mut written);
+        let keep = Keep::Again { request: written.into_bytes(), progress: None };
+        let answer = match desk.ask(vec![question.clone()], keep).await.pop() {
+            Some(Answered::Answer(answer)) => answer,
+            Some(Answered::TooMany) => {
+                let text =
+                    "the program has asked more questions than it may (flag `--max-questions-per-program`)";
+                return Err((fault(FaultReason::Cancelled, text), None));
+            }
+            Some(Answered::Unanswerable) | None => return Err(unanswerable()),
+        };
+        if let Some(judged) = judged(aggregator, answer) {
+            return judged;
+        }
+    }
+    Err((dismissed(), None))
+}
+
+/// Has a call allowed that no program makes.
+///
+/// # Errors
+/// As [`allowed`].
+pub(super) async fn allowed_outside(
+    aggregator: &Aggregator,
+    asker: Option<&Arc<dyn Asker>>,
+    wanted: &Wanted<'_>,
+) -> Result<AnsweredBy, Refused> {
+    let asker = asker.ok_or_else(unanswerable)?;
+    let question = question(aggregator, wanted)?;
+    if !asker.can_ask(&question) {
+        return Err(unanswerable());
+    }
+    for number in 1..=MOST_TIMES {
+        let id = QuestionId::new(u32::try_from(number).unwrap_or(u32::MAX));
+        let verdict = asker.ask(vec![OpenQuestion { id, question: question.clone() }]).await;
+        let Verdict::Answered(answers) = verdict else { return Err(unanswerable()) };
+        let answer = answers.into_iter().find(|(answered, _)| *answered == id);
+        if let Some(judged) = answer.and_then(|(_, answer)| judged(aggregator, answer)) {
+            return judged;
+        }
+    }
+    Err((dismissed(), None))
+}
+
+/// What the answer means; `None` if it says neither yes nor no, or has come to nothing: then it is asked again.
+fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<AnsweredBy, Refused>> {
+    let declined = || fault(FaultReason::Declined, "the question was declined");
+    match (answer.action, Decision::of_content(answer.content.as_deref())) {
+        (Action::Accept, Some(Decision::Allow)) if is_fresh(aggregator, &answer) => Some(Ok(answer.by)),
+        (Action::Accept, Some(Decision::Refuse)) | (Action::Decline, _) => {
+            Some(Err((declined(), Some(answer.by))))
+        }
+        (Action::Cancel, _) => Some(Err((dismissed(), Some(answer.by)))),
+        (Action::Accept, _) => None,
+    }
+}
+
+fn fault(reason: FaultReason, text: &str) -> CallFault {
+    CallFault::new(reason, text).before_sending()
+}
+
+fn dismissed() -> CallFault {
+    fault(FaultReason::Cancelled, "the question was dismissed")
+}
+
+fn unanswerable() -> Refused {
+    (fault(FaultReason::Unanswerable, "nobody can be asked here"), None)
+}
+
+/// The question.
+///
+/// # Errors
+/// The arguments have no digest: nobody could say what is allowed.
+fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
+    let unclear = |why: &dyn std::fmt::Display| {
+        (fault(FaultReason::Unanswerable, &format!("the arguments cannot be approved: {why}")), None)
+    };
+    let upstream = wanted.config.name.as_str();
+    let mut call = asked_call(wanted.name, wanted.arguments).map_err(|why| unclear(&why))?;
+    let (schema, annotations) =
+        wanted.tool.map_or((&Value::Null, None), |tool| (&tool.input_schema, tool.annotations.as_ref()));
+    let policy_revision = wanted.config.approval.revision(wanted.name, schema, annotations);
+    let binding =
+        binding(wanted.principal.unwrap_or_default(), upstream, wanted.name, &policy_revision, &call.digest);
+    // What is shown and told must have no secret of the operator's; the digest is that of what is sent.
+    call.arguments = aggregator.redactor.scrub(&call.arguments).into();
+    Ok(Question {
+        kind: QuestionKind::Approval,
+        message: message(upstream, &call),
+        mode: Mode::Form(Form::parse(SCHEMA).map_err(|why| unclear(&why))?),
+        level: wanted.level,
+        upstream: Some(upstream.into()),
+        calls: vec![call],
+        policy_revision,
+        binding,
+    })
+}
+
+/// Whether the answer is not older than approvals may be. One that seems to come from the future is as new as can be.
+fn is_fresh(aggregator: &Aggregator, answer: &Answer) -> bool {
+    aggregator.clock.now().since(Timestamp::from_millis(answer.at_ms)) <= aggregator.approval_ttl
 }

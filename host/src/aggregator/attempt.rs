@@ -1,11 +1,14 @@
 //! Attempts to call a tool, and their records (upstreams.md 11.1).
 
+use super::audit::AuditedCall;
 use super::overview::overview;
 use super::runtime::Aggregator;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
+use crate::questions::AnsweredBy;
 use crate::seen_shape::SAMPLE_BYTES;
+use crate::upstream::FaultReason;
 use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
 use bytes::Bytes;
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
@@ -21,6 +24,8 @@ pub(super) struct Attempt<'a> {
     pub(super) config: Option<&'a UpstreamConfig>,
     /// What the reader should know of the arguments.
     pub(super) argument_note: Option<Box<str>>,
+    /// Who has answered the question whether it may be made.
+    pub(super) approved: Option<AnsweredBy>,
 }
 
 impl Attempt<'_> {
@@ -32,6 +37,7 @@ impl Attempt<'_> {
         reply: CallReply,
         undescribed: bool,
     ) -> Reply {
+        self.audited(arguments, Some(began), None);
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.aggregator.redactor),
             false => None,
@@ -60,6 +66,7 @@ impl Attempt<'_> {
 
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
+        self.audited(arguments, began, Some(fault.reason));
         let oversize = fault.oversize();
         let message = self.aggregator.redactor.scrub_string(fault.message);
         let reason = fault.reason.as_str().to_owned();
@@ -77,6 +84,21 @@ impl Attempt<'_> {
             fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
         let raw = envelope.filter(|_| wants_raw);
         Reply::Fault { reason, message, data, raw, watch: Some(watch) }
+    }
+
+    /// Tells the operator's record of it.
+    fn audited(&self, arguments: &[u8], began: Option<Instant>, fault: Option<FaultReason>) {
+        let Some(audit) = &self.aggregator.audit else { return };
+        audit.called(&AuditedCall {
+            principal: self.run.principal.as_deref(),
+            eval: self.run.eval,
+            upstream: self.server,
+            tool: self.tool,
+            arguments,
+            fault,
+            duration_ms: began.map_or(0, |began| whole_millis(began.elapsed())),
+            approved: self.approved.as_ref(),
+        });
     }
 
     /// The common part of all attempts' records.

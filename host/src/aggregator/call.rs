@@ -1,6 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::approval::{needed, unanswerable};
+use super::approval::{Wanted, allowed, needed};
 use super::attempt::Attempt;
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
@@ -45,12 +45,13 @@ pub(super) async fn answer(
         (Err(text), ..) => return raise(&text),
     };
     let (server, tool) = (checked.server.name.as_str(), checked.tool_name);
-    let began = Instant::now();
+    let mut began = Instant::now();
     let mut arguments = checked.arguments;
     let argument_note = checked.note.map(String::into_boxed_str);
     let member = aggregator.members.get(server);
     let config = member.map(|member| &member.config);
-    let mut attempt = Attempt { aggregator: &aggregator, run: &run, server, tool, config, argument_note };
+    let mut attempt =
+        Attempt { aggregator: &aggregator, run: &run, server, tool, config, argument_note, approved: None };
     // A call that goes on has been sent before, and has its number.
     let before = desk.progress();
     if before.is_none() && !take_call(&run, aggregator.limits.max_calls) {
@@ -63,7 +64,7 @@ pub(super) async fn answer(
     let mut may_wrap = checked.may_wrap;
     let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
     let mut undescribed = describes_none(checked.tool);
-    let mut approval = needed(&member.config, tool, checked.tool);
+    let mut described = checked.tool;
     if checked.tool.is_none() {
         if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
             give_back_unsent(&run, &fault);
@@ -78,12 +79,32 @@ pub(super) async fn answer(
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         undescribed = describes_none(checked.tool);
-        approval = needed(&member.config, tool, checked.tool);
+        described = checked.tool;
     }
-    if before.is_none() && approval.is_some() {
-        let fault = unanswerable();
-        give_back_unsent(&run, &fault);
-        return attempt.failed(&arguments, None, fault);
+    if let (None, Some(level)) = (&before, needed(&member.config, tool, described)) {
+        // A call that waits has no number of the cap; it is counted when it is sent.
+        give_back(&run);
+        let principal = run.principal.as_deref();
+        let wanted = Wanted {
+            config: &member.config,
+            principal,
+            name: tool,
+            tool: described,
+            arguments: &arguments,
+            level,
+        };
+        // In a box, as most calls need none.
+        match Box::pin(allowed(&aggregator, &desk, &wanted, &call)).await {
+            Ok(by) => attempt.approved = Some(by),
+            Err((fault, by)) => {
+                attempt.approved = by;
+                return attempt.failed(&arguments, None, fault);
+            }
+        }
+        if !take_call(&run, aggregator.limits.max_calls) {
+            return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
+        }
+        began = Instant::now();
     }
     let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
     let charge = ReplyCharge::new(run.memory.clone());
@@ -125,8 +146,12 @@ pub(super) async fn answer(
 /// A call that was not sent takes no number of the cap.
 fn give_back_unsent(run: &RunContext, fault: &CallFault) {
     if fault.unsent {
-        run.calls.set(run.calls.get().saturating_sub(1));
+        give_back(run);
     }
+}
+
+fn give_back(run: &RunContext) {
+    run.calls.set(run.calls.get().saturating_sub(1));
 }
 
 /// The answer to a call of a tool of which nobody knows whether it is there.
@@ -138,7 +163,7 @@ fn unknown_tool_list(
     (fault, tried): (CallFault, bool),
 ) -> Reply {
     let config = aggregator.members.get(server).map(|member| &member.config);
-    let attempt = Attempt { aggregator, run, server, tool, config, argument_note: None };
+    let attempt = Attempt { aggregator, run, server, tool, config, argument_note: None, approved: None };
     let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));

@@ -6,6 +6,7 @@
 
 mod approval;
 mod attempt;
+mod audit;
 mod call;
 mod caller;
 mod cold_start;
@@ -16,6 +17,7 @@ mod input_progress;
 mod list_cache;
 mod notes;
 mod options;
+mod outside;
 mod overview;
 mod present;
 mod program_fault;
@@ -27,6 +29,7 @@ mod task;
 mod upkeep;
 mod usage;
 
+pub use audit::{AuditedCall, CallAudit};
 pub use features::{Features, Kind as FeatureKind, Listing};
 pub use list_cache::ListCache;
 pub use notes::{note_on_failures, notes, notes_on_calls};

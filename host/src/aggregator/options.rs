@@ -1,5 +1,6 @@
 //! Aggregator options.
 
+use super::audit::CallAudit;
 use super::list_cache::ListCache;
 use crate::credentials::Redactor;
 use crate::http::Client;
@@ -10,6 +11,9 @@ use crate::upstream::CallLimits;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+
+/// How long an approval is good for unless the operator says something else (`--approval-ttl-ms`).
+const APPROVAL_TTL: Duration = Duration::from_millis(600_000);
 
 /// When upstreams are started and listed (upstreams.md 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,10 @@ pub struct AggregatorOptions {
     pub questions: bool,
     /// Whether upstreams may answer calls with tasks, which are waited for. They are told so.
     pub tasks: bool,
+    /// Is told of each call.
+    pub audit: Option<Arc<dyn CallAudit>>,
+    /// How long an approval is good for, from its answer.
+    pub approval_ttl: Duration,
     /// What the process may take in all, replies on their way from children included.
     pub memory: Option<MemoryBudget>,
 }
@@ -117,6 +125,8 @@ impl AggregatorOptions {
             sign_in_page: None,
             questions: false,
             tasks: false,
+            audit: None,
+            approval_ttl: APPROVAL_TTL,
             memory: None,
         }
     }

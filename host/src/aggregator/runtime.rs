@@ -1,5 +1,6 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
+use super::audit::CallAudit;
 use super::list_cache::CachedLists;
 use super::options::{AggregatorLimits, SnapshotMode};
 use super::seen::SeenShapes;
@@ -9,11 +10,12 @@ use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::mcp::ClientRoots;
 use crate::memory::MemoryBudget;
-use crate::sign_in::{SignInCounts, Site};
+use crate::sign_in::{Clock, SignInCounts, Site};
 use crate::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -50,6 +52,12 @@ pub struct Aggregator {
     pub(super) questions: bool,
     /// Whether tasks of upstreams are waited for.
     pub(super) tasks: bool,
+    /// Is told of each call.
+    pub(super) audit: Option<Arc<dyn CallAudit>>,
+    /// The time of day, by which approvals grow old.
+    pub(super) clock: Clock,
+    /// How long an approval is good for.
+    pub(super) approval_ttl: Duration,
     /// What the process may take in all.
     pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.

@@ -80,6 +80,7 @@ impl Aggregator {
         let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let (questions, tasks) = (options.questions, options.tasks);
+        let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
@@ -96,6 +97,9 @@ impl Aggregator {
             seen,
             questions,
             tasks,
+            audit,
+            clock,
+            approval_ttl,
             memory,
             owner,
             client_roots,

@@ -58,7 +58,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     }
     let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
     let mut context =
-        RunContext::new(started, started + request.limits.timeout, memory, request.asker.clone());
+        RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
     context.audience = request.audience.clone();
     Box::new(Run::new(machine, request, context, session, granted)).run_on(step)

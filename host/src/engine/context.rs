@@ -3,6 +3,7 @@
 use super::asking::{Asker, Board};
 use super::call_log::CallLog;
 use super::outcome::CatalogOp;
+use super::request::EvalId;
 use crate::audience::Audience;
 use crate::memory::{ReplyCharge, ReplyMemory};
 use std::any::Any;
@@ -17,6 +18,8 @@ pub struct RunContext {
     started: Cell<Instant>,
     /// When the program's time is up.
     deadline: Cell<Instant>,
+    /// Which eval it is.
+    pub(crate) eval: EvalId,
     /// On whose behalf it runs.
     pub principal: Option<Arc<str>>,
     /// Who hears what upstreams say of its calls.
@@ -40,12 +43,14 @@ impl RunContext {
     /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
     /// `memory`. What its calls ask is answered by `asker`.
     pub(super) fn new(
+        eval: EvalId,
         started: Instant,
         deadline: Instant,
         memory: Arc<ReplyMemory>,
         asker: Option<Arc<dyn Asker>>,
     ) -> RunContext {
         RunContext {
+            eval,
             started: Cell::new(started),
             deadline: Cell::new(deadline),
             principal: None,
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn an_extension_lasts_as_long_as_its_run() {
         let now = Instant::now();
-        let run = RunContext::new(now, now, ReplyMemory::new(0, None), None);
+        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
         run.extension::<Cell<u32>>().set(7);
         assert_eq!(run.extension::<Cell<u32>>().get(), 7);
     }

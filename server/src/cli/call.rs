@@ -99,10 +99,6 @@ async fn ask(
     aggregator.load(&args.server).await.map_err(fault)?;
     let catalog = aggregator.catalog();
     let checked = check_call(&catalog, &wanted)?;
-    let upstream = aggregator.upstreams().find(|(config, _)| config.name == args.server);
-    let Some((_, upstream)) = upstream else {
-        return Err(format!("no upstream '{}' configured", args.server));
-    };
     // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
     let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { deadline, ..limits.per_call() };
@@ -116,7 +112,8 @@ async fn ask(
         caller: Caller::default(),
         may_wrap,
     };
-    upstream.call(call).await.map(|reply| reply.payload.resolve()).map_err(fault)
+    let reply = aggregator.call_outside(&args.server, call, None).await;
+    reply.map(|reply| reply.payload.resolve()).map_err(fault)
 }
 
 /// The payload as printed: JSON on one line, or on several for a person; text unchanged. `None` if there is none.

@@ -62,6 +62,7 @@ async fn content(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: Fe
         tool: method,
         config: Some(&member.config),
         argument_note: None,
+        approved: None,
     };
     let began = Instant::now();
     if !take_call(run, aggregator.limits.max_calls) {

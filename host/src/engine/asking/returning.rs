@@ -130,7 +130,8 @@ pub(in crate::engine) fn restore(
         .collect();
     let watched = watched.ok_or(ResumeFault::Invalid("watch"))?;
     let replies = ReplyMemory::new(limits.memory_bytes, memory);
-    let mut context = RunContext::new(started, started + limits.timeout, replies, request.asker.clone());
+    let mut context =
+        RunContext::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
     context.principal = request.principal.clone();
     context.audience = request.audience.clone();
     context.calls.set(calls);

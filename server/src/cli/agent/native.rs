@@ -189,10 +189,6 @@ impl Handler {
         };
         let catalog = self.aggregator.catalog();
         let checked = check_call(&catalog, &wanted)?;
-        let upstream = self.aggregator.upstreams().find(|(config, _)| config.name == self.server);
-        let Some((_, upstream)) = upstream else {
-            return Err(format!("no upstream '{}' configured", self.server));
-        };
         let Limits { timeout, max_bytes, binary_bytes } = self.limits;
         let deadline = Instant::now() + timeout.saturating_mul(2);
         let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes };
@@ -206,7 +202,8 @@ impl Handler {
             caller: Caller::default(),
             may_wrap,
         };
-        let reply = upstream.call(call).await.map_err(|fault| fault.to_string())?;
+        let reply = self.aggregator.call_outside(&self.server, call, None).await;
+        let reply = reply.map_err(|fault| fault.to_string())?;
         answer_of(reply)
     }
 }

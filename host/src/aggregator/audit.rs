@@ -1,0 +1,32 @@
+//! What an operator's record of calls is told.
+
+use crate::engine::EvalId;
+use crate::questions::AnsweredBy;
+use crate::upstream::FaultReason;
+
+/// Is told of each call of an upstream that a program made or tried to make.
+pub trait CallAudit: Send + Sync {
+    /// A call has ended.
+    fn called(&self, call: &AuditedCall<'_>);
+}
+
+/// A call of an upstream that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditedCall<'a> {
+    /// On whose behalf its program ran.
+    pub principal: Option<&'a str>,
+    /// The evaluation that it belongs to.
+    pub eval: EvalId,
+    /// The upstream.
+    pub upstream: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The arguments: the text of a JSON object. They are not to be kept.
+    pub arguments: &'a [u8],
+    /// Why it failed; `None` if it did not.
+    pub fault: Option<FaultReason>,
+    /// How long it took; 0 if nothing was sent.
+    pub duration_ms: u64,
+    /// Who has answered the question whether it may be made, if that was asked.
+    pub approved: Option<&'a AnsweredBy>,
+}

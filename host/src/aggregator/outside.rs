@@ -1,0 +1,73 @@
+//! Calls that no program makes: `ptc call`, and tools that an agent's model calls natively.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::approval::{Wanted, allowed_outside, needed};
+use super::audit::AuditedCall;
+use super::runtime::Aggregator;
+use crate::engine::{Asker, EvalId, whole_millis};
+use crate::upstream::{Call, CallFault, CallReply};
+
+impl Aggregator {
+    /// Calls a tool of `server` under the same policy as programs: where it needs an approval, `asker` has it given. The time of
+    /// the call's limits begins when it is sent.
+    ///
+    /// # Errors
+    /// As [`Upstream::call`](crate::upstream::Upstream::call). A call that was not allowed is not sent.
+    pub async fn call_outside(
+        &self,
+        server: &str,
+        call: Call<'_>,
+        asker: Option<&Arc<dyn Asker>>,
+    ) -> Result<CallReply, CallFault> {
+        let Some(member) = self.members.get(server) else {
+            return Err(CallFault::upstream_error(format!("no upstream '{server}' configured")));
+        };
+        let principal = call.caller.principal.map(|name| &**name);
+        let catalog = self.present();
+        let tool = catalog.server(server).and_then(|server| server.tool(call.tool));
+        let mut approved = None;
+        let asked = Instant::now();
+        let replied = match needed(&member.config, call.tool, tool) {
+            None => Ok(()),
+            Some(level) => {
+                let (name, arguments) = (call.tool, call.arguments);
+                let wanted = Wanted { config: &member.config, principal, name, tool, arguments, level };
+                match allowed_outside(self, asker, &wanted).await {
+                    Ok(by) => {
+                        approved = Some(by);
+                        Ok(())
+                    }
+                    Err((fault, by)) => {
+                        approved = by;
+                        Err(fault)
+                    }
+                }
+            }
+        };
+        let began = Instant::now();
+        let replied = match replied {
+            Ok(()) => {
+                let mut limits = call.limits;
+                limits.deadline += began.saturating_duration_since(asked);
+                member.handle.call(Call { limits, ..call }).await
+            }
+            Err(fault) => Err(fault),
+        };
+        if let Some(audit) = &self.audit {
+            audit.called(&AuditedCall {
+                principal,
+                eval: EvalId::new(),
+                upstream: server,
+                tool: call.tool,
+                arguments: call.arguments,
+                fault: replied.as_ref().err().map(|fault| fault.reason),
+                duration_ms: whole_millis(began.elapsed()),
+                approved: approved.as_ref(),
+            });
+        }
+        replied
+    }
+}

@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 73] = [
+const ELSEWHERE: [(&str, &str, &str); 74] = [
     ("--max-attached-bytes", "tests/tests/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -249,6 +249,7 @@ const ELSEWHERE: [(&str, &str, &str); 73] = [
         "server/src/tools/sessions/tests.rs",
         "sessions_belong_to_their_owner_and_are_counted",
     ),
+    ("--approval-ttl-ms", "tests/tests/approvals.rs", "an_approval_grows_old"),
     ("--session-ttl-ms", "server/src/tools/sessions/tests.rs", "sessions_end_by_age_and_by_rest"),
     ("--session-idle-timeout-ms", "server/src/tools/sessions/tests.rs", "sessions_end_by_age_and_by_rest"),
     (

@@ -12,6 +12,7 @@ use tracing::info;
 use super::task::task;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::observers::Telemetry;
+use crate::observers::audit::AuditLog;
 use crate::observers::console::Console;
 use crate::observers::metrics::Metrics;
 use crate::observers::recent::Ring;
@@ -51,14 +52,14 @@ pub fn assemble(
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
-    assemble_with(settings, engine, upstreams, redactor, ServerState::none())
+    assemble_with(settings, engine, (upstreams, None), redactor, ServerState::none())
 }
 
-/// The same over a store of what outlives the process.
+/// The same over a store of what outlives the process, with the audit log that upstreams write to.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
-    upstreams: Option<&Arc<Aggregator>>,
+    (upstreams, audit): (Option<&Arc<Aggregator>>, Option<Arc<AuditLog>>),
     redactor: &Redactor,
     state: ServerState,
 ) -> Result<Assembly, BootError> {
@@ -66,6 +67,7 @@ pub(super) fn assemble_with(
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
+    telemetry.audit = audit;
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
     if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
@@ -176,6 +178,7 @@ fn telemetry(
         recent: (diagnostics.debug_tool || console).then(|| Ring::new(diagnostics.ring_size)),
         console: console.then(|| Arc::new(Console::new(recording.clone()))),
         traces,
+        audit: None,
         sources: Sources {
             upstreams: upstreams.cloned(),
             engine: Some(engine.clone()),

@@ -21,6 +21,7 @@ use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
 use tracing::warn;
 
 use crate::observers::Telemetry;
+use crate::observers::audit::AuditLog;
 use crate::protocol::Service;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Http, Settings};
@@ -76,7 +77,8 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
     let state = state::open(settings, engine).await?;
-    let upstreams = open_upstreams(settings, redactor, engine.memory(), &state)?;
+    let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
+    let upstreams = open_upstreams(settings, redactor, engine.memory(), &state, audit.clone())?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),
@@ -88,7 +90,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card } =
-        assemble_with(settings, engine, upstreams.as_ref(), redactor, state)?;
+        assemble_with(settings, engine, (upstreams.as_ref(), audit), redactor, state)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();

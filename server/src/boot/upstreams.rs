@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, ListCache};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, CallAudit, ListCache};
 use ptc_host::config::{LoadOptions, UpstreamsConfig};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::MemoryBudget;
@@ -10,6 +10,7 @@ use ptc_host::http::Client;
 use ptc_host::sign_in::PROCESS;
 use tracing::warn;
 
+use crate::observers::audit::AuditLog;
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Profile, Settings};
@@ -33,6 +34,7 @@ pub(super) fn open_upstreams(
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
     state: &ServerState,
+    audit: Option<Arc<AuditLog>>,
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
     let Some(location) = &settings.aggregator.config else { return Ok(None) };
     let own_exe = std::env::current_exe().ok();
@@ -53,6 +55,8 @@ pub(super) fn open_upstreams(
     };
     let options = AggregatorOptions {
         auth_store,
+        approval_ttl: settings.aggregator.approval_ttl,
+        audit: audit.map(|audit| audit as Arc<dyn CallAudit>),
         // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
         principal: settings.http.is_none().then(|| PROCESS.into()),
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),

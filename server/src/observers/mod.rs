@@ -1,5 +1,6 @@
 //! Observers of calls, for operators and callers.
 
+pub mod audit;
 pub mod console;
 pub mod log;
 pub mod metrics;

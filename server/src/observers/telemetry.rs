@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::audit::AuditLog;
 use super::console::{self, Console, Facts};
 use super::metrics::{Exposition, Metrics, write_process};
 use super::recent::{Recorder, Ring};
@@ -23,6 +24,8 @@ pub struct Telemetry {
     pub console: Option<Arc<Console>>,
     /// Writes a file for each call.
     pub traces: Option<Arc<Traces>>,
+    /// Writes the audit log.
+    pub audit: Option<Arc<AuditLog>>,
     /// The state of the server besides its calls.
     pub sources: Sources,
 }
@@ -43,6 +46,9 @@ impl Telemetry {
         if let Some(traces) = &self.traces {
             all.push(traces.clone());
         }
+        if let Some(audit) = &self.audit {
+            all.push(audit.clone());
+        }
         Observers::new(all)
     }
 
@@ -62,10 +68,13 @@ impl Telemetry {
         console::sign_ins(self.sources.upstreams.clone(), principal.clone())
     }
 
-    /// Waits until pending traces are written, at most for `limit`.
+    /// Waits until pending traces and audit lines are written, at most for `limit` each.
     pub fn flush(&self, limit: Duration) {
         if let Some(traces) = &self.traces {
             traces.flush(limit);
+        }
+        if let Some(audit) = &self.audit {
+            audit.flush(limit);
         }
     }
 
@@ -76,6 +85,9 @@ impl Telemetry {
         }
         if let Some(traces) = &self.traces {
             traces.write_metrics(to);
+        }
+        if let Some(audit) = &self.audit {
+            audit.write_metrics(to);
         }
         self.sources.write_metrics(to);
         write_process(to);

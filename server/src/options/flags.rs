@@ -228,6 +228,12 @@ pub(crate) const AGGREGATOR: Group = Group {
         ),
         flag("max-upstream-calls-per-program", Positive, Number(50), "`tool/call`s one program may make"),
         flag(
+            "approval-ttl-ms",
+            Positive,
+            Number(600_000),
+            "How long an approval is good for, from its answer",
+        ),
+        flag(
             "catalog-mode",
             Text,
             Derived("auto"),
@@ -361,6 +367,12 @@ pub(crate) const DIAGNOSTICS: Group = Group {
             Unset,
             "ADDRESS:PORT that answers /health and /ready from a thread of its own, without a token",
         ),
+        flag(
+            "audit-log",
+            Path,
+            Unset,
+            "File for one JSON line a program, upstream call, question and answer; without it none is written",
+        ),
         flag("trace-dir", Path, Unset, "Folder for one trace file per call; without it nothing is traced"),
         flag(
             "trace-payloads",
@@ -427,6 +439,12 @@ pub const HTTP: Group = Group {
             "Bearer token of at least 32 bytes; better in a file or variable",
         ),
         flag("http-auth-token-file", Path, Unset, "File of tokens, one a line: `token` or `name:token`"),
+        flag(
+            "http-operator-token-file",
+            Path,
+            Unset,
+            "File of operators' tokens, written alike: on the console they see all runs and answer for everybody",
+        ),
         flag("http-disable-auth", Switch, On(false), "No token; loopback only"),
         flag(
             "public-url",

@@ -57,7 +57,9 @@ pub(super) fn resolve(
         _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
     };
     let max_sessions = values.size("http-max-sessions")?;
-    let principals = if auth_disabled { 1 } else { tokens.len() };
+    // Operators look on: what they take is no share of the others'.
+    let callers = tokens.iter().filter(|token| !token.is_operator).count();
+    let principals = if auth_disabled { 1 } else { callers.max(1) };
     let max_sessions_per_owner = values.share("http-max-sessions-per-owner", max_sessions, principals)?;
     let max_connections = values.size("http-max-connections")?;
     let max_body_bytes = values.size_or("http-max-body-bytes", limits.max_frame_bytes)?;
@@ -196,10 +198,13 @@ fn check_auth(
 fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
     let mut tokens = Vec::new();
     if let Some(token) = values.text("http-auth-token") {
-        tokens.push(NamedToken { name: "default".into(), token: Secret::new(token) });
+        tokens.push(NamedToken { name: "default".into(), token: Secret::new(token), is_operator: false });
     }
     if let Some(path) = values.path("http-auth-token-file") {
-        tokens.extend(read_tokens(&path)?);
+        tokens.extend(read_tokens("http-auth-token-file", &path, ("default", false))?);
+    }
+    if let Some(path) = values.path("http-operator-token-file") {
+        tokens.extend(read_tokens("http-operator-token-file", &path, ("operator", true))?);
     }
     for (at, token) in tokens.iter().enumerate() {
         if tokens[..at].iter().any(|other| other.name == token.name) {
@@ -209,11 +214,15 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
     Ok(tokens)
 }
 
-fn read_tokens(path: &Path) -> Result<Vec<NamedToken>, BootError> {
+/// The tokens of a file; one without a name has the one that is given.
+fn read_tokens(
+    flag: &str,
+    path: &Path,
+    (unnamed, is_operator): (&str, bool),
+) -> Result<Vec<NamedToken>, BootError> {
     use std::io::Read as _;
-    let fail = |detail: &dyn std::fmt::Display| {
-        BootError::new(format!("--http-auth-token-file {}: {detail}", path.display()))
-    };
+    let fail =
+        |detail: &dyn std::fmt::Display| BootError::new(format!("--{flag} {}: {detail}", path.display()));
     let mut text = String::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text))
@@ -222,9 +231,9 @@ fn read_tokens(path: &Path) -> Result<Vec<NamedToken>, BootError> {
     let tokens: Vec<_> = lines
         .map(|line| match line.split_once(':') {
             Some((name, token)) => (name.trim(), token.trim()),
-            None => ("default", line),
+            None => (unnamed, line),
         })
-        .map(|(name, token)| NamedToken { name: name.to_owned(), token: Secret::new(token) })
+        .map(|(name, token)| NamedToken { name: name.to_owned(), token: Secret::new(token), is_operator })
         .collect();
     if tokens.is_empty() {
         return Err(fail(&"the file holds no token"));

@@ -186,6 +186,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         catalog_mode: choices.catalog_mode,
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
+        approval_ttl: values.time("approval-ttl-ms")?,
         ca_file: values.path("ca-file"),
     })
 }
@@ -215,6 +216,7 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
 fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagnostics, BootError> {
     let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
     Ok(Diagnostics {
+        audit_log: values.path("audit-log"),
         trace_dir: values.path("trace-dir"),
         payloads,
         trace_max_files: values.size("trace-max-files")?,

@@ -111,6 +111,8 @@ pub struct Aggregator {
     pub inline_max_chars: usize,
     /// Tools above which `auto` is lazy.
     pub inline_max_tools: usize,
+    /// How long an approval is good for, from its answer.
+    pub approval_ttl: Duration,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
 }
@@ -176,6 +178,8 @@ pub struct Sessions {
 /// Traces and `lisp_debug`.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
+    /// File of the audit log.
+    pub audit_log: Option<PathBuf>,
     /// Folder of trace files.
     pub trace_dir: Option<PathBuf>,
     /// What records may hold.
@@ -234,6 +238,8 @@ pub struct NamedToken {
     pub name: String,
     /// The token.
     pub token: Credential,
+    /// Whether its holder sees all runs on the console and answers for everybody.
+    pub is_operator: bool,
 }
 
 /// The failed-auth limiter.

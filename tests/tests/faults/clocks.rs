@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 18] = [
+const TIME_OF_DAY: [(&str, &str); 19] = [
     (
         "agent/src/llm/bedrock/mod.rs",
         "the date of a signed request, which its receiver compares with its own",
@@ -27,6 +27,7 @@ const TIME_OF_DAY: [(&str, &str); 18] = [
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
+    ("server/src/observers/audit/mod.rs", "the time of a line"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
     ("server/src/observers/log/clock.rs", "the time of a line"),

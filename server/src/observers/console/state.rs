@@ -26,6 +26,8 @@ pub struct Facts<'f> {
     pub instance: &'f str,
     /// Whether it is draining.
     pub draining: bool,
+    /// Whether whoever looks is an operator.
+    pub operator: bool,
     /// Calls that may run at the same time.
     pub permits: usize,
     /// Calls that are running.
@@ -51,6 +53,7 @@ pub fn state(
         server.string("version", identity::VERSION);
         server.string("instance", facts.instance);
         server.string("caller", principal.name());
+        server.boolean("operator", facts.operator);
         server.integer("uptime_seconds", facts.uptime.as_secs());
         server.boolean("draining", facts.draining);
         server.integer("permits", facts.permits as u64);

@@ -22,12 +22,14 @@ pub(super) struct Authenticator {
 pub(super) struct Caller {
     pub(super) principal: Principal,
     pub(super) modern: Arc<Connection>,
+    /// Whether it sees the runs of all callers and answers for them.
+    pub(super) is_operator: bool,
 }
 
 impl Caller {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, is_operator: bool) -> Self {
         let principal = Principal::named(name);
-        Caller { modern: Connection::stateless(Owner::of(principal.clone())), principal }
+        Caller { modern: Connection::stateless(Owner::of(principal.clone())), principal, is_operator }
     }
 }
 
@@ -44,12 +46,12 @@ impl Authenticator {
     /// Admits these tokens; everyone, if there are none.
     pub(super) fn new(tokens: Vec<NamedToken>) -> Self {
         let caller = |token: NamedToken| {
-            let caller = Caller::new(&token.name);
+            let caller = Caller::new(&token.name, token.is_operator);
             (token, caller)
         };
         Authenticator {
             tokens: tokens.into_iter().map(caller).collect(),
-            anonymous: Caller::new("anonymous"),
+            anonymous: Caller::new("anonymous", false),
         }
     }
 
@@ -90,7 +92,11 @@ mod tests {
 
     #[test]
     fn tokens_have_names() {
-        let named = |name: &str, token: &str| NamedToken { name: name.into(), token: Secret::new(token) };
+        let named = |name: &str, token: &str| NamedToken {
+            name: name.into(),
+            token: Secret::new(token),
+            is_operator: name == "b",
+        };
         let auth = Authenticator::new(vec![named("a", "token-a"), named("b", "token-b")]);
         let ask = |values: &[&str]| {
             let mut headers = HeaderMap::new();
@@ -101,6 +107,12 @@ mod tests {
         };
         assert_eq!(ask(&["Bearer token-b"]).unwrap(), "b");
         assert_eq!(ask(&["bEARER  token-a"]).unwrap(), "a");
+        let is_operator = |token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.append(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).unwrap());
+            auth.caller(&Headers::of(&headers)).unwrap().is_operator
+        };
+        assert!(is_operator("token-b") && !is_operator("token-a"));
         assert_eq!(ask(&[]), Err(Unauthenticated::Missing));
         for wrong in [
             "Bearer",

@@ -56,6 +56,7 @@ pub(super) fn step(
             let facts = Facts {
                 instance: &endpoint.instance,
                 draining: endpoint.service.is_draining(),
+                operator: caller.is_operator,
                 permits: limiter.limits().all,
                 permits_in_use: limiter.running(),
                 http_sessions: endpoint.sessions.len(),

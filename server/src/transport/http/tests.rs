@@ -276,7 +276,11 @@ async fn host_and_origin_come_first() {
 async fn tokens_and_the_limiter() {
     let rate_limit =
         RateLimit { window: Duration::from_secs(60), max_failures: 2, block: Duration::from_secs(60) };
-    let named = |name: &str, token: &str| NamedToken { name: name.into(), token: Secret::new(token) };
+    let named = |name: &str, token: &str| NamedToken {
+        name: name.into(),
+        token: Secret::new(token),
+        is_operator: false,
+    };
     let tokens = vec![named("a", TOKEN), named("b", &TOKEN.replace('0', "x"))];
     let server =
         Server::start(&Http { tokens, auth_disabled: false, rate_limit: Some(rate_limit), ..settings() }, 4);

@@ -1,0 +1,92 @@
+//! Questions and answers on their way between a program and whoever answers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{Asker, Verdict};
+use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+
+use super::AuditLog;
+
+/// An asker whose questions and answers are written down.
+pub(super) struct Audited {
+    log: Arc<AuditLog>,
+    principal: Arc<str>,
+    run: Arc<str>,
+    inner: Arc<dyn Asker>,
+    /// The questions that were told.
+    told: Arc<Told>,
+}
+
+type Told = Mutex<BTreeMap<QuestionId, Question>>;
+
+impl Audited {
+    pub(super) fn new(
+        log: Arc<AuditLog>,
+        (principal, run): (Arc<str>, Arc<str>),
+        inner: Arc<dyn Asker>,
+    ) -> Audited {
+        Audited { log, principal, run, inner, told: Arc::default() }
+    }
+
+    /// Writes the questions that are new.
+    fn asked(&self, open: &[OpenQuestion]) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for open in open {
+            if told.insert(open.id, open.question.clone()).is_none() {
+                self.log.asked(&self.principal, &self.run, open);
+            }
+        }
+    }
+
+    /// What writes the answers, wherever they come.
+    fn hears(&self) -> impl Fn(&[(QuestionId, Answer)]) + Send + use<> {
+        let (log, told) = (self.log.clone(), self.told.clone());
+        let (principal, run) = (self.principal.clone(), self.run.clone());
+        move |answers| {
+            let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            for (id, answer) in answers {
+                if let Some(question) = told.get(id) {
+                    log.answered(&principal, &run, (*id, question), answer);
+                }
+            }
+        }
+    }
+}
+
+impl Asker for Audited {
+    fn can_ask(&self, question: &Question) -> bool {
+        self.inner.can_ask(question)
+    }
+
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        self.asked(&open);
+        let (hears, verdict) = (self.hears(), self.inner.ask(open));
+        Box::pin(async move {
+            let verdict = verdict.await;
+            if let Verdict::Answered(answers) = &verdict {
+                hears(answers);
+            }
+            verdict
+        })
+    }
+
+    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        self.asked(&open);
+        let (hears, answers) = (self.hears(), self.inner.hold(open, why));
+        Box::pin(async move {
+            let answers = answers.await;
+            hears(&answers);
+            answers
+        })
+    }
+
+    fn most_questions(&self) -> u32 {
+        self.inner.most_questions()
+    }
+
+    fn most_snapshot_bytes(&self) -> usize {
+        self.inner.most_snapshot_bytes()
+    }
+}

@@ -1,0 +1,183 @@
+//! The audit log (`--audit-log`): who ran what, which upstream was called with it, and who allowed it. One JSON object a line.
+//!
+//! No line has arguments, results or texts of programs: they are named by their SHA-256.
+
+mod asking;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ptc_host::aggregator::{AuditedCall, CallAudit};
+use ptc_host::canonical_json::digest;
+use ptc_host::engine::Asker;
+use ptc_host::questions::approval::Decision;
+use ptc_host::questions::{Answer, AnsweredBy, OpenQuestion, Question, QuestionId, QuestionKind};
+use ptc_mcp::json::{Object, object_text};
+
+use self::asking::Audited;
+use self::writer::Writer;
+use super::metrics::{Exposition, MetricKind};
+use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
+use crate::settings::BootError;
+use crate::timestamp::instant;
+use ptc_host::digest::{hex, sha256_hex};
+
+/// Writes what happens to the audit log.
+pub struct AuditLog {
+    writer: Writer,
+}
+
+impl AuditLog {
+    /// Opens the file of that name to append to it.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(crate) fn open(path: &Path) -> Result<AuditLog, BootError> {
+        let open = Writer::open(path);
+        let writer =
+            open.map_err(|error| BootError::new(format!("--audit-log {}: {error}", path.display())))?;
+        Ok(AuditLog { writer })
+    }
+
+    /// Waits until all lines are written, at most for `limit`.
+    pub(crate) fn flush(&self, limit: Duration) {
+        self.writer.flush(limit);
+    }
+
+    /// Writes the families of its lines.
+    pub(crate) fn write_metrics(&self, to: &mut Exposition) {
+        let counts = self.writer.counts();
+        let mut lines = to.family("ptc_audit_lines", "Lines of the audit log.", MetricKind::Counter);
+        lines.sample(&[("outcome", "written")], counts.written.load(Ordering::Relaxed));
+        lines.sample(&[("outcome", "lost")], counts.lost.load(Ordering::Relaxed));
+    }
+
+    /// An asker whose questions and answers are written here, for a run of this principal and name.
+    pub fn over(self: Arc<Self>, run: (Arc<str>, Arc<str>), asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
+        Arc::new(Audited::new(self, run, asker))
+    }
+
+    /// A question was put to somebody. `run` names the run, or the evaluation where it has no id.
+    fn asked(&self, principal: &str, run: &str, open: &OpenQuestion) {
+        self.line("question", Timestamp::now(), |line| {
+            line.string("principal", principal);
+            line.string("run", run);
+            question(line, open.id, &open.question);
+        });
+    }
+
+    /// A question was answered.
+    pub fn answered(
+        &self,
+        principal: &str,
+        run: &str,
+        (id, asked): (QuestionId, &Question),
+        answer: &Answer,
+    ) {
+        self.line("answer", Timestamp::now(), |line| {
+            line.string("principal", principal);
+            line.string("run", run);
+            question(line, id, asked);
+            line.string("action", answer.action.as_str());
+            if asked.kind == QuestionKind::Approval
+                && let Some(decision) = Decision::of_content(answer.content.as_deref())
+            {
+                line.string("decision", decision.as_str());
+            }
+            by(line, &answer.by);
+        });
+    }
+
+    fn line(&self, kind: &str, at: Timestamp, write: impl FnOnce(&mut Object<'_>)) {
+        let mut text = object_text(|line| {
+            line.string("at", &instant(at));
+            line.string("kind", kind);
+            write(line);
+        });
+        text.push('\n');
+        self.writer.write(text.into_bytes());
+    }
+}
+
+fn question(line: &mut Object<'_>, id: QuestionId, asked: &Question) {
+    line.string("question", &id.to_string());
+    line.string("question_kind", asked.kind.as_str());
+    line.string("level", asked.level.as_str());
+    if let Some(upstream) = &asked.upstream {
+        line.string("upstream", upstream);
+    }
+    if let Some(call) = asked.calls.first() {
+        line.string("tool", &call.tool);
+        let digests: Vec<String> = asked.calls.iter().map(|call| hex(&call.digest)).collect();
+        line.strings("arguments_digests", digests.iter().map(String::as_str));
+    }
+}
+
+fn by(line: &mut Object<'_>, by: &AnsweredBy) {
+    let text = object_text(|who| {
+        who.string("channel", by.channel.as_str());
+        if let Some(name) = &by.name {
+            who.string("name", name);
+        }
+    });
+    line.raw("by", &text);
+}
+
+/// The digest of arguments; of their text, if that has no canonical form.
+fn arguments_digest(arguments: &[u8]) -> String {
+    digest(arguments).map_or_else(|_| sha256_hex(arguments), |digest| hex(&digest))
+}
+
+impl CallObserver for AuditLog {
+    fn reads_programs(&self) -> bool {
+        true
+    }
+
+    fn ended(&self, call: &ObservedCall, end: &CallEnd) {
+        let outcome = match &end.outcome {
+            CallOutcome::Answered(answered) if answered.is_error => {
+                answered.reason.as_deref().unwrap_or("error")
+            }
+            CallOutcome::Answered(_) => "ok",
+            CallOutcome::Crashed(_) => "internal_error",
+            CallOutcome::Cancelled => "cancelled",
+            CallOutcome::Discarded => return,
+        };
+        let runs_programs = call.program.is_some() || call.tool == "lisp_task";
+        self.line(if runs_programs { "program" } else { "tool_call" }, end.at, |line| {
+            line.string("principal", call.owner.principal.name());
+            line.string("channel", if call.origin.is_some() { "http" } else { "stdio" });
+            line.string("run", &call.eval_id.to_string());
+            line.string("tool", &call.tool);
+            if let Some(program) = &call.program {
+                line.string("program_digest", &sha256_hex(program.as_bytes()));
+            }
+            line.string("outcome", outcome);
+            line.integer("duration_ms", end.duration_ms);
+        });
+    }
+}
+
+impl CallAudit for AuditLog {
+    fn called(&self, call: &AuditedCall<'_>) {
+        self.line("upstream_call", Timestamp::now(), |line| {
+            line.string("principal", call.principal.unwrap_or("process"));
+            line.string("run", &call.eval.to_string());
+            line.string("upstream", call.upstream);
+            line.string("tool", call.tool);
+            line.string("arguments_digest", &arguments_digest(call.arguments));
+            line.string("outcome", call.fault.map_or("ok", |reason| reason.as_str()));
+            line.integer("duration_ms", call.duration_ms);
+            if let Some(approved) = call.approved {
+                by(line, approved);
+            }
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! Lines as they stand in the file.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{EvalId, Verdict};
+use ptc_host::questions::approval::{Decision, asked_call, message};
+use ptc_host::questions::{Action, Channel, Form, Level, Mode};
+use ptc_host::upstream::FaultReason;
+use ptc_mcp::json::{Value, json};
+use serde_json::value::RawValue;
+
+use super::*;
+
+/// Answers all with this decision, from the console.
+struct Person(Decision);
+
+impl Asker for Person {
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        let answer = Answer {
+            action: Action::Accept,
+            content: RawValue::from_string(self.0.content().to_owned()).ok(),
+            by: AnsweredBy { channel: Channel::Console, name: Some("bob".into()) },
+            at_ms: 0,
+        };
+        let answers = open.iter().map(|open| (open.id, answer.clone())).collect();
+        async move { Verdict::Answered(answers) }.boxed()
+    }
+
+    fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        let Some(Verdict::Answered(answers)) = self.ask(open).now_or_never() else { unreachable!() };
+        async move { answers }.boxed()
+    }
+}
+
+#[test]
+fn who_approved_what_is_a_line_without_the_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let log = Arc::new(AuditLog::open(&path).unwrap());
+    let arguments = br#"{"path":"/a secret place"}"#;
+    let call = asked_call("delete", arguments).unwrap();
+    let question = Question {
+        kind: QuestionKind::Approval,
+        message: message("fs", &call),
+        mode: Mode::Form(Form::yes_or_no()),
+        level: Level::OutOfBand,
+        upstream: Some("fs".into()),
+        calls: vec![call],
+        policy_revision: "r".into(),
+        binding: [0; 32],
+    };
+    let open = vec![OpenQuestion { id: QuestionId::new(1), question }];
+    let asker = log.clone().over(("alice".into(), "ev_1".into()), Arc::new(Person(Decision::Allow)));
+    let verdict = asker.ask(open.clone()).now_or_never().unwrap();
+    assert!(matches!(verdict, Verdict::Answered(answers) if answers.len() == 1));
+    // Asked a second time, it is no other question.
+    asker.hold(open, "a connection is open".to_owned()).now_or_never().unwrap();
+    let by = AnsweredBy { channel: Channel::Console, name: Some("bob".into()) };
+    let called = AuditedCall {
+        principal: Some("alice"),
+        eval: EvalId::from_number(1),
+        upstream: "fs",
+        tool: "delete",
+        arguments,
+        fault: Some(FaultReason::Timeout),
+        duration_ms: 7,
+        approved: Some(&by),
+    };
+    log.called(&called);
+    log.called(&AuditedCall { fault: None, approved: None, principal: None, ..called });
+    log.flush(Duration::from_secs(30));
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(!text.contains("secret"), "{text}");
+    let mut lines: Vec<Value> = text.lines().map(|line| ptc_mcp::json::from_str(line).unwrap()).collect();
+    for line in &mut lines {
+        let Value::Object(members) = line else { panic!("{line}") };
+        assert!(members.shift_remove("at").unwrap().as_str().unwrap().ends_with('Z'));
+    }
+    // The text is canonical already.
+    let digest = sha256_hex(arguments);
+    let question = json!({"kind": "question", "principal": "alice", "run": "ev_1", "question": "q1", "question_kind": "approval",
+        "level": "out_of_band", "upstream": "fs", "tool": "delete", "arguments_digests": [digest]});
+    let mut answer = question.clone();
+    answer["kind"] = json!("answer");
+    answer["action"] = json!("accept");
+    answer["decision"] = json!("allow");
+    answer["by"] = json!({"channel": "console", "name": "bob"});
+    let failed = json!({"kind": "upstream_call", "principal": "alice", "run": "ev_00000001", "upstream": "fs", "tool": "delete",
+        "arguments_digest": digest, "outcome": "timeout", "duration_ms": 7, "by": {"channel": "console", "name": "bob"}});
+    let mut made = failed.clone();
+    made["principal"] = json!("process");
+    made["outcome"] = json!("ok");
+    let Value::Object(members) = &mut made else { unreachable!() };
+    members.shift_remove("by");
+    assert_eq!(lines, [question, answer.clone(), answer, failed, made]);
+}

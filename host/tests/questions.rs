@@ -395,3 +395,16 @@ async fn damaged_programs_are_refused_in_one_sentence() {
     let fault = engine.eval(other).await.resume_fault;
     assert_eq!(fault, Some(ResumeFault::OtherBuild), "another program");
 }
+
+#[tokio::test]
+async fn an_answer_that_is_there_needs_nobody_who_could_be_asked() {
+    let program = format!(
+        "{CALL} [(f \"ask\" 1) (:reason (tool/call {{:server \"s\" :tool \"ask\" :args {{:n 2}}}}))]"
+    );
+    let (upstreams, person) = (Arc::default(), Arc::new(Person { leaves: true, ..Person::default() }));
+    let suspended = engine().eval(request(&program, &upstreams, &person)).await.suspended.unwrap();
+    let resume = Resume { snapshot: suspended.snapshot, answers: answers(&suspended.questions), gate: None };
+    let again = request(&program, &upstreams, &person);
+    let again = EvalRequest { asker: None, resume: Some(Arc::new(resume)), ..again };
+    assert_eq!(text(&engine().eval(again).await), "[[1] :unanswerable]");
+}

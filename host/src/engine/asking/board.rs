@@ -167,14 +167,6 @@ impl Board {
         questions: Vec<Question>,
         kept: Option<Kept>,
     ) -> Result<Vec<Answered>, oneshot::Receiver<Vec<Answered>>> {
-        let askable = |question: &Question| self.asker.as_ref().is_some_and(|asker| asker.can_ask(question));
-        if !questions.iter().all(askable) {
-            return Ok(questions.iter().map(|_| Answered::Unanswerable).collect());
-        }
-        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions()) as usize;
-        if self.waiting() >= most.saturating_mul(MAX_CALLS) {
-            return Ok(questions.iter().map(|_| Answered::TooMany).collect());
-        }
         let mut brought = self.brought.borrow_mut();
         let mut notes =
             brought.get_mut(&call).map(|brought| std::mem::take(&mut brought.notes)).unwrap_or_default();
@@ -188,11 +180,17 @@ impl Board {
                 Asked { question, note }
             })
             .collect();
-        if questions.iter().all(|asked| asked.note.answer.is_some()) {
-            return Ok(questions
-                .into_iter()
-                .filter_map(|asked| asked.note.answer.map(Answered::Answer))
-                .collect());
+        // What is answered needs nobody any more.
+        let askable = |question: &Question| self.asker.as_ref().is_some_and(|asker| asker.can_ask(question));
+        let waits = |asked: &Asked| asked.note.answer.is_none();
+        let is_lost = |asked: &Asked| waits(asked) && !askable(&asked.question);
+        if !questions.iter().any(waits) || questions.iter().any(is_lost) {
+            let answered = |asked: Asked| asked.note.answer.map_or(Answered::Unanswerable, Answered::Answer);
+            return Ok(questions.into_iter().map(answered).collect());
+        }
+        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions()) as usize;
+        if self.waiting() >= most.saturating_mul(MAX_CALLS) {
+            return Ok(questions.iter().map(|_| Answered::TooMany).collect());
         }
         let (tell, told) = oneshot::channel();
         self.asking.borrow_mut().insert(call, Asking { questions, kept, tell });

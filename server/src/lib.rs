@@ -14,6 +14,7 @@ pub mod principal;
 pub mod protocol;
 mod public_url;
 mod report;
+mod request_state;
 mod server_state;
 pub mod settings;
 mod sharded_counter;

@@ -1,17 +1,21 @@
 //! Helpers for the tests of protocol and transports.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
+use ptc_host::state::Secret;
 use ptc_mcp::json::Raw;
 use tokio::sync::Semaphore;
 
 use crate::concurrency_limiter::CallLimits;
-use crate::protocol::Service;
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Registry, Tool, ToolReply};
+use crate::protocol::{Asking, Service};
+use crate::request_state::{RequestStates, StateRules};
 
 /// A tool whose behaviour its arguments choose:
-/// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics.
+/// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics, `{"ask": true}` asks the client and
+/// answers with its reply.
 pub(crate) struct MockTool {
     /// Each permit added releases one waiting call.
     pub(crate) release: Arc<Semaphore>,
@@ -37,7 +41,7 @@ impl Tool for MockTool {
         }
     }
 
-    fn prepare(&self, arguments: Option<Raw<'_>>, _: &CallContext) -> Prepared {
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
         let has = |name: &str| {
             arguments
                 .and_then(Raw::members)
@@ -51,6 +55,20 @@ impl Tool for MockTool {
         }
         if has("panic").is_some() {
             return Prepared::Gated(async { panic!("a tool that panics") }.boxed());
+        }
+        if has("ask").is_some() {
+            let line = context.asked.line.clone();
+            return Prepared::Gated(
+                async move {
+                    let Some(asked) = line.and_then(|line| line.request("elicitation/create", "{}").ok())
+                    else {
+                        return ToolReply::text(false, "nobody");
+                    };
+                    let mut asked = asked;
+                    ToolReply::text(false, format!("{:?}", asked.reply().await))
+                }
+                .boxed(),
+            );
         }
         let say = has("say").and_then(Raw::as_str).unwrap_or_default().into_owned();
         let waits = has("wait").is_some();
@@ -102,11 +120,19 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
     assert!(faults.is_empty(), "{}: {structured} does not fit: {faults:?}", definition.name);
 }
 
+/// How clients of a test are asked.
+fn asking() -> Option<Asking> {
+    let rules = StateRules { ttl: Duration::from_secs(600), max_bytes: 256 << 10 };
+    let secret = Secret::random().expect("entropy");
+    Some(Asking { states: RequestStates::new(&secret, "test", rules), open: Duration::from_secs(45) })
+}
+
 /// A service with a mock_tool as its only tool.
 pub(crate) fn mock_service(max_concurrent_calls: usize) -> (Service, Strings) {
     let (release, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let mock_tool = MockTool { release: release.clone(), dropped: dropped.clone() };
-    let service =
-        Service::new(Registry::new(vec![Box::new(mock_tool)]), CallLimits::shared(max_concurrent_calls));
+    let tools = Registry::new(vec![Box::new(mock_tool)]);
+    let mut service = Service::new(tools, CallLimits::shared(max_concurrent_calls));
+    service.asking = asking();
     (service, Strings { release, dropped })
 }

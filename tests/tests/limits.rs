@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 74] = [
+const ELSEWHERE: [(&str, &str, &str); 78] = [
     ("--max-attached-bytes", "tests/tests/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -306,6 +306,18 @@ const ELSEWHERE: [(&str, &str, &str); 74] = [
         "--max-session-upstream-call-bytes",
         "server/src/tools/sessions/journal.rs",
         "the_newest_entries_within_both_bounds_are_kept",
+    ),
+    ("--question-open-ms", "server/src/tools/asking/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
+    ("--max-questions-per-program", "server/src/tools/asking/tests.rs", "a_program_asks_no_more_than_it_may"),
+    (
+        "--request-state-ttl-ms",
+        "server/src/request_state/tests.rs",
+        "states_end_and_are_no_longer_than_they_may_be",
+    ),
+    (
+        "--max-request-state-bytes",
+        "server/src/tools/asking/tests.rs",
+        "a_program_that_is_too_large_to_travel_stays_and_its_handle_travels",
     ),
     ("--max-state-bytes-per-owner", "host/tests/state/suite.rs", "bytes_are_counted_over_all_of_a_principal"),
     (

@@ -81,6 +81,7 @@ fn server() -> Tools {
         read_only: false,
         redactor: Redactor::new(),
         reports: false,
+        asks: None,
     };
     let context = CallContext {
         origin: None,
@@ -91,6 +92,7 @@ fn server() -> Tools {
         result_room: None,
         progress: None,
         audience: None,
+        asked: Default::default(),
     };
     Tools { all: tools(&directory, options), context }
 }

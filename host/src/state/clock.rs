@@ -1,4 +1,4 @@
-//! The clock of stores within one process.
+//! The clock of stores within one process, and of whatever else is dated for another one.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,19 +6,22 @@ use super::lease::millis;
 
 /// The time of day when it was made, and a monotonic clock from then on: nothing expires because the machine's clock jumps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StoreClock {
+pub struct StoreClock {
     made: u64,
     since: Instant,
 }
 
 impl StoreClock {
-    pub(super) fn start() -> Self {
+    /// Reads the time of day.
+    #[must_use]
+    pub fn start() -> Self {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis);
         Self { made, since: Instant::now() }
     }
 
     /// Milliseconds since 1970.
-    pub(super) fn now(&self) -> u64 {
+    #[must_use]
+    pub fn now(&self) -> u64 {
         self.made.saturating_add(millis(self.since.elapsed()))
     }
 }

@@ -33,6 +33,7 @@ mod store;
 mod watched;
 
 pub use change::{Change, Commit, End, Write};
+pub use clock::StoreClock;
 pub use error::StateError;
 pub use key::{BadId, Key, Kind, MAX_ID, Owner, is_id};
 pub use memory::MemoryState;

@@ -26,6 +26,10 @@ pub struct Params<'a> {
     pub name: Option<Raw<'a>>,
     /// `arguments` of `tools/call`.
     pub arguments: Option<Raw<'a>>,
+    /// `requestState` of a `tools/call` that goes on with one before.
+    pub request_state: Option<Raw<'a>>,
+    /// `inputResponses` of such a call.
+    pub input_responses: Option<Raw<'a>>,
     /// `protocolVersion` of `initialize`.
     pub protocol_version: Option<Raw<'a>>,
     /// `clientInfo` of `initialize`.
@@ -98,6 +102,8 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
         let slot = match &*key {
             "name" => &mut params.name,
             "arguments" => &mut params.arguments,
+            "requestState" => &mut params.request_state,
+            "inputResponses" => &mut params.input_responses,
             "protocolVersion" => &mut params.protocol_version,
             "clientInfo" => &mut params.client_info,
             "capabilities" => &mut params.capabilities,

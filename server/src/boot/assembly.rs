@@ -6,6 +6,7 @@ use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{InlineLimits, describe};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
+use ptc_host::state::Secret;
 use ptc_host::visible::visible;
 use tracing::info;
 
@@ -22,9 +23,11 @@ use crate::observers::trace::{TraceOptions, Traces};
 use crate::protocol::exposed::Exposed;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
-use crate::protocol::{Service, SessionNeed};
+use crate::protocol::{Asking, Service, SessionNeed};
+use crate::request_state::{RequestStates, StateRules};
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
+use crate::tools::asking::{AskRules, Asks};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
@@ -63,7 +66,9 @@ pub(super) fn assemble_with(
     redactor: &Redactor,
     state: ServerState,
 ) -> Result<Assembly, BootError> {
-    let options = eval_options(settings, upstreams, redactor);
+    let asking = asking(settings, &state)?;
+    let asks = asking.as_ref().map(|asking| asks(settings, asking, &state));
+    let options = EvalOptions { asks, ..eval_options(settings, upstreams, redactor) };
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
@@ -97,8 +102,48 @@ pub(super) fn assemble_with(
     }
     service.upstreams_say = upstreams.map(|_| redactor.clone());
     service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
+    service.asking = asking;
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
+}
+
+/// How clients are asked, unless nobody is.
+///
+/// A state is used once as the store has it. So the operator's secret seals states where there is a store; otherwise this process alone
+/// can open them.
+fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, BootError> {
+    let questions = &settings.questions;
+    if !questions.are_on() {
+        return Ok(None);
+    }
+    let secret = match (&state.secret, &state.store) {
+        (Some(secret), Some(_)) => secret.clone(),
+        (secret, _) => {
+            let what = if secret.is_none() { "secret" } else { "store" };
+            info!(event = "request_state", note = %format!("requestState ends with this process: no {what} is configured"));
+            Secret::random().map_err(|error| BootError::new(error.to_string()))?
+        }
+    };
+    let rules = StateRules { ttl: questions.state_ttl, max_bytes: questions.max_state_bytes };
+    let states = RequestStates::new(&secret, audience(settings), rules);
+    Ok(Some(Asking { states, open: questions.open }))
+}
+
+/// The URI by which clients know the server, the same for all of its replicas.
+fn audience(settings: &Settings) -> String {
+    match &settings.http {
+        None => "stdio".to_owned(),
+        Some(http) => match &http.public_url {
+            Some(url) => url.as_str().to_owned(),
+            None => http.path.clone(),
+        },
+    }
+}
+
+fn asks(settings: &Settings, asking: &Asking, state: &ServerState) -> Asks {
+    let questions = &settings.questions;
+    let rules = AskRules { open: questions.open, questions: questions.per_program };
+    Asks::new(asking.states.clone(), state.shared_store(), rules)
 }
 
 /// What clients reach of the upstreams besides tools, if anything.
@@ -148,6 +193,7 @@ fn eval_options(
         card: upstreams.map(card),
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
+        asks: None,
         reports: settings.diagnostics.debug_tool
             || settings.diagnostics.trace_dir.is_some()
             || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),

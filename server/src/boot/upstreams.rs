@@ -61,6 +61,7 @@ pub(super) fn open_upstreams(
         principal: settings.http.is_none().then(|| PROCESS.into()),
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
         limits: settings.aggregator.limits,
+        questions: settings.questions.are_on(),
         redactor: redactor.clone(),
         http: client(settings)?,
         // The planner reads what its calls brought when it mends a program.

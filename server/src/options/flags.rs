@@ -264,6 +264,38 @@ pub(crate) const AGGREGATOR: Group = Group {
     ],
 };
 
+/// What programs, upstreams and the operator's policy ask people.
+pub const QUESTIONS: Group = Group {
+    heading: "Questions",
+    flags: &[
+        flag(
+            "questions",
+            Text,
+            Derived("auto"),
+            "auto, client or off: whether programs wait for people, and whether only clients are asked",
+        ),
+        flag(
+            "question-open-ms",
+            Positive,
+            Number(45_000),
+            "Time that a call waits while its client asks the user; clients end calls after 60 s",
+        ),
+        flag("max-questions-per-program", Positive, Number(32), "Questions that one program may ask"),
+        flag(
+            "request-state-ttl-ms",
+            Positive,
+            Number(600_000),
+            "Time within which a client may go on with a program that waits",
+        ),
+        flag(
+            "max-request-state-bytes",
+            Positive,
+            Number(262_144),
+            "Longest `requestState`; a larger program is kept, and its handle travels",
+        ),
+    ],
+};
+
 /// What outlives a process, and is shared by several.
 pub(crate) const STATE: Group = Group {
     heading: "State",
@@ -528,7 +560,7 @@ pub const HTTP: Group = Group {
 };
 
 /// All groups, in the order of the help text.
-pub const ALL: [Group; 7] = [CORE, AGGREGATOR, STATE, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
+pub const ALL: [Group; 8] = [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
 
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {

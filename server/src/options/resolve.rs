@@ -13,7 +13,8 @@ use super::sign_in_store::KEYRING;
 use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
-    Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, Sessions, Settings,
+    Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
+    Questions, Sessions, Settings,
 };
 
 impl Settings {
@@ -42,6 +43,7 @@ impl Settings {
         limits.max_total_memory_bytes_per_owner =
             values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
+        let questions = questions(&values, choices.questions)?;
         let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
@@ -50,6 +52,7 @@ impl Settings {
             profile,
             log_level: choices.log_level,
             aggregator,
+            questions,
             state,
             sessions,
             diagnostics,
@@ -70,6 +73,7 @@ struct Choices {
     snapshot_mode: SnapshotMode,
     /// What `--expose` names.
     exposed: Vec<FeatureKind>,
+    questions: Option<QuestionMode>,
     payloads: PayloadPolicy,
     /// Whether the key that seals sign-ins is in the system's keyring.
     keyring: bool,
@@ -104,6 +108,9 @@ impl Choices {
         );
         let kinds = [("resources", FeatureKind::Resource), ("prompts", FeatureKind::Prompt)];
         let exposed = values.choices("expose", &kinds);
+        let modes =
+            [("auto", QuestionMode::Auto), ("client", QuestionMode::Client), ("off", QuestionMode::Off)];
+        let questions = values.choice("questions", &modes);
         let payloads = values.loose_choice(
             "trace-payloads",
             &[
@@ -120,10 +127,21 @@ impl Choices {
             catalog_mode: catalog_mode.unwrap_or(CatalogMode::Auto),
             snapshot_mode: snapshot_mode.unwrap_or(SnapshotMode::Frozen),
             exposed,
+            questions,
             payloads: payloads.unwrap_or(PayloadPolicy::Summary),
             keyring: keyring.unwrap_or(false),
         })
     }
+}
+
+fn questions(values: &Values<'_>, mode: Option<QuestionMode>) -> Result<Questions, BootError> {
+    Ok(Questions {
+        mode,
+        open: values.time("question-open-ms")?,
+        per_program: u32::try_from(values.number("max-questions-per-program")?).unwrap_or(u32::MAX),
+        state_ttl: values.time("request-state-ttl-ms")?,
+        max_state_bytes: values.size("max-request-state-bytes")?,
+    })
 }
 
 fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Limits, BootError> {

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,6 +13,7 @@ use ptc_host::maybe_ready::MaybeReady;
 use tracing::field::display;
 use tracing::{error, info};
 
+use super::client_requests::Outgoing;
 use super::connection::{Cancellation, CancelledBy, Connection, Ticket};
 use super::exposed::Exposed;
 use super::hearing::Hearing;
@@ -39,6 +40,10 @@ pub struct Call {
     pub(super) cancelled: Cancellation,
     /// What its client hears while it runs, if it asked for anything.
     pub(super) hearing: Option<Hearing>,
+    /// What its client is asked while it runs, if it can be asked.
+    pub(super) outgoing: Option<Outgoing>,
+    /// How long it may wait for people, besides the time that it runs.
+    pub(super) patience: Duration,
     pub(super) ticket: Ticket,
     /// `None` for work that needs no permit.
     pub(super) permit: Option<Permit>,
@@ -165,9 +170,19 @@ impl Call {
         self.hearing.is_some()
     }
 
-    /// Nothing is told while it runs: the transport cannot.
+    /// Whether its client may be asked something while it runs.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.outgoing.is_some()
+    }
+
+    /// How long it may wait for people, besides the time that it runs.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Nothing is told or asked while it runs: the transport cannot.
     pub(crate) fn without_notifications(self) -> Self {
-        Call { hearing: None, ..self }
+        Call { hearing: None, outgoing: None, ..self }
     }
 
     /// Whether it is a notification channel, which lasts until somebody ends it.
@@ -206,7 +221,7 @@ impl Call {
     ) -> Finished {
         let mut call = self;
         let started = call.started;
-        let Call { service, id, work, cancelled, hearing, ticket, .. } = &mut call;
+        let Call { service, id, work, cancelled, hearing, outgoing, ticket, .. } = &mut call;
         let running = match work {
             Work::Tool { running, .. } => running,
             Work::Feature { method, running } => {
@@ -252,11 +267,15 @@ impl Call {
                 by = &mut *cancelled => break Err(by),
                 () = &mut end => break Err(CancelledBy::End),
                 outcome = &mut running => break Ok(outcome),
+                Some(message) = next(outgoing) => notify(message),
                 note = news => notify(note),
             }
         };
         drop(running);
         if outcome.is_ok() {
+            while let Some(message) = outgoing.as_mut().and_then(|outgoing| outgoing.try_recv().ok()) {
+                notify(message);
+            }
             hearing.iter_mut().flat_map(Hearing::rest).for_each(notify);
         }
         call.ended(outcome)
@@ -314,6 +333,11 @@ impl Call {
             }
         }
     }
+}
+
+/// The next message to the client, if there may be one.
+async fn next(outgoing: &mut Option<Outgoing>) -> Option<Vec<u8>> {
+    outgoing.as_mut()?.recv().await
 }
 
 /// Milliseconds since `started`.

@@ -1,6 +1,35 @@
-//! What is known of clients by their names.
+//! What is known of clients by their names, and by what they say of themselves.
 
+use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
+use ptc_mcp::message::params::ParamsMember;
+
+use super::elicitation::Elicitation;
+
+/// What is to be known of a client of the handshake era besides its revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ClientFacts {
+    /// Which one it is, if its habits are known.
+    pub(crate) known: Option<KnownClient>,
+    /// What it asks its user.
+    pub(crate) elicitation: Elicitation,
+}
+
+impl ClientFacts {
+    /// What the `params` of its `initialize` say.
+    pub(crate) fn of(params: &ParamsMember<'_>, revision: Revision) -> ClientFacts {
+        let Some(params) = params.object() else { return ClientFacts::default() };
+        ClientFacts {
+            known: KnownClient::of(params.client_info),
+            elicitation: Elicitation::declared(params.capabilities, revision),
+        }
+    }
+
+    /// Whether there is anything to be known.
+    pub(crate) fn is_any(self) -> bool {
+        self != ClientFacts::default()
+    }
+}
 
 /// A client whose habits are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,9 @@ use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
 use tokio::sync::oneshot;
 
+use super::client_requests::ClientRequests;
 use super::drain::Drain;
+use super::elicitation::Elicitation;
 use crate::principal::Owner;
 
 /// A conversation with one client.
@@ -27,6 +29,7 @@ pub struct Connection {
     is_pipe: bool,
     draining: Drain,
     state: Mutex<Calls>,
+    client_requests: ClientRequests,
     generation: AtomicU64,
 }
 
@@ -34,6 +37,7 @@ pub struct Connection {
 struct Calls {
     revision: Option<Revision>,
     result_room: Option<usize>,
+    elicitation: Elicitation,
     log_level: Option<LogLevel>,
     has_roots: bool,
     watcher: Option<u64>,
@@ -87,6 +91,7 @@ impl Connection {
             is_pipe,
             draining: Drain::default(),
             state: Mutex::default(),
+            client_requests: ClientRequests::default(),
             generation: AtomicU64::new(0),
         })
     }
@@ -124,6 +129,21 @@ impl Connection {
     /// Notes what the client hands on whole.
     pub(crate) fn set_result_room(&self, bytes: Option<usize>) {
         self.state().result_room = bytes;
+    }
+
+    /// What the client asks its user, as it has said in its handshake.
+    pub(crate) fn elicitation(&self) -> Elicitation {
+        self.state().elicitation
+    }
+
+    /// Notes what the client asks its user.
+    pub(crate) fn set_elicitation(&self, modes: Elicitation) {
+        self.state().elicitation = modes;
+    }
+
+    /// The requests of ours that the client has not answered.
+    pub(super) fn client_requests(&self) -> &ClientRequests {
+        &self.client_requests
     }
 
     /// The least severity of log messages that the client wants; `None` for none at all.
@@ -206,8 +226,9 @@ impl Connection {
         running.is_some_and(|running| running.cancel.send(CancelledBy::Message).is_ok())
     }
 
-    /// Cancels all running calls and returns their number.
+    /// Cancels all running calls and returns their number. No reply of the client is waited for any more.
     pub(crate) fn cancel_all(&self) -> usize {
+        self.client_requests.forget();
         let all = std::mem::take(&mut self.state().in_flight);
         let count = all.len();
         for running in all.into_values() {

@@ -6,8 +6,10 @@
 
 pub mod call;
 mod client;
+pub(crate) mod client_requests;
 pub mod connection;
 pub mod drain;
+pub(crate) mod elicitation;
 pub(crate) mod exposed;
 mod handled;
 mod hearing;
@@ -23,12 +25,13 @@ mod watches;
 
 pub(crate) use call::Watching;
 pub use call::{Call, Finished};
-pub(crate) use client::KnownClient;
+pub(crate) use client::{ClientFacts, KnownClient};
 pub use connection::Connection;
 pub(crate) use drain::Drain;
+pub(crate) use elicitation::Elicitation;
 pub(crate) use handled::Disposition;
 pub use handled::{Handled, Reply};
 pub(crate) use results::change;
-pub(crate) use service::SessionNeed;
+pub(crate) use service::{Asking, SessionNeed};
 pub use service::{MessageContext, Service};
 pub(crate) use watches::Notice;

@@ -6,9 +6,9 @@ use ptc_mcp::json::{Object, Value, write_array, write_string};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
-use super::reply;
+use super::reply::{self, Answers};
 use super::service::Service;
-use super::tool::ToolReply;
+use super::tool::{Instead, ToolReply};
 use super::watches::{Notice, Wanted};
 
 /// How long a client may keep a list, in milliseconds.
@@ -16,6 +16,13 @@ const TTL_MS: u32 = 60_000;
 
 /// The whole response of a tool call.
 pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
+    match tool_reply.instead.as_deref() {
+        None | Some(Instead::Written(_)) => {}
+        Some(Instead::Refused(error)) => return reply::error(Answers::Request(id), error),
+        Some(Instead::Input { requests, state }) => {
+            return input_required(service, id, (requests, state), tool_reply.eval_id);
+        }
+    }
     let room = service.server_info.len() + tool_reply.len_hint();
     reply::result_of(room, id, |out| {
         out.push(b'{');
@@ -33,6 +40,23 @@ pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
             }
             (Era::Handshake, None) => {}
         }
+        out.push(b'}');
+    })
+}
+
+/// The whole response of a call whose client is asked for something first (2026-07-28).
+fn input_required(
+    service: &Service,
+    id: &RequestId,
+    (requests, state): (&str, &str),
+    eval_id: Option<EvalId>,
+) -> Vec<u8> {
+    reply::result_of(requests.len() + state.len() + service.server_info.len(), id, |out| {
+        out.extend_from_slice(b"{\"resultType\":\"input_required\",\"requestState\":");
+        write_string(out, state);
+        out.extend_from_slice(b",\"inputRequests\":");
+        out.extend_from_slice(requests.as_bytes());
+        write_server_meta(service, out, eval_id);
         out.push(b'}');
     })
 }

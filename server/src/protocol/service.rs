@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::mcp::ClientRoots;
@@ -20,6 +21,7 @@ use super::reply::{self, Answers};
 use super::tool::Registry;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::identity;
+use crate::request_state::RequestStates;
 
 /// The context of a message besides its text.
 #[derive(Clone, Copy)]
@@ -37,6 +39,15 @@ impl<'a> MessageContext<'a> {
     pub fn new(connection: &'a Arc<Connection>, era: Era) -> Self {
         MessageContext { connection, era, origin: None }
     }
+}
+
+/// How clients are asked what programs wait for.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    /// Makes and opens what clients of the modern era bring back.
+    pub(crate) states: RequestStates,
+    /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
+    pub(crate) open: Duration,
 }
 
 /// What clients of the handshake era need an HTTP session for.
@@ -72,6 +83,8 @@ pub struct Service {
     pub(crate) session_need: SessionNeed,
     /// Where to say what roots a client has, if an upstream wants to know.
     pub(crate) client_roots: Option<ClientRoots>,
+    /// How clients are asked; `None` if nobody is.
+    pub(crate) asking: Option<Asking>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
@@ -95,6 +108,7 @@ impl Service {
             upstreams_say: None,
             session_need: SessionNeed::None,
             client_roots: None,
+            asking: None,
             observers: None,
             draining: Drain::default(),
             starting: AtomicBool::new(false),

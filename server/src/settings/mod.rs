@@ -175,6 +175,39 @@ pub struct Sessions {
     pub upstream_call_bytes: u64,
 }
 
+/// Who is asked what programs wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuestionMode {
+    /// Clients, and whoever reads results that say that a program waits.
+    Auto,
+    /// Clients alone.
+    Client,
+    /// Nobody.
+    Off,
+}
+
+/// Questions to people.
+#[derive(Debug, Clone)]
+pub struct Questions {
+    /// Who is asked; `None` if the operator says nothing of it, which is [`QuestionMode::Auto`].
+    pub mode: Option<QuestionMode>,
+    /// How long a call waits while its client asks the user.
+    pub open: Duration,
+    /// Questions that one program may ask.
+    pub per_program: u32,
+    /// How long a client may go on with a program.
+    pub state_ttl: Duration,
+    /// Longest state that travels with a client.
+    pub max_state_bytes: usize,
+}
+
+impl Questions {
+    /// Whether anybody is asked anything.
+    pub(crate) fn are_on(&self) -> bool {
+        self.mode != Some(QuestionMode::Off)
+    }
+}
+
 /// Traces and `lisp_debug`.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
@@ -346,6 +379,8 @@ pub struct Settings {
     pub log_level: LogLevel,
     /// Upstreams.
     pub aggregator: Aggregator,
+    /// Questions to people.
+    pub questions: Questions,
     /// What outlives the process.
     pub state: State,
     /// Sessions.

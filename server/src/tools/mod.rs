@@ -1,6 +1,8 @@
 //! The tools that clients see, one folder per tool, behind the port [`Tool`](crate::protocol::tool::Tool).
 
+pub mod asking;
 pub mod descriptions;
+mod evaluator;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;

@@ -41,6 +41,8 @@ impl Seals {
     pub const STORE: &'static str = "ptc store v1";
     /// Ids of HTTP sessions.
     pub const SESSION_ID: &'static str = "ptc session-id v1";
+    /// States of programs that wait, which travel with their clients (waiting.md 5.1).
+    pub const REQUEST_STATE: &'static str = "ptc request-state v1";
 
     /// What seals for the purpose `label`.
     pub fn new(secret: &Secret, label: &'static str) -> Self {

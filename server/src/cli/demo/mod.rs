@@ -115,6 +115,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         read_only: true,
         redactor: aggregator.redactor().clone(),
         reports: false,
+        asks: None,
     };
     Ok(Service::new(
         Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]),

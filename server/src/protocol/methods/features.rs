@@ -1,7 +1,7 @@
 //! Resources, prompts and completions of the upstreams, where `--expose` offers them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ptc_host::aggregator::FeatureKind;
 use ptc_mcp::Era;
@@ -169,6 +169,8 @@ fn run(
         started: Instant::now(),
         cancelled,
         hearing: None,
+        outgoing: None,
+        patience: Duration::ZERO,
         ticket,
         permit: Some(permit),
         span: None,

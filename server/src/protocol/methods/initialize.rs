@@ -9,7 +9,7 @@ use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
 use super::roots;
-use crate::protocol::client::KnownClient;
+use crate::protocol::client::{ClientFacts, KnownClient};
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
@@ -21,11 +21,6 @@ pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
     Revision::negotiate(asked.as_deref())
 }
 
-/// The client that sent these `params`, if it is one whose habits are known.
-pub(crate) fn known_client(params: &ParamsMember<'_>) -> Option<KnownClient> {
-    KnownClient::of(params.object().and_then(|params| params.client_info))
-}
-
 /// Settles the revision and introduces the server. It may be repeated.
 pub fn answer(
     service: &Arc<Service>,
@@ -35,7 +30,9 @@ pub fn answer(
 ) -> Handled {
     let revision = negotiate(params);
     connection.set_revision(revision);
-    connection.set_result_room(known_client(params).map(KnownClient::whole_result));
+    let client = ClientFacts::of(params, revision);
+    connection.set_result_room(client.known.map(KnownClient::whole_result));
+    connection.set_elicitation(client.elicitation);
     roots::note_capability(service, connection, params);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());
     Handled::answered(reply::result(id, |out| {

@@ -5,7 +5,7 @@
 //! somebody who has fewer of them; then it ends with a result.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -60,6 +60,8 @@ pub fn answer(
         started: Instant::now(),
         cancelled,
         hearing: None,
+        outgoing: None,
+        patience: Duration::ZERO,
         ticket,
         permit: None,
         span: None,

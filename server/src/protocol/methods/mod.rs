@@ -42,7 +42,9 @@ impl Service {
             Handled::reply(Disposition::Invalid, body)
         };
         if message.method.is_none() && message.is_response() {
-            roots::take(self, from.connection, message);
+            if !from.connection.client_requests().take(message) {
+                roots::take(self, from.connection, message);
+            }
             return Handled::Silent;
         }
         let id = match &message.id {

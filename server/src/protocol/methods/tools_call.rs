@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use ptc_host::digest::sha256;
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
@@ -18,13 +19,16 @@ use tracing::{info, warn};
 use crate::concurrency_limiter::Full;
 use crate::protocol::call::{Call, Work};
 use crate::protocol::client::KnownClient;
+use crate::protocol::client_requests::{ClientLine, Outgoing};
 use crate::protocol::connection::Refused;
+use crate::protocol::elicitation::Elicitation;
 use crate::protocol::handled::Handled;
 use crate::protocol::hearing::Hearing;
 use crate::protocol::observer::CallSpan;
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
-use crate::protocol::tool::{CallContext, Origin, Prepared, Tool, ToolReply, short_name};
+use crate::protocol::tool::{Asked, CallContext, Origin, Prepared, Retry, Tool, ToolReply, short_name};
+use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
 
 /// Answers a call, or prepares it to run.
 ///
@@ -70,8 +74,14 @@ struct Ready {
     /// Whether it needs a permit.
     gated: bool,
     hearing: Option<Hearing>,
+    outgoing: Option<Outgoing>,
+    patience: Duration,
     span: Option<CallSpan>,
 }
+
+/// How long a call that goes on with a program waits for a page that a person is looking at, and for the outcome of the call that was
+/// first (waiting.md 4.2, 5.4).
+const RETRY_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Request<'_> {
     /// The call with its tool's answer.
@@ -97,7 +107,45 @@ impl Request<'_> {
             },
             progress: None,
             audience: None,
+            asked: Asked::default(),
         }
+    }
+
+    /// How the client can be asked, and what it is asked while the call runs.
+    fn asked(&self, tool: &'static str) -> Result<(Asked, Option<Outgoing>), Refusal> {
+        let none = (Asked::default(), None);
+        let Some(asking) = &self.service.asking else { return Ok(none) };
+        if self.from.era == Era::Modern {
+            let modes = Elicitation::declared(self.params.meta.capabilities, Revision::V2026_07_28);
+            let retry = self.retry(tool, &asking.states)?.map(Arc::new);
+            return Ok((Asked { modes, line: None, retry }, None));
+        }
+        let connection = self.from.connection;
+        let modes = connection.elicitation();
+        if !modes.is_any() || !connection.lasts() {
+            return Ok(none);
+        }
+        let (line, outgoing) = ClientLine::open(connection);
+        Ok((Asked { modes, line: Some(line), retry: None }, Some(outgoing)))
+    }
+
+    /// What the client has brought back. `inputResponses` without a state are nobody's: the call is a new one.
+    fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, Refusal> {
+        let Some(state) = self.params.request_state else { return Ok(None) };
+        let sealed = state.as_str().ok_or(Refusal::Malformed)?;
+        let arguments = arguments_digest(self.params.arguments.map(Raw::text));
+        let principal = self.from.connection.owner().principal.name();
+        let bound = Bound { principal, method: "tools/call", tool, arguments: &arguments };
+        let state = states.open(&sealed, bound)?;
+        let responses = self.params.input_responses;
+        responses.map_or(Ok(()), check_responses)?;
+        let responses = responses.map(|given| given.text().to_owned());
+        let mut asked = Vec::with_capacity(sealed.len() + 64);
+        for text in [Some(&*sealed), responses.as_deref()] {
+            asked.extend_from_slice(&text.map_or(0, |text| text.len() as u64 + 1).to_be_bytes());
+            asked.extend_from_slice(text.unwrap_or_default().as_bytes());
+        }
+        Ok(Some(Retry { state, digest: sha256(&asked), responses }))
     }
 
     /// Answers a call of a tool that is unknown or not offered.
@@ -132,7 +180,20 @@ impl Request<'_> {
             Era::Handshake => self.from.connection.log_level(),
         };
         let (hearing, telling) = Hearing::asked_for(self.params, level, self.service.upstreams_say.as_ref());
-        let context = CallContext { progress: telling.calls, audience: telling.audience, ..self.context() };
+        let (asked, outgoing) = match self.asked(name) {
+            Ok(asked) => asked,
+            Err(refusal) => {
+                info!(event = "request_state_refused", request_id = %self.id, reason = refusal.reason());
+                return Handled::error(self.id, &refusal.error());
+            }
+        };
+        let patience = match (&asked.retry, &self.service.asking) {
+            (Some(_), _) => RETRY_PATIENCE,
+            (None, Some(asking)) if asked.line.is_some() => asking.open,
+            _ => Duration::ZERO,
+        };
+        let context =
+            CallContext { progress: telling.calls, audience: telling.audience, asked, ..self.context() };
         let arguments = self.params.arguments;
         let observers = self.service.observers.as_ref().filter(|_| tool.is_observed());
         let span = observers.map(|observers| observers.announce(&context, name, arguments));
@@ -147,13 +208,14 @@ impl Request<'_> {
             Prepared::Gated(running) => (running, true),
             Prepared::Free(running) => (running, false),
         };
-        let ready = Ready { name, eval_id: context.eval_id, running, gated, hearing, span };
+        let ready =
+            Ready { name, eval_id: context.eval_id, running, gated, hearing, outgoing, patience, span };
         self.admit(tool, ready)
     }
 
     /// Admits a call if the conversation and the process have capacity.
     fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
-        let Ready { name, eval_id, running, gated, hearing, mut span } = ready;
+        let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span } = ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
             Err(Refused::Full(limit)) => {
@@ -186,6 +248,8 @@ impl Request<'_> {
             started: Instant::now(),
             cancelled,
             hearing,
+            outgoing,
+            patience,
             ticket,
             permit,
             span,
@@ -202,6 +266,19 @@ impl Request<'_> {
         let body = results::tool_call(self.service, self.from.era, self.id, &reply);
         Handled::busy(body, full.limit(), full.to_string())
     }
+}
+
+/// Whether `inputResponses` are answers as far as the protocol goes: an object of objects, each with a known action.
+fn check_responses(responses: Raw<'_>) -> Result<(), Refusal> {
+    let responses = responses.members().ok_or(Refusal::Responses(None))?;
+    for (key, response) in responses {
+        let mut members = response.members().into_iter().flatten();
+        let action = members.find(|(name, _)| name == "action").and_then(|(_, action)| action.as_str());
+        if !matches!(action.as_deref(), Some("accept" | "decline" | "cancel")) {
+            return Err(Refusal::Responses(Some(key.into_owned())));
+        }
+    }
+    Ok(())
 }
 
 /// A tool's name for logs, with bounded length.

@@ -9,6 +9,9 @@ use ptc_mcp::message::id::RequestId;
 use tokio::sync::watch;
 
 use crate::principal::Owner;
+use crate::protocol::client_requests::ClientLine;
+use crate::protocol::elicitation::Elicitation;
+use crate::request_state::Opened;
 
 /// The facts of a call.
 #[derive(Debug, Clone)]
@@ -29,6 +32,30 @@ pub struct CallContext {
     pub progress: Option<watch::Sender<CallsSoFar>>,
     /// Hears what upstreams say of them, if the client asked for it.
     pub audience: Option<Arc<Audience>>,
+    /// How its client can be asked.
+    pub asked: Asked,
+}
+
+/// How the client of a call can be asked what a program waits for (waiting.md 4.1).
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// What it shows to its user, if anything.
+    pub(crate) modes: Elicitation,
+    /// The line on which it is asked while the call runs: handshake era.
+    pub(crate) line: Option<ClientLine>,
+    /// The state that it brought back, and what it answers: modern era.
+    pub(crate) retry: Option<Arc<Retry>>,
+}
+
+/// A call that goes on with a program that was given to the client.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    /// What the state has.
+    pub(crate) state: Opened,
+    /// Stands for the state and `inputResponses`, byte by byte.
+    pub(crate) digest: [u8; 32],
+    /// `inputResponses` as sent: an object of objects with an action each.
+    pub(crate) responses: Option<String>,
 }
 
 /// The request of a transport that brought a call.

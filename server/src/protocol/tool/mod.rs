@@ -10,11 +10,12 @@ pub mod reply;
 
 use futures_util::future::BoxFuture;
 
-pub use context::{CallContext, Origin};
+pub(crate) use context::Retry;
+pub use context::{Asked, CallContext, Origin};
 pub(crate) use registry::Registry;
-pub(crate) use reply::ReplyText;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
+pub(crate) use reply::{Instead, ReplyText};
 
 use ptc_mcp::json::Raw;
 

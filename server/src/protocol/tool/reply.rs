@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ptc_host::engine::{Attachments, EvalId};
 use ptc_host::visible::visible;
+use ptc_mcp::RpcError;
 use ptc_mcp::json::{Raw, string_len, write_string};
 
 use super::blocks;
@@ -45,6 +46,24 @@ pub struct ToolReply {
     pub eval_id: Option<EvalId>,
     /// The report for observers, only if there are any.
     pub report: Option<Arc<CallReport>>,
+    /// What is answered in place of a result, if there is none yet.
+    pub(crate) instead: Option<Box<Instead>>,
+}
+
+/// What is answered in place of a result.
+#[derive(Debug, Clone)]
+pub(crate) enum Instead {
+    /// What the client is to find out before it calls again (modern era).
+    Input {
+        /// JSON object of its requests, by their keys.
+        requests: String,
+        /// What it brings back.
+        state: String,
+    },
+    /// The members of a result, as they were written when it was first given.
+    Written(Vec<u8>),
+    /// The refusal of what it brought back.
+    Refused(RpcError),
 }
 
 impl ToolReply {
@@ -71,7 +90,25 @@ impl ToolReply {
             attachments: Attachments::default(),
             eval_id: None,
             report: None,
+            instead: None,
         }
+    }
+
+    /// Asks the client for something, for which it calls again.
+    pub(crate) fn input_required(requests: String, state: String) -> Self {
+        let instead = Some(Box::new(Instead::Input { requests, state }));
+        ToolReply { instead, ..Self::text(false, "input required") }
+    }
+
+    /// A result that was given before: its members.
+    pub(crate) fn written(is_error: bool, members: Vec<u8>) -> Self {
+        ToolReply { instead: Some(Box::new(Instead::Written(members))), ..Self::mirrored_as(is_error, None) }
+    }
+
+    /// Refuses what the client has brought back.
+    pub(crate) fn refused(error: RpcError) -> Self {
+        let text = error.message.clone();
+        ToolReply { instead: Some(Box::new(Instead::Refused(error))), ..Self::text(true, text) }
     }
 
     /// This text beside this structured content.
@@ -176,6 +213,9 @@ impl ToolReply {
 
     /// Writes the members of the result object, without its braces.
     pub(crate) fn write_members(&self, out: &mut Vec<u8>) {
+        if let Some(Instead::Written(members)) = self.instead.as_deref() {
+            return out.extend_from_slice(members);
+        }
         out.extend_from_slice(if self.is_error { IS_ERROR } else { IS_NO_ERROR });
         out.extend_from_slice(CONTENT);
         match (&self.text, &self.structured) {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EvalFuture, EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
 use ptc_mcp::json::Raw;
 
+use super::asking::Asks;
 use super::descriptions::SharedCard;
 use super::shaping::{Shaper, shape};
 use crate::concurrency_limiter::Full;
@@ -21,22 +22,11 @@ use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};
 use crate::report::{ErrorReason, Payload};
 
+pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
 pub(super) use definition::annotations;
-
-/// Runs programs. It is an engine in the server and a predictable stub in tests.
-pub trait Evaluator: Send + Sync {
-    /// Runs one program; dropping the future cancels it.
-    fn eval(&self, request: EvalRequest) -> EvalFuture;
-}
-
-impl Evaluator for Engine {
-    fn eval(&self, request: EvalRequest) -> EvalFuture {
-        Engine::eval(self, request)
-    }
-}
 
 /// The options of `lisp_eval`.
 #[derive(Clone)]
@@ -61,6 +51,8 @@ pub struct EvalOptions {
     pub redactor: Redactor,
     /// Whether replies carry a report for observers.
     pub reports: bool,
+    /// How clients are asked what programs wait for; `None` if nobody is.
+    pub asks: Option<Asks>,
 }
 
 impl EvalOptions {
@@ -123,8 +115,17 @@ impl Tool for LispEval {
         let asked = Asked::of(&request);
         let (shaper, redactor) = (self.options.shaper_for(context), self.options.redactor.clone());
         let reports = self.options.reports;
-        let eval = self.evaluator.eval(request);
-        Prepared::Gated(async move { answer(eval.await, asked, &shaper, &redactor, reports) }.boxed())
+        let shaped = move |outcome| answer(outcome, asked, &shaper, &redactor, reports);
+        Prepared::Gated(match &self.options.asks {
+            Some(asks) => {
+                let call = ("lisp_eval", given.map(Raw::text));
+                asks.eval(self.evaluator.clone(), request, call, context, shaped)
+            }
+            None => {
+                let eval = self.evaluator.eval(request);
+                async move { shaped(eval.await) }.boxed()
+            }
+        })
     }
 
     fn busy(&self, full: Full) -> ToolReply {

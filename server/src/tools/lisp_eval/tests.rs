@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ptc_host::credentials::Secret;
-use ptc_host::engine::{Failure, FinalValue};
+use ptc_host::engine::{EvalFuture, Failure, FinalValue};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
@@ -72,6 +72,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         read_only: false,
         redactor,
         reports: false,
+        asks: None,
     };
     (LispEval::new(canned.clone(), options), canned)
 }
@@ -88,6 +89,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         result_room: None,
         progress: None,
         audience: None,
+        asked: Default::default(),
     };
     let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,

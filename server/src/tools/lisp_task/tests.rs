@@ -126,6 +126,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         result_room: None,
         progress: None,
         audience: None,
+        asked: Default::default(),
     };
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {
         Prepared::Done(reply) => reply,

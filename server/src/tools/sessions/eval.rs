@@ -95,6 +95,7 @@ impl Eval {
             progress: context.progress.clone(),
             audience: context.audience.clone(),
             principal: Some(context.owner.principal.shared_name()),
+            asker: self.options.asks.as_ref().and_then(|asks| asks.asker_here("lisp_session_eval", context)),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }

@@ -136,6 +136,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         read_only: false,
         redactor,
         reports: false,
+        asks: None,
     };
     Bench { tools: tools(&directory, options), directory, seconds, over_http: None }
 }
@@ -156,6 +157,7 @@ impl Bench {
             result_room: None,
             progress: None,
             audience: None,
+            asked: Default::default(),
         };
         tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

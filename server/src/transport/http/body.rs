@@ -361,6 +361,19 @@ impl Notes {
         }
     }
 
+    /// Completes once there is a message.
+    pub(super) async fn filled(&self) {
+        poll_fn(|context| {
+            let mut waiting = self.lock();
+            if !waiting.events.is_empty() {
+                return Poll::Ready(());
+            }
+            waiting.sender = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// The next event; if there is none, the task of `context` is woken when there is one.
     fn poll(&self, context: &mut Context<'_>) -> Option<Vec<u8>> {
         let mut waiting = self.lock();

@@ -2,17 +2,21 @@
 //!
 //! Some clients never begin again when a server that was restarted does not know their session any more. Where nothing is
 //! kept for a client but what it is, its id says so: `ptc_2025-11-25_gemini_` and 16 random bytes. Whatever process is shown
-//! the id goes on with it. It grants nothing: whose session it is, is a matter of the credentials that come with it.
+//! the id goes on with it. A client that puts questions to its user says which, behind a dot: `ptc_2025-11-25_gemini.fu_` for forms and
+//! URLs, with `any` for one whose name says nothing. It grants nothing: whose session it is, is a matter of the credentials that come with it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use ptc_mcp::Revision;
 
-use crate::protocol::KnownClient;
+use crate::protocol::{ClientFacts, Elicitation, KnownClient};
 
 /// Letters of 16 random bytes in base64url.
 const RANDOM: usize = 22;
+
+/// Stands for a client whose habits are not known.
+const ANY: &str = "any";
 
 /// Ids that are remembered as ended; the oldest are forgotten.
 const REMEMBERED: usize = 1024;
@@ -22,14 +26,17 @@ const REMEMBERED: usize = 1024;
 pub(super) struct Facts {
     /// The revision negotiated.
     pub(super) revision: Revision,
-    /// Whose results are cut as they suit it.
-    pub(super) client: KnownClient,
+    /// What is known of the client.
+    pub(super) client: ClientFacts,
 }
 
 impl Facts {
     /// The id that says this, with a part that no other has.
     pub(super) fn id(self, random: &str) -> String {
-        format!("ptc_{}_{}_{random}", self.revision, self.client.name())
+        let name = self.client.known.map_or(ANY, KnownClient::name);
+        let dot = if self.client.elicitation.is_any() { "." } else { "" };
+        let modes = self.client.elicitation.letters();
+        format!("ptc_{}_{name}{dot}{modes}_{random}", self.revision)
     }
 
     /// What an id says; `None` if it is no portable one.
@@ -39,7 +46,13 @@ impl Facts {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         (random.len() == RANDOM && random.bytes().all(is_letter)).then_some(())?;
         let revision = Revision::from_name(revision).filter(|revision| !revision.is_modern())?;
-        Some(Facts { revision, client: KnownClient::named(client)? })
+        let (name, elicitation) = match client.split_once('.') {
+            None => (client, Elicitation::NONE),
+            Some((name, letters)) => (name, Elicitation::of_letters(letters).filter(|modes| modes.is_any())?),
+        };
+        let known = if name == ANY { None } else { Some(KnownClient::named(name)?) };
+        let client = ClientFacts { known, elicitation };
+        client.is_any().then_some(Facts { revision, client })
     }
 }
 
@@ -77,11 +90,17 @@ mod tests {
     #[test]
     fn an_id_says_what_it_was_made_of() {
         let random = "abc_-DEFghi0123456789x";
-        let client = KnownClient::named("gemini").unwrap();
-        let facts = Facts { revision: Revision::V2025_06_18, client };
-        let id = facts.id(random);
-        assert_eq!(id, "ptc_2025-06-18_gemini_abc_-DEFghi0123456789x");
-        assert_eq!(Facts::of(&id), Some(facts));
+        let gemini = KnownClient::named("gemini");
+        let modes = |bits| Elicitation::of_bits(bits);
+        for (known, elicitation, said) in
+            [(gemini, modes(0), "gemini"), (gemini, modes(3), "gemini.fu"), (None, modes(1), "any.f")]
+        {
+            let client = ClientFacts { known, elicitation };
+            let facts = Facts { revision: Revision::V2025_06_18, client };
+            let id = facts.id(random);
+            assert_eq!(id, format!("ptc_2025-06-18_{said}_abc_-DEFghi0123456789x"));
+            assert_eq!(Facts::of(&id), Some(facts));
+        }
         for other in [
             "",
             "ptc_",
@@ -93,6 +112,9 @@ mod tests {
             "ptc_2025-06-18_gemini_abc_-DEFghi0123456789xy",
             "ptc_2025-06-18_gemini_abc_-DEFghi012345678 x",
             "ptc_2025-06-18_gemini",
+            "ptc_2025-06-18_any_abc_-DEFghi0123456789x",
+            "ptc_2025-06-18_gemini._abc_-DEFghi0123456789x",
+            "ptc_2025-06-18_gemini.uf_abc_-DEFghi0123456789x",
         ] {
             assert_eq!(Facts::of(other), None, "{other}");
         }

@@ -21,9 +21,11 @@ use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step, Unnamed};
 use super::sessions::{NoSession, Session};
 use crate::principal::Owner;
-use crate::protocol::methods::initialize::{known_client, negotiate};
+use crate::protocol::methods::initialize::negotiate;
 use crate::protocol::reply::{self, Answers};
-use crate::protocol::{Call, Connection, Disposition, Finished, Handled, MessageContext, SessionNeed};
+use crate::protocol::{
+    Call, ClientFacts, Connection, Disposition, Elicitation, Finished, Handled, MessageContext, SessionNeed,
+};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
@@ -138,6 +140,11 @@ pub(super) fn begin(
         // The server's end comes before anything.
         Outcome::Waiting(Calls::One { call, session }) if !endpoint.ending.has_begun() => (call, session),
         Outcome::Waiting(calls) => return Step::Waiting(Box::new(Waiting::Calls(calls))),
+    };
+    // What its client cannot be sent is not asked.
+    let call = match call.may_ask() && !reads_events(headers) {
+        true => Box::new(call.without_notifications()),
+        false => call,
     };
     match call.run_at_once(context) {
         MaybeReady::Ready(finished) => {
@@ -348,9 +355,19 @@ impl Post<'_> {
         if !message.well_formed {
             return self.refused(StatusCode::BAD_REQUEST, message, &RpcError::invalid_request());
         }
-        let client = match self.endpoint.service.session_need {
-            SessionNeed::State => None,
-            SessionNeed::Habits if known_client(&message.params).is_some() => known_client(&message.params),
+        let revision = negotiate(&message.params);
+        let service = &self.endpoint.service;
+        let mut client = ClientFacts::of(&message.params, revision);
+        // Only a client that can be asked something is, and by what it replies in its session.
+        if service.asking.is_none() {
+            client.elicitation = Elicitation::NONE;
+        }
+        if service.session_need != SessionNeed::Habits {
+            client.known = None;
+        }
+        let is_all = match service.session_need {
+            SessionNeed::State => false,
+            SessionNeed::Habits | SessionNeed::None if client.is_any() => true,
             SessionNeed::Habits | SessionNeed::None => {
                 return match self.handle(&self.passing(None), message, Era::Handshake, seen) {
                     Handled::Reply(reply) => answer::of_reply(reply),
@@ -358,8 +375,8 @@ impl Post<'_> {
                 };
             }
         };
-        let revision = negotiate(&message.params);
-        let session = match self.endpoint.sessions.create(&self.caller.principal, revision, client) {
+        let sessions = &self.endpoint.sessions;
+        let session = match sessions.create(&self.caller.principal, revision, client, is_all) {
             Ok(session) => session,
             Err(refusal) => return self.no_session(message, refusal),
         };
@@ -472,7 +489,8 @@ fn answered(finished: Finished) -> Answer {
     }
 }
 
-/// Runs a call, as a stream of events if the client asked to be told of anything meanwhile and accepts one.
+/// Runs a call, as a stream of events if the client asked to be told of anything meanwhile and accepts one, and from the moment on at
+/// which it is asked something itself.
 async fn run(
     endpoint: &Arc<Endpoint>,
     call: Call,
@@ -480,13 +498,11 @@ async fn run(
     headers: &Headers<'_>,
     seen: &mut Seen,
 ) -> Answer {
-    let streams = call.wants_notifications()
-        && accepts(headers, "text/event-stream")
-        && headers.accept.first().is_some();
     if call.is_subscription() {
         return listen(endpoint, call, headers, seen);
     }
-    let call = if streams { call } else { call.without_notifications() };
+    let call = if reads_events(headers) { call } else { call.without_notifications() };
+    let (streams, may_ask) = (call.wants_notifications(), call.may_ask());
     let notes = Notes::default();
     let sink = notes.clone();
     let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {
@@ -498,7 +514,14 @@ async fn run(
     if streams {
         return stream(endpoint, running, notes, seen);
     }
-    answered(running.await)
+    if !may_ask {
+        return answered(running.await);
+    }
+    // Usually nothing is asked. Then the answer is no stream.
+    match select(Box::pin(running), pin!(notes.filled())).await {
+        Either::Left((finished, _)) => answered(finished),
+        Either::Right(((), running)) => stream(endpoint, running, notes.clone(), seen),
+    }
 }
 
 /// Answers with the events of a call. Its connection is not idle until the call has ended.
@@ -548,10 +571,11 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
 /// Runs a call within the time budget, and no longer than the server.
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let id = call.id().clone();
+    let budget = endpoint.call_budget + call.patience();
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
     // A modern request is a conversation of its own, which no session would end.
     let running = call.run_until(endpoint.ending.begun(), notify);
-    let finished = tokio::time::timeout(endpoint.call_budget, running).await;
+    let finished = tokio::time::timeout(budget, running).await;
     abandoned.reason = match &finished {
         Ok(Finished::Reply(_)) => None,
         Ok(Finished::Cancelled(..)) => Some("client"),
@@ -578,7 +602,8 @@ impl Drop for Abandoned<'_> {
 }
 
 async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<Call>) -> Answer {
-    let running = calls.into_iter().map(|call| finish(endpoint.clone(), call, |_| {}));
+    let calls = calls.into_iter().map(Call::without_notifications);
+    let running = calls.map(|call| finish(endpoint.clone(), call, |_| {}));
     replies
         .extend(futures_util::future::join_all(running).await.into_iter().filter_map(Finished::into_reply));
     if replies.is_empty() {
@@ -600,6 +625,11 @@ fn is_json(headers: &Headers<'_>) -> bool {
     let suffix = media.len().checked_sub("+json".len()).map(|at| &media[at..]);
     media.eq_ignore_ascii_case(b"application/json")
         || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
+}
+
+/// Whether the client says that it reads a stream of events.
+fn reads_events(headers: &Headers<'_>) -> bool {
+    headers.accept.first().is_some() && accepts(headers, "text/event-stream")
 }
 
 /// `Accept` as in the specification, which nearly every client sends.

@@ -10,7 +10,7 @@ use ptc_host::state::{Seals, Secret};
 use ptc_mcp::Revision;
 
 use crate::principal::Principal;
-use crate::protocol::KnownClient;
+use crate::protocol::{ClientFacts, Elicitation, KnownClient};
 
 /// What such an id begins with.
 const PREFIX: &str = "mcp_";
@@ -34,8 +34,8 @@ pub(super) struct SealedIds(Seals);
 pub(super) struct Told {
     /// The revision negotiated.
     pub(super) revision: Revision,
-    /// Whose results are cut as they suit it.
-    pub(super) client: Option<KnownClient>,
+    /// What is known of the client.
+    pub(super) client: ClientFacts,
     /// How long ago it began, by this machine's clock.
     pub(super) age: Duration,
 }
@@ -47,18 +47,18 @@ impl SealedIds {
 
     /// An id for a conversation of `principal` that begins now; `None` if the system returns no random bytes.
     ///
-    /// Form, modes of elicitation (none yet), revision and name of the client with their lengths, digest of the principal, Unix
+    /// Form, modes of elicitation, revision and name of the client with their lengths, digest of the principal, Unix
     /// seconds, random bytes.
     pub(super) fn make(
         &self,
         principal: &Principal,
         revision: Revision,
-        client: Option<KnownClient>,
+        client: ClientFacts,
     ) -> Option<String> {
         let mut random = [0; RANDOM];
         getrandom::fill(&mut random).ok()?;
-        let name = client.map_or("", KnownClient::name);
-        let mut told = vec![FORM, 0];
+        let name = client.known.map_or("", KnownClient::name);
+        let mut told = vec![FORM, client.elicitation.bits()];
         for text in [revision.name(), name] {
             told.push(u8::try_from(text.len()).ok()?);
             told.extend_from_slice(text.as_bytes());
@@ -87,13 +87,14 @@ impl SealedIds {
             return None;
         }
         let revision = Revision::from_name(revision).filter(|revision| !revision.is_modern())?;
-        let client = match name {
+        let known = match name {
             "" => None,
             // A client that only another build knows has no habits here.
             name => KnownClient::named(name),
         };
         // A clock that is behind the other's makes it begin now.
         let age = now().saturating_sub(u64::from_be_bytes(began.try_into().ok()?));
+        let client = ClientFacts { known, elicitation: Elicitation::of_bits(head[1]) };
         Some(Told { revision, client, age: Duration::from_secs(age) })
     }
 }
@@ -130,8 +131,10 @@ mod tests {
     #[test]
     fn an_id_is_read_by_every_replica_of_its_principal_and_by_nobody_else() {
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
-        let gemini = KnownClient::named("gemini");
-        for (revision, client) in [(Revision::V2024_11_05, None), (Revision::V2025_11_25, gemini)] {
+        let both = Elicitation { form: true, url: true };
+        let gemini = ClientFacts { known: KnownClient::named("gemini"), elicitation: both };
+        let nobody = ClientFacts::default();
+        for (revision, client) in [(Revision::V2024_11_05, nobody), (Revision::V2025_11_25, gemini)] {
             let id = ids(&[OLD]).make(&alice, revision, client).unwrap();
             assert!(id.starts_with("mcp_") && id.len() <= 160, "{id}");
             let told = ids(&[NEW, OLD]).open(&id, &alice).unwrap();

@@ -20,7 +20,7 @@ use super::portable_id::{Ended, Facts};
 use super::sealed_id::SealedIds;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
-use crate::protocol::{Connection, KnownClient};
+use crate::protocol::{ClientFacts, Connection, KnownClient};
 use crate::server_state::ServerState;
 use crate::usage::Count;
 use ptc_host::digest::short_hash;
@@ -203,30 +203,32 @@ impl Sessions {
         Ok(())
     }
 
-    /// Opens a session, with a portable id if all there is to know is `client`.
+    /// Opens a session, with a portable id if `client` is all there is to know.
     pub(super) fn create(
         &self,
         principal: &Principal,
         revision: Revision,
-        client: Option<KnownClient>,
+        client: ClientFacts,
+        is_all: bool,
     ) -> Result<Arc<Session>, NoSession> {
         if let Some(sealed) = &self.sealed {
             let id = sealed.make(principal, revision, client).ok_or(NoSession::NoEntropy)?;
-            return self.open_as(id.into(), principal, revision, client, Duration::ZERO);
+            return self.open_as(id.into(), principal, (revision, client), true, Duration::ZERO);
         }
-        let id = match client {
-            Some(client) => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
-            None => random_text::<24>().map(|random| format!("mcp_{random}")),
+        let id = match is_all {
+            true => random_text::<16>().map(|random| Facts { revision, client }.id(&random)),
+            false => random_text::<24>().map(|random| format!("mcp_{random}")),
         };
-        self.open_as(id.ok_or(NoSession::NoEntropy)?.into(), principal, revision, client, Duration::ZERO)
+        let id = id.ok_or(NoSession::NoEntropy)?.into();
+        self.open_as(id, principal, (revision, client), is_all, Duration::ZERO)
     }
 
     fn open_as(
         &self,
         id: Arc<str>,
         principal: &Principal,
-        revision: Revision,
-        client: Option<KnownClient>,
+        (revision, client): (Revision, ClientFacts),
+        is_portable: bool,
         age: Duration,
     ) -> Result<Arc<Session>, NoSession> {
         let now = Instant::now();
@@ -250,13 +252,14 @@ impl Sessions {
         let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
         let connection = Connection::new(owner, self.limits.max_in_flight);
         connection.set_revision(revision);
-        connection.set_result_room(client.map(KnownClient::whole_result));
+        connection.set_result_room(client.known.map(KnownClient::whole_result));
+        connection.set_elicitation(client.elicitation);
         let session = Arc::new(Session {
             hash: short_hash(id.as_bytes()),
             connection,
             revision,
             principal: principal.clone(),
-            is_portable: client.is_some() || self.sealed.is_some(),
+            is_portable,
             created: now.checked_sub(age).unwrap_or(now),
             last_seen: Mutex::new(now),
             id: id.clone(),
@@ -303,14 +306,14 @@ impl Sessions {
             if told.age >= self.limits.ttl {
                 return Ok(None);
             }
-            let session = self.open_as(id.into(), principal, told.revision, told.client, told.age)?;
+            let session = self.open_as(id.into(), principal, (told.revision, told.client), true, told.age)?;
             if let Some(ends) = &self.ends {
                 ends.check(id, principal, self);
             }
             return Ok(Some(session).filter(|session| session.principal == *principal));
         }
         let Some(Facts { revision, client }) = Facts::of(id) else { return Ok(None) };
-        let session = self.open_as(id.into(), principal, revision, Some(client), Duration::ZERO)?;
+        let session = self.open_as(id.into(), principal, (revision, client), true, Duration::ZERO)?;
         Ok(Some(session).filter(|session| session.principal == *principal))
     }
 
@@ -439,26 +442,29 @@ mod tests {
         let gone = Arc::new(AtomicUsize::new(0));
         let sessions = sessions(gone.clone());
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
-        let first = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let first = sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(first.id.starts_with("mcp_") && first.id.len() == 36);
-        let second = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let second = sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let (_ticket, mut cancelled) = first.connection.enter(&id).unwrap();
         let _running = second.connection.enter(&id).unwrap();
         assert_eq!(
-            sessions.create(&alice, Revision::V2025_06_18, None).unwrap_err(),
+            sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap_err(),
             NoSession::OwnerLimit(2)
         );
-        let third = sessions.create(&bob, Revision::V2025_06_18, None).unwrap();
+        let third = sessions.create(&bob, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(!sessions.is_saturated());
         let _running = third.connection.enter(&id).unwrap();
         assert!(sessions.is_saturated());
-        assert_eq!(sessions.create(&bob, Revision::V2025_06_18, None).unwrap_err(), NoSession::Saturated(3));
+        assert_eq!(
+            sessions.create(&bob, Revision::V2025_06_18, ClientFacts::default(), false).unwrap_err(),
+            NoSession::Saturated(3)
+        );
         assert!(sessions.get(&first.id, &bob).is_none() && sessions.get(&first.id, &alice).is_some());
         sessions.close(&first, "delete");
         assert!((&mut cancelled).now_or_never().is_some() && sessions.get(&first.id, &alice).is_none());
         assert_eq!(gone.load(Ordering::Relaxed), 1);
-        assert!(sessions.create(&alice, Revision::V2025_06_18, None).is_ok());
+        assert!(sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).is_ok());
     }
 
     #[test]
@@ -472,7 +478,9 @@ mod tests {
         };
         let sessions = Sessions::new(limits, "test".into(), |_| {});
         let [alice, bob, carol] = ["alice", "bob", "carol"].map(Principal::named);
-        let create = |who: &Principal| sessions.create(who, Revision::V2025_06_18, None).unwrap();
+        let create = |who: &Principal| {
+            sessions.create(who, Revision::V2025_06_18, ClientFacts::default(), false).unwrap()
+        };
         let is_open = |session: &Session| sessions.get(&session.id, &session.principal).is_some();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let used = create(&alice);
@@ -502,7 +510,7 @@ mod tests {
         let replica = || Arc::new(sessions(Arc::default()).sharing(Some(&state)));
         let (one, other) = (replica(), replica());
         let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
-        let session = one.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let session = one.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(session.id.starts_with("mcp_") && session.id.len() <= 160);
         assert!(other.get_or_adopt(&session.id, &bob).unwrap().is_none());
         let adopted = other.get_or_adopt(&session.id, &alice).unwrap().unwrap();
@@ -516,7 +524,7 @@ mod tests {
         assert_eq!((one.len(), other.len()), (0, 0));
         // Without a secret an id is known where it was made.
         let alone = Arc::new(sessions(Arc::default()));
-        let session = alone.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let session = alone.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
     }
 
@@ -524,8 +532,8 @@ mod tests {
     fn a_session_with_running_calls_is_not_idle() {
         let sessions = sessions(Arc::default());
         let alice = Principal::named("alice");
-        let busy = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
-        let idle = sessions.create(&alice, Revision::V2025_06_18, None).unwrap();
+        let busy = sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
+        let idle = sessions.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
         let _running = busy.connection.enter(&id).unwrap();
         sessions.sweep(Instant::now() + Duration::from_secs(11));

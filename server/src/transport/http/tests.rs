@@ -171,6 +171,15 @@ impl Client {
         Reply { status, headers, body: String::new() }
     }
 
+    /// The next event of a stream.
+    async fn event(&mut self) -> Value {
+        loop {
+            if let Some(data) = self.line().await.strip_prefix("data: ") {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+
     async fn receive(&mut self) -> Reply {
         let mut reply = self.head().await;
         let length = reply.header("content-length").map_or(0, |text| text.parse().unwrap());
@@ -560,6 +569,47 @@ async fn progress_makes_a_stream() {
     let plain = headers[..3].iter().copied().chain([("Accept", "application/json")]).collect::<Vec<_>>();
     let reply = client_of(&server).await.post(&plain, &body).await;
     assert_eq!(reply.json()["result"]["content"][0]["text"], "end");
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_stream_when_its_client_is_asked() {
+    let server = Server::needing(SessionNeed::None, &settings(), 4);
+    let mut client = server.connect().await;
+    let mut hello = initialize("2025-11-25");
+    hello["params"]["capabilities"] = json!({"elicitation":{"form":{},"url":{}}});
+    let welcome = client.post(&[], &hello).await;
+    let session = welcome.header("mcp-session-id").unwrap().to_owned();
+    assert!(session.starts_with("ptc_2025-11-25_any.fu_"), "{session}");
+    let headers = [("MCP-Session-Id", &*session), ("Accept", "application/json, text/event-stream")];
+    // What asks nothing is answered as before.
+    let plain = client.post(&headers, call(2, json!({"say":"plain"}))).await;
+    assert_eq!(plain.header("content-type"), Some("application/json; charset=utf-8"));
+    client.send("POST", "/mcp", &headers, &call(3, json!({"ask":true})).to_string()).await;
+    let head = client.head().await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    let asked = client.event().await;
+    assert_eq!(asked["method"], "elicitation/create");
+    // The reply is a request of its own, and counts once; in another session it is nobody's.
+    let mut other = server.connect().await;
+    let stranger = other.post(&[], &hello).await.header("mcp-session-id").unwrap().to_owned();
+    let reply = |n: u64| json!({"jsonrpc":"2.0","id":asked["id"],"result":{"n":n}});
+    assert_eq!(other.post(&[("MCP-Session-Id", &stranger)], reply(1)).await.status, 202);
+    for n in [2, 3] {
+        let accepted = other.post(&[("MCP-Session-Id", &session)], reply(n)).await;
+        assert_eq!((accepted.status, accepted.body.as_str()), (202, ""));
+    }
+    let answer = client.event().await;
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(3), &json!(false)));
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("{\\\"n\\\":2}"), "{answer}");
+    // Who reads no stream is asked nothing.
+    let bare = [("MCP-Session-Id", &*session), ("Accept", "application/json")];
+    let nobody = server.connect().await.post(&bare, call(4, json!({"ask":true}))).await;
+    assert_eq!(nobody.json()["result"]["content"][0]["text"], "nobody");
+    // A session that was forgotten goes on, and its client is asked as before.
+    server.endpoint.sessions.close_all("idle");
+    let mut late = server.connect().await;
+    late.send("POST", "/mcp", &headers, &call(5, json!({"ask":true})).to_string()).await;
+    assert_eq!(late.head().await.header("content-type"), Some("text/event-stream"));
 }
 
 #[tokio::test]

@@ -1,0 +1,28 @@
+//! What stands for the arguments of a call in what is bound to them.
+
+use ptc_host::{canonical_json, digest};
+
+/// The SHA-256 of the canonical form of `params.arguments`, so that a client may write them in another way when it calls again. What has
+/// no canonical form, such as an object that has a key twice, is bound as it was sent.
+pub(crate) fn arguments_digest(arguments: Option<&str>) -> [u8; 32] {
+    let Some(arguments) = arguments else { return [0; 32] };
+    let as_sent = || digest::sha256(&[b"as sent\0", arguments.as_bytes()].concat());
+    // No canonical form begins as what is bound as it was sent.
+    canonical_json::digest(arguments.as_bytes()).unwrap_or_else(|_| as_sent())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_has_one_digest_however_it_is_written() {
+        let digest = |text: &str| arguments_digest(Some(text));
+        assert_eq!(digest(r#"{"a":1.0,"b":"\u0061"}"#), digest(r#"{ "b": "a", "a": 1 }"#));
+        assert_ne!(digest(r#"{"a":1}"#), digest(r#"{"a":2}"#));
+        assert_ne!(digest("{}"), arguments_digest(None));
+        let (one, other) = (r#"{"a":1,"a":2}"#, r#"{"a":2,"a":1}"#);
+        assert_eq!(digest(one), digest(one));
+        assert_ne!(digest(one), digest(other));
+    }
+}

@@ -1,0 +1,134 @@
+//! The ways in which the client of a call is asked what its program waits for (waiting.md 4).
+//!
+//! ```text
+//! Asks::eval ─ handshake era: the program waits here while its client is asked (`live`)
+//!            └ modern era: the program leaves, sealed in `requestState` (`travelling`), and the next call goes on with it (`retry`):
+//!              once (`once`)
+//! ```
+
+mod answers;
+mod live;
+mod once;
+mod outcome;
+mod retry;
+mod round;
+mod shown;
+mod travelling;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{EvalOutcome, EvalRequest};
+use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
+
+use self::shown::Screen;
+use super::evaluator::Evaluator;
+use crate::principal::Principal;
+use crate::protocol::tool::{CallContext, ToolReply};
+use crate::request_state::{RequestStates, arguments_digest};
+
+/// Suspensions of one program that its client is asked about: clients of the modern era give up after ten rounds.
+const MOST_ROUNDS: u32 = 8;
+
+/// How clients are asked, for all tools that run programs. Clones are cheap.
+#[derive(Clone)]
+pub struct Asks(Arc<Shared>);
+
+struct Shared {
+    /// Makes the states.
+    states: RequestStates,
+    /// Where it is noted which of them have been used, and what came of it.
+    store: Arc<dyn StateStore>,
+    rules: AskRules,
+    clock: StoreClock,
+}
+
+/// Bounds of asking.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskRules {
+    /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
+    pub(crate) open: Duration,
+    /// Questions that a program may ask (`--max-questions-per-program`).
+    pub(crate) questions: u32,
+}
+
+/// Makes the reply of a program that has ended.
+type Shaped = Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>;
+
+/// The call of a tool, as far as the ways in which its client is asked depend on it.
+#[derive(Clone)]
+struct Caller {
+    principal: Principal,
+    tool: &'static str,
+    /// `params.arguments` as sent.
+    arguments: Option<Arc<str>>,
+    context: CallContext,
+}
+
+impl Caller {
+    fn new(tool: &'static str, arguments: Option<&str>, context: &CallContext) -> Caller {
+        let principal = context.owner.principal.clone();
+        Caller { principal, tool, arguments: arguments.map(Arc::from), context: context.clone() }
+    }
+
+    /// What stands for the arguments. Only a program that waits costs this.
+    fn digest(&self) -> [u8; 32] {
+        arguments_digest(self.arguments.as_deref())
+    }
+
+    /// What its client can be shown.
+    fn screen(&self) -> Screen {
+        Screen::new(self.context.asked.modes, self.context.revision)
+    }
+
+    /// To whom what is kept of it belongs.
+    fn owner(&self) -> Owner {
+        Owner::principal(self.principal.shared_name())
+    }
+}
+
+impl Asks {
+    /// Asks by `states`, which are used once as `store` has it; without a store as this process has it, which must be the only one that
+    /// can open them.
+    pub(crate) fn new(states: RequestStates, store: Option<Arc<dyn StateStore>>, rules: AskRules) -> Asks {
+        let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
+        Asks(Arc::new(Shared { states, store, rules, clock: StoreClock::start() }))
+    }
+
+    /// Runs the program of `request` for this call of `tool`, whose client is asked what it waits for.
+    pub(crate) fn eval(
+        &self,
+        evaluator: Arc<dyn Evaluator>,
+        mut request: EvalRequest,
+        (tool, arguments): (&'static str, Option<&str>),
+        context: &CallContext,
+        shaped: impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static,
+    ) -> BoxFuture<'static, ToolReply> {
+        let asked = &context.asked;
+        if asked.retry.is_none() && !asked.modes.is_any() {
+            let eval = evaluator.eval(request);
+            return async move { shaped(eval.await) }.boxed();
+        }
+        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context));
+        let shaped: Shaped = Box::new(shaped);
+        if let Some(retry) = asked.retry.clone() {
+            return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
+        }
+        request.asker = self.asker(&caller, 1);
+        let again = request.clone();
+        let eval = evaluator.eval(request);
+        async move {
+            let outcome = eval.await;
+            match outcome.suspended {
+                Some(suspended) => asks.send_off(evaluator, again, &caller, (1, *suspended), shaped).await,
+                None => shaped(outcome),
+            }
+        }
+        .boxed()
+    }
+}

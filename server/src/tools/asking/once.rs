@@ -1,0 +1,74 @@
+//! A state is used once (waiting.md 5.4).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{Failure, Gate};
+use ptc_host::state::{Owner, StateStore};
+use ptc_vm::Reason;
+use tracing::warn;
+
+use crate::request_state::Jti;
+
+/// How much longer than the state it is remembered that it was used.
+const LONGER: Duration = Duration::from_secs(60);
+
+/// What lets a program go on once: asked right before the first of it runs.
+pub(super) struct Once {
+    store: Arc<dyn StateStore>,
+    owner: Owner,
+    jti: Jti,
+    /// How long the state is good.
+    left: Duration,
+    passed: Arc<Mutex<Option<Passed>>>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// It goes on.
+    First,
+    /// It has gone on already.
+    Spent,
+    /// The store does not say.
+    Unavailable,
+}
+
+impl Once {
+    pub(super) fn new(store: Arc<dyn StateStore>, owner: Owner, jti: Jti, left: Duration) -> Once {
+        Once { store, owner, jti, left, passed: Arc::default() }
+    }
+
+    /// What came of it; `None` if it was not asked: the program could not be read.
+    pub(super) fn passed(&self) -> Option<Passed> {
+        *self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gate for Once {
+    fn pass(&self) -> BoxFuture<'static, Result<(), Failure>> {
+        let (store, owner, jti) = (self.store.clone(), self.owner.clone(), self.jti);
+        let (life, told) = (self.left + LONGER, self.passed.clone());
+        async move {
+            let passed = match store.spend(&owner, &jti, life).await {
+                Ok(true) => Passed::First,
+                Ok(false) => Passed::Spent,
+                Err(error) => {
+                    warn!(event = "request_state_not_spent", reason = %error);
+                    Passed::Unavailable
+                }
+            };
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(passed);
+            match passed {
+                Passed::First => Ok(()),
+                // Whoever asked for the program answers in other words.
+                Passed::Spent | Passed::Unavailable => {
+                    Err(Failure::new(Reason::InvalidConfig, "the program does not go on".to_owned()))
+                }
+            }
+        }
+        .boxed()
+    }
+}

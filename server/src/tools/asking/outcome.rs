@@ -1,0 +1,120 @@
+//! What came of a state, for whoever brings it back once more with the same answers (waiting.md 5.4).
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_host::engine::EvalId;
+use ptc_host::state::{Commit, End, Key, Kind, StateError, Write};
+use ptc_vm::graph::{Reader, Unread, Writer};
+use tokio::time::{Instant, sleep};
+use tracing::debug;
+
+use super::{Asks, Caller};
+use crate::protocol::tool::{Instead, ToolReply};
+use crate::request_state::Jti;
+
+/// Largest outcome that is kept, in bytes.
+const MOST_BYTES: usize = 256 << 10;
+/// How long somebody who comes second waits for the outcome of the first.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long until it is looked for again: more and more, up to a bound.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+const LAST_LOOK: Duration = Duration::from_millis(500);
+
+const RESULT: u8 = 0;
+const INPUT: u8 = 1;
+
+impl Asks {
+    /// Keeps the reply to a call that went on with a program, for as long as its state is good. `asked` stands for the state and the answers.
+    pub(super) async fn keep_outcome(
+        &self,
+        caller: &Caller,
+        jti: &Jti,
+        asked: &[u8; 32],
+        left: Duration,
+        reply: &ToolReply,
+    ) {
+        let Some(blob) = written(asked, reply).filter(|blob| blob.len() <= MOST_BYTES) else { return };
+        let Some(key) = key(caller, jti) else { return };
+        let write = Write::put(key, 0, blob).ending(End::After(left));
+        if let Err(error) = self.0.store.commit(Commit::one(write)).await {
+            debug!(event = "outcome_not_kept", reason = %error);
+        }
+    }
+
+    /// What came of the state at its first use, if the answers are the same. Waits for it.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub(super) async fn outcome_of_first(
+        &self,
+        caller: &Caller,
+        jti: &Jti,
+        asked: &[u8; 32],
+    ) -> Result<Option<ToolReply>, StateError> {
+        let Some(key) = key(caller, jti) else { return Ok(None) };
+        let until = Instant::now() + PATIENCE;
+        let mut pause = FIRST_LOOK;
+        loop {
+            match self.0.store.read(&key).await {
+                Ok(Some(kept)) => return Ok(read(&kept.blob.unwrap_or_default(), asked).ok().flatten()),
+                Ok(None) => {}
+                Err(StateError::Unavailable(why)) => return Err(StateError::Unavailable(why)),
+                Err(_) => return Ok(None),
+            }
+            if Instant::now() + pause > until {
+                return Ok(None);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LAST_LOOK);
+        }
+    }
+}
+
+fn key(caller: &Caller, jti: &Jti) -> Option<Key> {
+    let id = format!("o_{}", URL_SAFE_NO_PAD.encode(jti));
+    Key::new(&caller.owner(), Kind::Blob, id).ok()
+}
+
+fn written(asked: &[u8; 32], reply: &ToolReply) -> Option<Vec<u8>> {
+    let mut to = Writer::new();
+    to.raw(asked);
+    to.byte(u8::from(reply.is_error));
+    to.unsigned(reply.eval_id.map_or(0, EvalId::number));
+    match reply.instead.as_deref() {
+        None => {
+            let mut members = Vec::new();
+            reply.write_members(&mut members);
+            to.byte(RESULT);
+            to.bytes(&members);
+        }
+        Some(Instead::Written(members)) => {
+            to.byte(RESULT);
+            to.bytes(members);
+        }
+        Some(Instead::Input { requests, state }) => {
+            to.byte(INPUT);
+            to.text(requests);
+            to.text(state);
+        }
+        Some(Instead::Refused(_)) => return None,
+    }
+    Some(to.into_bytes())
+}
+
+fn read(blob: &[u8], asked: &[u8; 32]) -> Result<Option<ToolReply>, Unread> {
+    let mut from = Reader::new(blob);
+    if from.raw(asked.len())? != asked {
+        return Ok(None);
+    }
+    let is_error = from.flag()?;
+    let eval_id = Some(from.unsigned()?).filter(|number| *number > 0).map(EvalId::from_number);
+    let reply = match from.byte()? {
+        RESULT => ToolReply::written(is_error, from.bytes()?.to_vec()),
+        INPUT => ToolReply::input_required(from.text()?.to_owned(), from.text()?.to_owned()),
+        _ => return Err(Unread::Invalid("outcome")),
+    };
+    from.finish("end")?;
+    Ok(Some(ToolReply { eval_id, ..reply }))
+}

@@ -1,0 +1,124 @@
+//! A client calls again, with the state of a program and with answers (waiting.md 4.2 and 5).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ptc_host::engine::{EvalRequest, Resume, ResumeFault};
+use ptc_host::state::{Commit, Key, Kind, StateError, Write};
+use tracing::info;
+
+use super::once::{Once, Passed};
+use super::round::Round;
+use super::{Asks, Caller, Shaped};
+use crate::protocol::tool::{Retry, ToolReply};
+use crate::request_state::{Carried, Content, Opened, Refusal};
+use crate::tools::evaluator::Evaluator;
+
+impl Asks {
+    /// Goes on with the program of a state, or asks for what is missing.
+    pub(super) async fn go_on(
+        &self,
+        evaluator: Arc<dyn Evaluator>,
+        mut request: EvalRequest,
+        caller: Caller,
+        retry: &Retry,
+        shaped: Shaped,
+    ) -> ToolReply {
+        let Opened { content, until, left } = &retry.state;
+        let Ok(mut round) = Round::read(&content.asked, &caller.principal) else {
+            return refused(&caller, Refusal::Build);
+        };
+        round.take(retry.responses.as_deref(), (&caller.principal, self.0.clock.now()));
+        // A client that shows nothing any more cannot be asked again.
+        if !round.is_answered() && caller.context.asked.modes.is_any() {
+            let content = Content { asked: round.write(), ..content.clone() };
+            return match self.required(&caller, content, &round, *until).await {
+                Some(reply) => ToolReply { eval_id: Some(request.id), ..reply },
+                None => unavailable(),
+            };
+        }
+        let snapshot = match &content.carried {
+            Carried::Snapshot(snapshot) => snapshot.clone(),
+            Carried::Blob(id) => match self.blob(&caller, id).await {
+                Ok(Some(snapshot)) => snapshot,
+                // What has gone on is not kept.
+                Ok(None) => return self.again(&caller, retry).await,
+                Err(_) => return unavailable(),
+            },
+            Carried::Kept(_) => return refused(&caller, Refusal::Expired),
+        };
+        let once = Arc::new(Once::new(self.0.store.clone(), caller.owner(), content.jti, *left));
+        let resume = Resume { snapshot, answers: round.answers(), gate: Some(once.clone()) };
+        request.resume = Some(Arc::new(resume));
+        request.asker = self.asker(&caller, content.round + 1);
+        let again = EvalRequest { resume: None, ..request.clone() };
+        let outcome = evaluator.eval(request).await;
+        match once.passed() {
+            Some(Passed::Spent) => return self.again(&caller, retry).await,
+            Some(Passed::Unavailable) => return unavailable(),
+            Some(Passed::First) => {}
+            None => match &outcome.resume_fault {
+                Some(ResumeFault::OtherBuild) => return refused(&caller, Refusal::Build),
+                Some(ResumeFault::Invalid(part)) => return refused(&caller, Refusal::Snapshot(part)),
+                // It could not even be read, for want of memory or time; it can be tried again.
+                None => return shaped(outcome),
+            },
+        }
+        let reply = match outcome.suspended {
+            Some(suspended) => {
+                let next = (content.round + 1, *suspended);
+                self.send_off(evaluator, again, &caller, next, shaped).await
+            }
+            None => shaped(outcome),
+        };
+        self.keep_outcome(&caller, &content.jti, &retry.digest, *left, &reply).await;
+        if let Carried::Blob(id) = &content.carried {
+            self.forget_blob(&caller, id).await;
+        }
+        reply
+    }
+
+    /// The reply to a state that was used before.
+    async fn again(&self, caller: &Caller, retry: &Retry) -> ToolReply {
+        match self.outcome_of_first(caller, &retry.state.content.jti, &retry.digest).await {
+            Ok(Some(reply)) => reply,
+            Ok(None) => refused(caller, Refusal::Spent),
+            Err(_) => unavailable(),
+        }
+    }
+
+    async fn blob(&self, caller: &Caller, id: &str) -> Result<Option<Bytes>, StateError> {
+        let Ok(key) = Key::new(&caller.owner(), Kind::Blob, id) else { return Ok(None) };
+        match self.0.store.read(&key).await {
+            Ok(kept) => Ok(kept.and_then(|kept| kept.blob)),
+            Err(StateError::Unavailable(why)) => Err(StateError::Unavailable(why)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn forget_blob(&self, caller: &Caller, id: &str) {
+        if let Ok(key) = Key::new(&caller.owner(), Kind::Blob, id) {
+            // It ends by itself as well.
+            let _ = self.0.store.commit(Commit::one(Write::remove(key))).await;
+        }
+    }
+
+    /// How long it is until then.
+    pub(super) fn left(&self, until: u64) -> Duration {
+        Duration::from_millis(until.saturating_sub(self.0.clock.now()))
+    }
+}
+
+fn refused(caller: &Caller, refusal: Refusal) -> ToolReply {
+    info!(event = "request_state_refused", tool = caller.tool, reason = refusal.reason());
+    ToolReply::refused(refusal.error())
+}
+
+fn unavailable() -> ToolReply {
+    ToolReply::failure(
+        "state_unavailable",
+        "the state store is unavailable; the program did not go on",
+        "Nothing was changed. Wait a moment and retry the same tools/call with the same requestState and inputResponses.",
+    )
+}

@@ -1,0 +1,157 @@
+//! The questions of one suspension, and what is known of their answers: what a state has besides the program.
+
+use ptc_host::questions::{
+    Action, Answer, AnsweredBy, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
+};
+use ptc_mcp::json::{Raw, object_text};
+use ptc_vm::graph::{Reader, Unread, Writer};
+use serde_json::value::RawValue;
+
+use super::answers::{Judged, judged};
+use super::shown::Screen;
+use crate::principal::Principal;
+
+const FORM: u8 = 0;
+const URL: u8 = 1;
+
+/// The questions of one suspension.
+#[derive(Debug)]
+pub(super) struct Round(Vec<Asked>);
+
+/// One question.
+#[derive(Debug)]
+struct Asked {
+    id: QuestionId,
+    message: String,
+    mode: Mode,
+    /// How often its answer did not fit, and why the last one did not.
+    faults: u8,
+    fault: Option<String>,
+    answer: Option<Answer>,
+}
+
+impl Round {
+    /// Nothing is answered yet.
+    pub(super) fn new(open: &[OpenQuestion]) -> Round {
+        let asked = |open: &OpenQuestion| Asked {
+            id: open.id,
+            message: open.question.message.clone(),
+            mode: open.question.mode.clone(),
+            faults: 0,
+            fault: None,
+            answer: None,
+        };
+        Round(open.iter().map(asked).collect())
+    }
+
+    /// Takes over what the client answers: `inputResponses` as sent. What is not asked, or answered already, is ignored.
+    pub(super) fn take(&mut self, responses: Option<&str>, by: (&Principal, u64)) {
+        let responses = responses.and_then(|responses| Raw::parse(responses).ok()).and_then(Raw::members);
+        for (key, sent) in responses.into_iter().flatten() {
+            let id = QuestionId::parse(&key);
+            let asked = self.0.iter_mut().find(|asked| Some(asked.id) == id && asked.answer.is_none());
+            let Some(asked) = asked else { continue };
+            match judged(sent, &asked.mode, asked.faults, by) {
+                Judged::Answer(answer) => asked.answer = Some(answer),
+                Judged::Fault(fault) => {
+                    asked.faults += 1;
+                    asked.fault = Some(fault);
+                }
+                Judged::NoAnswer => {}
+            }
+        }
+    }
+
+    /// Whether all is answered.
+    pub(super) fn is_answered(&self) -> bool {
+        self.0.iter().all(|asked| asked.answer.is_some())
+    }
+
+    /// The answers.
+    pub(super) fn answers(self) -> Vec<(QuestionId, Answer)> {
+        self.0.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect()
+    }
+
+    /// What is to be asked, as `inputRequests`: a JSON object.
+    pub(super) fn requests(&self, screen: Screen) -> String {
+        object_text(|requests| {
+            for asked in self.0.iter().filter(|asked| asked.answer.is_none()) {
+                let params = screen.params((&asked.message, &asked.mode), asked.fault.as_deref(), None);
+                let request = object_text(|request| {
+                    request.string("method", "elicitation/create");
+                    request.raw("params", &params);
+                });
+                requests.raw(&asked.id.to_string(), &request);
+            }
+        })
+    }
+
+    /// The round as bytes.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut to = Writer::new();
+        to.count(self.0.len());
+        for asked in &self.0 {
+            to.unsigned(u64::from(asked.id.number()));
+            to.text(&asked.message);
+            match &asked.mode {
+                Mode::Form(form) => {
+                    to.byte(FORM);
+                    to.text(&form.to_json(FormDialect::Current));
+                }
+                Mode::Url(url) => {
+                    to.byte(URL);
+                    to.text(url);
+                }
+            }
+            to.byte(asked.faults);
+            write_option(asked.fault.as_ref(), &mut to, |fault, to| to.text(fault));
+            write_option(asked.answer.as_ref(), &mut to, |answer, to| {
+                to.text(answer.action.as_str());
+                write_option(answer.content.as_deref(), to, |content, to| to.text(content.get()));
+                to.unsigned(answer.at_ms);
+            });
+        }
+        to.into_bytes()
+    }
+
+    /// Reads what [`write`](Self::write) has written. Answers are those of `principal`, whose state it was.
+    pub(super) fn read(bytes: &[u8], principal: &Principal) -> Result<Round, Unread> {
+        let mut from = Reader::new(bytes);
+        let count = from.count()?;
+        let round = (0..count).map(|_| read_asked(&mut from, principal)).collect::<Result<_, _>>()?;
+        from.finish("end")?;
+        Ok(Round(round))
+    }
+}
+
+fn read_asked(from: &mut Reader<'_>, principal: &Principal) -> Result<Asked, Unread> {
+    let id = QuestionId::new(from.unsigned_32()?);
+    let message = from.text()?.to_owned();
+    let mode = match (from.byte()?, from.text()?) {
+        (FORM, schema) => Mode::Form(Form::parse(schema).map_err(|_| Unread::Invalid("form"))?),
+        (URL, url) => Mode::Url(url.into()),
+        _ => return Err(Unread::Invalid("mode")),
+    };
+    let faults = from.byte()?;
+    let fault = if from.flag()? { Some(from.text()?.to_owned()) } else { None };
+    let answer = if from.flag()? { Some(read_answer(from, principal)?) } else { None };
+    Ok(Asked { id, message, mode, faults, fault, answer })
+}
+
+fn read_answer(from: &mut Reader<'_>, principal: &Principal) -> Result<Answer, Unread> {
+    let invalid = || Unread::Invalid("answer");
+    let action = Action::from_name(from.text()?).ok_or_else(invalid)?;
+    let content = match from.flag()? {
+        true => Some(RawValue::from_string(from.text()?.to_owned()).map_err(|_| invalid())?),
+        false => None,
+    };
+    let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
+    Ok(Answer { action, content, by, at_ms: from.unsigned()? })
+}
+
+fn write_option<T>(value: Option<T>, to: &mut Writer, write: impl FnOnce(T, &mut Writer)) {
+    to.byte(u8::from(value.is_some()));
+    if let Some(value) = value {
+        write(value, to);
+    }
+}

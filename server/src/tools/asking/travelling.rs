@@ -1,0 +1,99 @@
+//! A program leaves with its client, and is asked about by what the client brings back (waiting.md 4.2).
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use ptc_host::engine::{EvalRequest, Resume, Suspended};
+use ptc_host::questions::{Action, Answer, AnsweredBy, Channel};
+use ptc_host::state::{Commit, End, Key, Kind, Write};
+use tracing::{info, warn};
+
+use super::round::Round;
+use super::{Asks, Caller, Shaped};
+use crate::protocol::tool::ToolReply;
+use crate::request_state::{Bound, Carried, Content, Jti, NotSealed};
+use crate::tools::evaluator::Evaluator;
+
+impl Asks {
+    /// Gives a program that waits to its client. `round`: which suspension of it this is. If that cannot be done, nobody answers.
+    pub(super) async fn send_off(
+        &self,
+        evaluator: Arc<dyn Evaluator>,
+        request: EvalRequest,
+        caller: &Caller,
+        (round, suspended): (u32, Suspended),
+        shaped: Shaped,
+    ) -> ToolReply {
+        let mut jti = Jti::default();
+        let asked = Round::new(&suspended.questions);
+        if getrandom::fill(&mut jti).is_ok() {
+            let content = Content {
+                jti,
+                round,
+                asked: asked.write(),
+                carried: Carried::Snapshot(suspended.snapshot.clone()),
+            };
+            if let Some(reply) = self.required(caller, content, &asked, self.0.states.until()).await {
+                info!(
+                    event = "program_waits",
+                    tool = caller.tool,
+                    round,
+                    questions = suspended.questions.len()
+                );
+                return ToolReply { eval_id: Some(request.id), ..reply };
+            }
+        }
+        warn!(event = "program_not_sent_off", tool = caller.tool, bytes = suspended.snapshot.len());
+        let by = AnsweredBy { channel: Channel::Client, name: None };
+        let nobody = Answer { action: Action::Cancel, content: None, by, at_ms: self.0.clock.now() };
+        let answers = suspended.questions.iter().map(|open| (open.id, nobody.clone())).collect();
+        let resume = Resume { snapshot: suspended.snapshot, answers, gate: None };
+        let request = EvalRequest { asker: None, resume: Some(Arc::new(resume)), ..request };
+        shaped(evaluator.eval(request).await)
+    }
+
+    /// The reply that asks for what is not answered. What is too large to travel is kept, and a handle travels.
+    pub(super) async fn required(
+        &self,
+        caller: &Caller,
+        content: Content,
+        asked: &Round,
+        until: u64,
+    ) -> Option<ToolReply> {
+        let digest = caller.digest();
+        let bound = Bound {
+            principal: caller.principal.name(),
+            method: "tools/call",
+            tool: caller.tool,
+            arguments: &digest,
+        };
+        let state = match self.0.states.seal(bound, &content, until) {
+            Ok(state) => state,
+            Err(NotSealed::NoEntropy) => return None,
+            Err(NotSealed::TooLarge) => {
+                let Carried::Snapshot(snapshot) = content.carried else { return None };
+                let carried = Carried::Blob(self.put_blob(caller, snapshot, until).await?);
+                self.0.states.seal(bound, &Content { carried, ..content }, until).ok()?
+            }
+        };
+        Some(ToolReply::input_required(asked.requests(caller.screen()), state))
+    }
+
+    /// Keeps a program for as long as its state is good. The result: its id.
+    async fn put_blob(&self, caller: &Caller, snapshot: Bytes, until: u64) -> Option<String> {
+        let mut random = [0; 18];
+        getrandom::fill(&mut random).ok()?;
+        let id = format!("b_{}", URL_SAFE_NO_PAD.encode(random));
+        let key = Key::new(&caller.owner(), Kind::Blob, id.as_str()).ok()?;
+        let end = End::After(self.left(until));
+        match self.0.store.commit(Commit::one(Write::put(key, 0, snapshot).ending(end))).await {
+            Ok(()) => Some(id),
+            Err(error) => {
+                warn!(event = "request_state_not_kept", reason = %error);
+                None
+            }
+        }
+    }
+}

@@ -15,6 +15,7 @@ pub mod protocol;
 mod public_url;
 mod report;
 mod request_state;
+pub mod runs;
 mod server_state;
 pub mod settings;
 mod sharded_counter;

@@ -40,6 +40,7 @@ impl Tools {
             match tool.prepare(Some(Raw::parse(&arguments.to_string()).expect("JSON")), &self.context) {
                 Prepared::Done(reply) => reply,
                 Prepared::Gated(work) | Prepared::Free(work) => work.await,
+                Prepared::Full(full) => panic!("not let in: {full}"),
             };
         assert!(!reply.is_error, "{:?}", reply.text);
         serde_json::from_str(reply.structured.as_deref().expect("structured")).expect("JSON")
@@ -82,6 +83,7 @@ fn server() -> Tools {
         redactor: Redactor::new(),
         reports: false,
         asks: None,
+        runs: None,
     };
     let context = CallContext {
         origin: None,

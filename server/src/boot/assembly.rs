@@ -25,6 +25,7 @@ use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::protocol::{Asking, Service, SessionNeed};
 use crate::request_state::{RequestStates, StateRules};
+use crate::runs::Runs;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
 use crate::tools::asking::{AskRules, Asks};
@@ -33,7 +34,7 @@ use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
-use crate::tools::{descriptions, sessions};
+use crate::tools::{descriptions, run_tools, sessions};
 
 /// A server without its transport.
 pub struct Assembly {
@@ -43,6 +44,8 @@ pub struct Assembly {
     pub telemetry: Arc<Telemetry>,
     /// What the descriptions tell of the upstreams, if there are any.
     pub(super) card: Option<SharedCard>,
+    /// Programs that outlive their requests, where they may.
+    pub(super) runs: Option<Arc<Runs>>,
 }
 
 /// Puts a server together under these settings.
@@ -68,7 +71,12 @@ pub(super) fn assemble_with(
 ) -> Result<Assembly, BootError> {
     let asking = asking(settings, &state)?;
     let asks = asking.as_ref().map(|asking| asks(settings, asking, &state));
-    let options = EvalOptions { asks, ..eval_options(settings, upstreams, redactor) };
+    let limiter = limiter(settings, engine);
+    let runs = settings.runs.long.then(|| {
+        let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
+        Runs::new(settings.runs.clone(), ordinary, &state, settings.state.limits, parts, redactor.clone())
+    });
+    let options = EvalOptions { asks, runs: runs.clone(), ..eval_options(settings, upstreams, redactor) };
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
@@ -90,12 +98,13 @@ pub(super) fn assemble_with(
         };
         directory.keep_swept();
         telemetry.sources.sessions = Some(directory.clone());
-        tools.extend(sessions::tools(&directory, options));
+        tools.extend(sessions::tools(&directory, options.clone()));
     }
+    tools.extend(run_tools(&options));
     telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
-        service(settings, engine, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
+        service(settings, limiter, registry(settings, tools), card.as_ref().map(|card| card.get().servers));
     service.exposed = upstreams.and_then(|upstreams| exposed(settings, upstreams));
     if let Some(exposed) = &service.exposed {
         exposed.follow();
@@ -104,7 +113,7 @@ pub(super) fn assemble_with(
     service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
     service.asking = asking;
     service.observers = telemetry.observers(&recording);
-    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card })
+    Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
 }
 
 /// How clients are asked, unless nobody is.
@@ -197,6 +206,7 @@ fn eval_options(
         reports: settings.diagnostics.debug_tool
             || settings.diagnostics.trace_dir.is_some()
             || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),
+        runs: None,
     }
 }
 
@@ -264,14 +274,26 @@ fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
     registry.refusing(&sessions::NAMES, &sessions::disabled())
 }
 
-fn service(settings: &Settings, engine: &Engine, tools: Registry, servers: Option<String>) -> Service {
+/// The limit on calls in progress.
+fn limiter(settings: &Settings, engine: &Engine) -> Arc<ConcurrencyLimiter> {
     let limits = &settings.limits;
     let calls =
         CallLimits { all: limits.max_concurrent_calls, per_owner: limits.max_concurrent_calls_per_owner };
-    let mut service = Service::new(tools, calls);
-    if let Some(memory) = engine.memory() {
-        service.limiter = ConcurrencyLimiter::within(calls, memory.clone());
+    match engine.memory() {
+        Some(memory) => ConcurrencyLimiter::within(calls, memory.clone()),
+        None => ConcurrencyLimiter::new(calls),
     }
+}
+
+fn service(
+    settings: &Settings,
+    limiter: Arc<ConcurrencyLimiter>,
+    tools: Registry,
+    servers: Option<String>,
+) -> Service {
+    let limits = &settings.limits;
+    let mut service = Service::new(tools, limiter.limits());
+    service.limiter = limiter;
     if let Some(http) = &settings.http {
         let (all, per_owner) = (http.max_listeners, http.max_listeners_per_owner);
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });

@@ -25,6 +25,7 @@ use crate::observers::audit::AuditLog;
 use crate::protocol::Service;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Http, Settings};
+use crate::tools::MAX_WAIT;
 use crate::transport::health::HealthListener;
 use crate::transport::http::{Bound, HttpServer, Listening};
 use crate::transport::readiness::Readiness;
@@ -89,7 +90,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
         }
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
-    let Assembly { service, telemetry, card } =
+    let Assembly { service, telemetry, card, runs } =
         assemble_with(settings, engine, (upstreams.as_ref(), audit), redactor, state)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
@@ -109,6 +110,11 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
             },
         }
     };
+    if let Some(runs) = runs {
+        // The client of a pipe is gone.
+        let grace = http.map_or(Duration::ZERO, |http| http.shutdown_grace);
+        runs.shut_down(grace.saturating_sub(service.draining_for())).await;
+    }
     if let Some(upstreams) = upstreams {
         upstreams.shutdown().await;
     }
@@ -176,6 +182,9 @@ async fn serve_http(
 
 /// The longest time that a call's own work may take.
 fn longest_call(settings: &Settings) -> Duration {
-    let program = settings.limits.program.timeout;
+    let mut program = settings.limits.program.timeout;
+    if settings.runs.long {
+        program = program.max(MAX_WAIT).max(settings.runs.answer_within.unwrap_or_default());
+    }
     if settings.planner.enabled { program.max(settings.planner.task_timeout) } else { program }
 }

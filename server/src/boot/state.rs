@@ -16,7 +16,7 @@ use ptc_host::digest::hex;
 /// How often a replica says that it is there.
 const ATTENDANCE: Duration = Duration::from_secs(10);
 
-/// Opens it. A folder is opened where sessions are kept in it; sign-ins need no database.
+/// Opens it. A folder is opened where sessions or runs are kept in it; sign-ins need no database.
 ///
 /// # Errors
 /// A sentence: it cannot be used.
@@ -31,7 +31,8 @@ pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerS
     };
     if let Some(sealed) = shared_store(state).map_err(BootError::new)? {
         opened.store = Some(WatchedState::new(Arc::new(sealed)));
-    } else if let (Some(folder), Some(secret), true) = (&state.dir, &state.secret, settings.sessions.enabled)
+    } else if let (Some(folder), Some(secret), true) =
+        (&state.dir, &state.secret, settings.sessions.enabled || settings.runs.long)
     {
         let options = RedbOptions { folder: folder.clone(), flushing: state.flushing, limits: state.limits };
         let file = RedbState::open(options).map_err(|error| BootError::new(error.to_string()))?;

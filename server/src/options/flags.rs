@@ -559,8 +559,37 @@ pub const HTTP: Group = Group {
     ],
 };
 
+/// Programs that outlive the request that began them.
+pub const RUNS: Group = Group {
+    heading: "Runs",
+    flags: &[
+        flag("long-runs", Switch, On(false), "Let programs run for longer than their clients wait"),
+        flag(
+            "answer-within-ms",
+            Positive,
+            Unset,
+            "With --long-runs: answer within so many ms, whether a program has ended or not",
+        ),
+        flag(
+            "long-program-timeout-ms",
+            Positive,
+            Number(600_000),
+            "Longest time of a program that may run for longer than its client waits, at most 24 h",
+        ),
+        flag("run-ttl-ms", Positive, Number(600_000), "How long the result of such a program is kept"),
+        flag("max-runs", Positive, Number(1024), "Runs that are kept"),
+        flag("max-runs-per-owner", Positive, Number(64), "Runs of one token that are kept"),
+        flag(
+            "max-run-bytes-per-owner",
+            Positive,
+            Number(67_108_864),
+            "Size of the runs of one token that are kept",
+        ),
+    ],
+};
+
 /// All groups, in the order of the help text.
-pub const ALL: [Group; 8] = [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, DIAGNOSTICS, PLANNER, HTTP];
+pub const ALL: [Group; 9] = [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, RUNS, DIAGNOSTICS, PLANNER, HTTP];
 
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {

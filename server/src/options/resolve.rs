@@ -14,7 +14,7 @@ use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
     Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
-    Questions, Sessions, Settings,
+    Questions, Runs, Sessions, Settings,
 };
 
 impl Settings {
@@ -44,6 +44,7 @@ impl Settings {
             values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
         let questions = questions(&values, choices.questions)?;
+        let runs = runs(&mut values)?;
         let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
@@ -55,6 +56,7 @@ impl Settings {
             questions,
             state,
             sessions,
+            runs,
             diagnostics,
             planner,
             http,
@@ -229,6 +231,34 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
         upstream_call_entries: values.size("max-session-upstream-call-entries")?,
         upstream_call_bytes: values.number("max-session-upstream-call-bytes")?,
     })
+}
+
+/// A day: the longest time of any program.
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn runs(values: &mut Values<'_>) -> Result<Runs, BootError> {
+    let runs = Runs {
+        long: values.switch("long-runs"),
+        answer_within: values.positive("answer-within-ms")?.map(Duration::from_millis),
+        timeout: values.time("long-program-timeout-ms")?,
+        ttl: values.time("run-ttl-ms")?,
+        max: values.size("max-runs")?,
+        max_per_owner: values.size("max-runs-per-owner")?,
+        max_bytes_per_owner: values.number("max-run-bytes-per-owner")?,
+    };
+    if runs.answer_within.is_some() && !runs.long {
+        return Err(BootError::new(
+            "--answer-within-ms requires --long-runs: without it a program ends with the answer to its call",
+        ));
+    }
+    if runs.timeout > DAY {
+        return Err(BootError::new(format!(
+            "--long-program-timeout-ms is at most {} (24 h), got: {}",
+            DAY.as_millis(),
+            runs.timeout.as_millis()
+        )));
+    }
+    Ok(runs)
 }
 
 fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagnostics, BootError> {

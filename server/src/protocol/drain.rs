@@ -1,7 +1,9 @@
 //! A one-way state: no new work is accepted.
 
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -9,12 +11,14 @@ use tokio::sync::Notify;
 #[derive(Debug, Default)]
 pub(crate) struct Drain {
     begun: AtomicBool,
+    at: OnceLock<Instant>,
     news: Notify,
 }
 
 impl Drain {
     /// Starts draining. Repeating it changes nothing.
     pub(crate) fn begin(&self) {
+        self.at.get_or_init(Instant::now);
         self.begun.store(true, Ordering::Release);
         self.news.notify_waiters();
     }
@@ -22,6 +26,11 @@ impl Drain {
     /// Whether draining has started.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
+    }
+
+    /// How long ago it started; nothing if it has not.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.at.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
     /// Completes once draining has started.

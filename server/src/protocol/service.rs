@@ -157,6 +157,11 @@ impl Service {
         self.draining.has_begun()
     }
 
+    /// How long the whole server has been draining.
+    pub(crate) fn draining_for(&self) -> std::time::Duration {
+        self.draining.elapsed()
+    }
+
     /// Completes once the whole server is draining.
     pub(crate) async fn drained(&self) {
         self.draining.begun().await;

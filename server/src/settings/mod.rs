@@ -208,6 +208,25 @@ impl Questions {
     }
 }
 
+/// Programs that outlive the request that began them.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    /// Whether a program may run for longer than its client waits.
+    pub long: bool,
+    /// How long a client waits that does not say; `None` for as long as its program runs.
+    pub answer_within: Option<Duration>,
+    /// Longest time of such a program.
+    pub timeout: Duration,
+    /// How long the end of one is told.
+    pub ttl: Duration,
+    /// Kept at a time.
+    pub max: usize,
+    /// Of one principal.
+    pub max_per_owner: usize,
+    /// What those of one principal may take in the store.
+    pub max_bytes_per_owner: u64,
+}
+
 /// Traces and `lisp_debug`.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
@@ -385,6 +404,8 @@ pub struct Settings {
     pub state: State,
     /// Sessions.
     pub sessions: Sessions,
+    /// Programs that outlive their requests.
+    pub runs: Runs,
     /// Traces and `lisp_debug`.
     pub diagnostics: Diagnostics,
     /// The planner.

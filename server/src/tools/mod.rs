@@ -6,7 +6,10 @@ mod evaluator;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;
+mod runs;
 pub mod schemas;
 pub mod sessions;
 pub mod shaping;
 mod unknown_arguments;
+
+pub(crate) use runs::{MAX_WAIT, tools as run_tools};

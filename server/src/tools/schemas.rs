@@ -13,6 +13,8 @@ pub const STRING: &str = r#"{"type":"string"}"#;
 pub const STRINGS: &str = r#"{"type":"array","items":{"type":"string"}}"#;
 /// Objects.
 pub(crate) const OBJECTS: &str = r#"{"type":"array","items":{"type":"object"}}"#;
+/// `wait_ms` among the arguments of an evaluation.
+pub(crate) const WAIT_MS: &str = r#"{"type":"integer","minimum":0,"maximum":50000,"description":"Answer within so many ms. A program that still runs then goes on; call lisp_wait with the run_id for its result."}"#;
 const BOOLEAN: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 
@@ -23,7 +25,7 @@ pub(crate) const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object
 const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","auth_required","rate_limited","timeout","response_too_large","cap_exhausted","declined","cancelled","unanswerable"]},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
 
 /// An object that is one of `branches`.
-pub fn union(branches: [String; 2]) -> String {
+pub fn union(branches: impl IntoIterator<Item = String>) -> String {
     object_text(|object| {
         object.string("type", "object");
         write_array(object.key("oneOf"), branches, |out, branch| out.extend_from_slice(branch.as_bytes()));
@@ -49,6 +51,22 @@ fn branch(status: &str, required: &[&str], write: impl FnOnce(&mut Object<'_>)) 
         write(&mut properties);
         properties.end();
     })
+}
+
+/// The branch of a program that goes on (waiting.md 6.4).
+pub(crate) fn running_branch() -> String {
+    branch("running", &["status", "run_id", "upstream_calls"], |properties| {
+        strings(properties, &["run_id"]);
+        properties.raw("elapsed_ms", COUNT);
+        properties.raw("upstream_calls", COUNT);
+        properties.raw("prints", STRINGS);
+        properties.raw("prints_omitted", COUNT);
+    })
+}
+
+/// The branch of a run that was stopped.
+pub(crate) fn cancelled_branch() -> String {
+    branch("cancelled", &["status", "run_id"], |properties| strings(properties, &["run_id"]))
 }
 
 /// Members that are booleans.

@@ -7,5 +7,6 @@ mod listening;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;
+mod runs;
 mod sessions;
 mod shared;

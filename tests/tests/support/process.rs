@@ -206,6 +206,11 @@ impl Pipes {
         self.send(line.as_bytes());
     }
 
+    /// The next line.
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("an answer")
+    }
+
     /// The next answer: its id, and its text.
     pub(crate) fn answer(&self) -> (Value, String) {
         let line = self.lines.recv_timeout(PATIENCE).expect("an answer");

@@ -18,6 +18,11 @@ impl Attachments {
         Attachments { contents: contents.into(), _held: held.map(Arc::new) }
     }
 
+    /// These contents, which were kept elsewhere than in a program's memory.
+    pub fn of(contents: Vec<BlobContent>) -> Attachments {
+        Attachments::new(contents, None)
+    }
+
     /// The contents.
     pub fn contents(&self) -> &[BlobContent] {
         &self.contents

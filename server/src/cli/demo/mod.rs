@@ -116,6 +116,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         redactor: aggregator.redactor().clone(),
         reports: false,
         asks: None,
+        runs: None,
     };
     Ok(Service::new(
         Registry::new(vec![Box::new(LispEval::new(Arc::new(engine), options))]),

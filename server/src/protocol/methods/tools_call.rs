@@ -205,6 +205,7 @@ impl Request<'_> {
                 info!(event = "tools_call_stop", request_id = %self.id, tool = name, is_error = reply.is_error);
                 return self.reply(&reply);
             }
+            Prepared::Full(full) => return self.busy(tool, full, span),
             Prepared::Gated(running) => (running, true),
             Prepared::Free(running) => (running, false),
         };

@@ -28,7 +28,9 @@ pub enum Prepared {
     Done(ToolReply),
     /// To be run under a permit. Dropping it releases all reservations.
     Gated(BoxFuture<'static, ToolReply>),
-    /// To be run without a permit: it waits for other threads, but computes next to nothing.
+    /// Not let in: what takes a permit of its own found none.
+    Full(Full),
+    /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
     Free(BoxFuture<'static, ToolReply>),
 }
 

@@ -19,8 +19,8 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
             options.card.as_ref().map(SharedCard::get).as_ref(),
             options.limits.timeout,
         ),
-        input_schema: input_schema(has_upstreams),
-        output_schema: output_schema(options.shaper.profile, has_upstreams),
+        input_schema: input_schema(has_upstreams, options.runs.is_some()),
+        output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.is_some()),
         annotations: annotations(has_upstreams, options.read_only),
         meta: Some(limits(options)),
     }
@@ -41,7 +41,7 @@ pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Ann
     }
 }
 
-fn input_schema(has_upstreams: bool) -> String {
+fn input_schema(has_upstreams: bool, has_runs: bool) -> String {
     let scope =
         if has_upstreams { " It is held against the answer, not against what tools return." } else { "" };
     object_text(|object| {
@@ -66,14 +66,22 @@ fn input_schema(has_upstreams: bool) -> String {
             ),
         );
         schema.end();
+        if has_runs {
+            properties.raw("wait_ms", schemas::WAIT_MS);
+        }
         properties.end();
     })
 }
 
-fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
-    match profile {
-        Profile::Slim => None,
-        Profile::Structured => Some(union([
+/// The output schema of an evaluation, and of what waits for one.
+pub(in super::super) fn output_schema(
+    profile: Profile,
+    has_upstreams: bool,
+    has_runs: bool,
+) -> Option<String> {
+    let branches = match profile {
+        Profile::Slim => return None,
+        Profile::Structured => [
             success_branch(&["status"], |properties| {
                 schemas::result(properties);
                 schemas::prints(properties);
@@ -88,8 +96,8 @@ fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
                 schemas::flags(properties, &["truncated", "output_truncated", "feedback_truncated"]);
                 properties.raw("upstream_calls", schemas::FAILED_CALLS);
             }),
-        ])),
-        Profile::Debug => Some(union([
+        ],
+        Profile::Debug => [
             success_branch(&["status", "prints", "feedback", "truncated"], |properties| {
                 schemas::result(properties);
                 schemas::validated(properties);
@@ -100,8 +108,9 @@ fn output_schema(profile: Profile, has_upstreams: bool) -> Option<String> {
                 schemas::strings(properties, &["message", "result"]);
                 schemas::diagnostics(properties, has_upstreams);
             }),
-        ])),
-    }
+        ],
+    };
+    Some(union(branches.into_iter().chain(has_runs.then(schemas::running_branch))))
 }
 
 /// The caps of one call, for clients that plan ahead.

@@ -15,18 +15,20 @@ use ptc_mcp::json::Raw;
 
 use super::asking::Asks;
 use super::descriptions::SharedCard;
+use super::runs;
 use super::shaping::{Shaper, shape};
 use crate::concurrency_limiter::Full;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};
 use crate::report::{ErrorReason, Payload};
+use crate::runs::Runs;
 
 pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
-pub(super) use definition::annotations;
+pub(super) use definition::{annotations, output_schema};
 
 /// The options of `lisp_eval`.
 #[derive(Clone)]
@@ -53,6 +55,8 @@ pub struct EvalOptions {
     pub reports: bool,
     /// How clients are asked what programs wait for; `None` if nobody is.
     pub asks: Option<Asks>,
+    /// What becomes of programs that run for longer than their clients wait; `None` where that is off.
+    pub runs: Option<Arc<Runs>>,
 }
 
 impl EvalOptions {
@@ -104,19 +108,24 @@ impl Tool for LispEval {
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let refused = |message| {
+            let payload = Payload::refused(ErrorReason::ArgsError, message, None);
+            Prepared::Done(refuse(&self.options, payload, given))
+        };
         let arguments = match Arguments::read(given, &self.options.caps) {
             Ok(arguments) => arguments,
-            Err(message) => {
-                let payload = Payload::refused(ErrorReason::ArgsError, message, None);
-                return Prepared::Done(refuse(&self.options, payload, given));
-            }
+            Err(message) => return refused(message),
         };
-        let request = self.request(arguments, context);
+        let mut request = self.request(arguments, context);
+        let long = match runs::begin(self.options.runs.as_ref(), given, &mut request) {
+            Ok(long) => long,
+            Err(message) => return refused(message),
+        };
         let asked = Asked::of(&request);
         let (shaper, redactor) = (self.options.shaper_for(context), self.options.redactor.clone());
         let reports = self.options.reports;
         let shaped = move |outcome| answer(outcome, asked, &shaper, &redactor, reports);
-        Prepared::Gated(match &self.options.asks {
+        let work = match &self.options.asks {
             Some(asks) => {
                 let call = ("lisp_eval", given.map(Raw::text));
                 asks.eval(self.evaluator.clone(), request, call, context, shaped)
@@ -125,7 +134,8 @@ impl Tool for LispEval {
                 let eval = self.evaluator.eval(request);
                 async move { shaped(eval.await) }.boxed()
             }
-        })
+        };
+        runs::prepared(long, "lisp_eval", &context.owner.principal, shaper, work)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

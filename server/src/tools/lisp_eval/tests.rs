@@ -73,6 +73,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         redactor,
         reports: false,
         asks: None,
+        runs: None,
     };
     (LispEval::new(canned.clone(), options), canned)
 }
@@ -94,6 +95,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
     let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,
         Prepared::Gated(work) | Prepared::Free(work) => work.await,
+        Prepared::Full(full) => panic!("not let in: {full}"),
     };
     assert_fits(&tool.definition(), &reply);
     reply

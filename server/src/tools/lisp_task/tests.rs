@@ -131,6 +131,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {
         Prepared::Done(reply) => reply,
         Prepared::Gated(work) | Prepared::Free(work) => work.await,
+        Prepared::Full(full) => panic!("not let in: {full}"),
     };
     let body: Value = serde_json::from_str(reply.structured.as_deref().unwrap()).unwrap();
     let validator = jsonschema::validator_for(&serde_json::to_value(&schema).unwrap()).unwrap();

@@ -56,6 +56,7 @@ impl<T: Tool> Tool for Bounded<T> {
         let shaper = self.shaper;
         match self.tool.prepare(arguments, context) {
             Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
+            Prepared::Full(full) => Prepared::Full(full),
             Prepared::Free(work) => Prepared::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
             Prepared::Gated(work) => Prepared::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
         }

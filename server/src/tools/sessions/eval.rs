@@ -24,6 +24,8 @@ use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
+use crate::tools::runs;
+use crate::tools::schemas::WAIT_MS;
 use crate::tools::shaping::{Shaper, guard, shape};
 
 /// The tool.
@@ -44,12 +46,14 @@ impl Eval {
         let given = Arguments::read(arguments)?;
         given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
-        let request = self.request(&given, arguments, context)?;
+        let mut request = self.request(&given, arguments, context)?;
+        let long = runs::begin(self.options.runs.as_ref(), arguments, &mut request)?;
+        let principal = &context.owner.principal;
         if self.directory.stored.is_some() {
             let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
             let whose = (id, context.owner.clone());
             let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
-            return Ok(Prepared::Gated(work.boxed()));
+            return Ok(runs::prepared(long, "lisp_session_eval", principal, shaper, work.boxed()));
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
@@ -61,7 +65,8 @@ impl Eval {
             ..request
         };
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
-        Ok(Prepared::Gated(run(self.directory.clone(), options, shaper, reservation, request).boxed()))
+        let work = run(self.directory.clone(), options, shaper, reservation, request).boxed();
+        Ok(runs::prepared(long, "lisp_session_eval", principal, shaper, work))
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.
@@ -113,9 +118,9 @@ impl Tool for Eval {
                 options.card.as_ref().map(SharedCard::get).as_ref(),
                 options.limits.timeout,
             ),
-            input_schema: INPUT.into(),
+            input_schema: input(options.runs.is_some()),
             output_schema: (options.shaper.profile != Profile::Slim)
-                .then(|| schemas::output(&["status", "session"])),
+                .then(|| schemas::output_of_eval(options.runs.is_some())),
             annotations: Annotations { read_only, destructive, idempotent: false, open_world },
             meta: None,
         }
@@ -132,7 +137,13 @@ impl Tool for Eval {
     }
 }
 
-const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}},"additionalProperties":false}"#;
+/// The schema of the arguments, but for the end.
+const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}"#;
+
+fn input(has_runs: bool) -> String {
+    let wait = if has_runs { format!(",\"wait_ms\":{WAIT_MS}") } else { String::new() };
+    format!("{INPUT}{wait}}},\"additionalProperties\":false}}")
+}
 
 async fn run(
     directory: Arc<Directory>,

@@ -3,13 +3,20 @@
 use ptc_mcp::json::Object;
 
 use crate::protocol::tool::Annotations;
-use crate::tools::schemas::{self, error_branch, success_branch, union};
+use crate::tools::schemas::{self, error_branch, running_branch, success_branch, union};
 
 const OBJECT: &str = r#"{"type":"object"}"#;
 
 /// The output schema of a tool whose success has these members.
 pub(super) fn output(required: &[&str]) -> String {
     union([success_branch(required, bag), error_branch(&["status", "reason", "message"], bag)])
+}
+
+/// The output schema of a program's session.
+pub(super) fn output_of_eval(has_runs: bool) -> String {
+    let branches =
+        [success_branch(&["status", "session"], bag), error_branch(&["status", "reason", "message"], bag)];
+    union(branches.into_iter().chain(has_runs.then(running_branch)))
 }
 
 /// Hints of a tool that reaches nothing outside the server.

@@ -137,6 +137,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         redactor,
         reports: false,
         asks: None,
+        runs: None,
     };
     Bench { tools: tools(&directory, options), directory, seconds, over_http: None }
 }
@@ -177,6 +178,7 @@ impl Bench {
         let reply = match self.prepare(&owner(by), tool, &arguments) {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
+            Prepared::Full(full) => panic!("not let in: {full}"),
         };
         let known = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
         assert_fits(&known.definition(), &reply);

@@ -10,6 +10,7 @@ pub mod project;
 mod calls;
 mod guard;
 mod limits;
+mod running;
 mod sections;
 mod session;
 
@@ -21,3 +22,4 @@ mod tests;
 pub(super) use calls::call_result;
 pub use guard::guard;
 pub use project::{Shaper, shape};
+pub(super) use running::{cancelled, running};

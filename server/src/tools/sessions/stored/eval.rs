@@ -34,7 +34,7 @@ pub(in super::super) async fn run(
 ) -> ToolReply {
     let asked = Asked::of(&request);
     let eval_id = asked.eval_id();
-    let lease = options.limits.timeout + LEASE_MARGIN;
+    let lease = request.limits.timeout + LEASE_MARGIN;
     let reply = match directory.take(&id, &owner, lease).await {
         Ok(taken) => run_on(&directory, taken, request, asked, &options, &shaper).await,
         Err(not_used) => Err(not_used),

@@ -1,0 +1,57 @@
+//! `lisp_cancel`: ends a run.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_mcp::json::Raw;
+
+use super::arguments::run_id;
+use super::{args_error, not_seen};
+use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
+use crate::runs::{Runs, Seen};
+use crate::tools::lisp_eval::{EvalOptions, output_schema};
+use crate::tools::schemas::cancelled_branch;
+use crate::tools::shaping::{cancelled, running};
+
+/// The tool.
+pub(super) struct Cancel {
+    pub(super) runs: Arc<Runs>,
+    pub(super) options: EvalOptions,
+}
+
+impl Tool for Cancel {
+    fn definition(&self) -> Definition {
+        let schema = output_schema(self.options.shaper.profile, self.options.card.is_some(), true);
+        // A run that was stopped has a branch of its own besides those of one that has ended before.
+        let end = |schema: String| schema.strip_suffix("]}").map(str::to_owned);
+        Definition {
+            name: "lisp_cancel",
+            title: "PTC-Lisp: cancel a program",
+            description: "Stops a program that was answered with `running`, and its upstream calls. What it has done is done. If it had \
+                          ended before, the answer is its result."
+                .into(),
+            input_schema: r#"{"type":"object","required":["run_id"],"properties":{"run_id":{"type":"string"}}}"#.into(),
+            output_schema: schema.and_then(end).map(|begin| format!("{begin},{}]}}", cancelled_branch())),
+            annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let id = match run_id(arguments, &["run_id"]) {
+            Ok(id) => id,
+            Err(message) => return Prepared::Done(args_error(&message)),
+        };
+        let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
+        let principal = context.owner.principal.clone();
+        let work = async move {
+            match runs.cancel(&principal, &id).await {
+                Ok(seen) if seen.is_cancelled() => cancelled(&shaper, &id),
+                Ok(Seen::Running(progress)) => running(&shaper, &progress),
+                Ok(Seen::Ended(_, reply)) => *reply,
+                Err(why) => not_seen(why),
+            }
+        };
+        Prepared::Free(work.boxed())
+    }
+}

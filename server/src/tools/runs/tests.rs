@@ -1,0 +1,214 @@
+//! The tools over an evaluator that ends when it is told to.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Engine, EngineOptions, EvalFuture, EvalId, EvalRequest, Limits};
+use ptc_host::state::StoreLimits;
+use ptc_mcp::Revision;
+use ptc_mcp::json::{Raw, Value, json};
+use ptc_mcp::message::id::RequestId;
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
+use crate::principal::Owner;
+use crate::protocol::tool::{CallContext, ReplyText};
+use crate::server_state::ServerState;
+use crate::settings::{self, Profile};
+use crate::testing::assert_fits;
+use crate::tools::lisp_eval::{ArgumentCaps, Evaluator, LispEval};
+
+/// Runs each program when it is told to.
+struct Late {
+    engine: Engine,
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
+    timeout: Mutex<Option<Duration>>,
+}
+
+impl Evaluator for Late {
+    fn eval(&self, request: EvalRequest) -> EvalFuture {
+        let (go_on, told) = oneshot::channel();
+        self.waiting.lock().unwrap().push(go_on);
+        *self.timeout.lock().unwrap() = Some(request.limits.timeout);
+        let engine = self.engine.clone();
+        EvalFuture::of(async move {
+            let _ = told.await;
+            engine.eval(request).await
+        })
+    }
+}
+
+struct Bench {
+    late: Arc<Late>,
+    tools: Vec<Box<dyn Tool>>,
+}
+
+fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Bench {
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let limiter = ConcurrencyLimiter::new(CallLimits::shared(calls));
+    let settings = settings::Runs {
+        long: true,
+        answer_within,
+        timeout: Duration::from_secs(77),
+        ttl: Duration::from_secs(600),
+        max: 8,
+        max_per_owner: 8,
+        max_bytes_per_owner: 1 << 20,
+    };
+    let (state, ordinary) = (ServerState::none(), Duration::from_secs(1));
+    let runs = Runs::new(
+        settings,
+        ordinary,
+        &state,
+        StoreLimits::default(),
+        (engine.clone(), limiter),
+        Redactor::new(),
+    );
+    let options = EvalOptions {
+        limits: Limits::plain(),
+        caps: ArgumentCaps { max_program_bytes: 1000, max_context_bytes: 1000 },
+        shaper: Shaper::new(profile, 1000),
+        upstreams: None,
+        max_attached_bytes: 0,
+        fits_client: false,
+        card: None,
+        read_only: false,
+        redactor: Redactor::new(),
+        reports: false,
+        runs: Some(runs),
+    };
+    let late = Arc::new(Late { engine, waiting: Mutex::default(), timeout: Mutex::default() });
+    let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(late.clone(), options.clone()))];
+    tools.extend(super::tools(&options));
+    Bench { late, tools }
+}
+
+impl Bench {
+    fn prepare(&self, tool: &str, arguments: &Value) -> Prepared {
+        let context = CallContext {
+            origin: None,
+            owner: Owner::of(Principal::process()),
+            request_id: RequestId::from_raw(Raw::parse("1").unwrap()).unwrap(),
+            revision: Revision::LATEST_HANDSHAKE,
+            eval_id: EvalId::new(),
+            result_room: None,
+            progress: None,
+            audience: None,
+        };
+        self.tool(tool).prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
+    }
+
+    fn tool(&self, name: &str) -> &dyn Tool {
+        &**self.tools.iter().find(|tool| tool.definition().name == name).unwrap()
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> ToolReply {
+        let reply = match self.prepare(tool, &arguments) {
+            Prepared::Done(reply) => reply,
+            Prepared::Gated(work) | Prepared::Free(work) => work.await,
+            Prepared::Full(full) => panic!("not let in: {full}"),
+        };
+        assert_fits(&self.tool(tool).definition(), &reply);
+        reply
+    }
+
+    fn go_on(&self) {
+        self.late.waiting.lock().unwrap().drain(..).for_each(|told| {
+            // It may have been cancelled.
+            let _ = told.send(());
+        });
+    }
+}
+
+fn structured(reply: &ToolReply) -> Value {
+    serde_json::from_str(reply.structured.as_deref().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_program_that_takes_longer_is_waited_for_under_its_id() {
+    for profile in [Profile::Structured, Profile::Debug] {
+        let bench = bench(profile, 4, None);
+        let program = json!({"program": "(+ 1 2)", "wait_ms": 0});
+        let running = structured(&bench.call("lisp_eval", program).await);
+        assert_eq!((&running["status"], &running["upstream_calls"]), (&json!("running"), &json!(0)));
+        assert_eq!(*bench.late.timeout.lock().unwrap(), Some(Duration::from_secs(77)));
+        let run = json!({"run_id": running["run_id"], "wait_ms": 0});
+        assert_eq!(structured(&bench.call("lisp_wait", run.clone()).await)["status"], "running");
+        bench.go_on();
+        let waited = json!({"run_id": running["run_id"]});
+        let reply = structured(&bench.call("lisp_wait", waited.clone()).await);
+        assert_eq!((&reply["status"], &reply["result"]), (&json!("ok"), &json!("user=> 3")));
+        // The end is told again, and cannot be stopped any more.
+        assert_eq!(structured(&bench.call("lisp_wait", run).await), reply);
+        assert_eq!(structured(&bench.call("lisp_cancel", waited).await), reply);
+    }
+}
+
+#[tokio::test]
+async fn the_operator_says_how_long_a_client_waits_that_does_not() {
+    let bench = bench(Profile::Slim, 4, Some(Duration::from_millis(1)));
+    let reply = bench.call("lisp_eval", json!({"program": "1"})).await;
+    let ReplyText::Plain(text) = &reply.text else { panic!("mirrored") };
+    assert!(
+        text.starts_with("running: run_") && text.contains(" for 0.0 s, 0 upstream calls made\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_is_fast_enough_is_a_call_like_any_other() {
+    let bench = bench(Profile::Structured, 4, None);
+    let arguments = json!({"program": "(+ 1 2)", "wait_ms": 50_000});
+    let Prepared::Free(work) = bench.prepare("lisp_eval", &arguments) else { panic!("another") };
+    bench.go_on();
+    assert_eq!(structured(&work.await)["result"], "user=> 3");
+    let Prepared::Gated(_) = bench.prepare("lisp_eval", &json!({"program": "1"})) else {
+        panic!("a call without a time is none of ours")
+    };
+    assert_eq!(*bench.late.timeout.lock().unwrap(), Some(Limits::plain().timeout));
+}
+
+#[tokio::test]
+async fn a_run_is_stopped() {
+    let bench = bench(Profile::Structured, 4, None);
+    let running = structured(&bench.call("lisp_eval", json!({"program": "1", "wait_ms": 0})).await);
+    let run = json!({"run_id": running["run_id"]});
+    let stopped = bench.call("lisp_cancel", run.clone()).await;
+    assert!(!stopped.is_error);
+    assert_eq!(structured(&stopped), json!({"status": "cancelled", "run_id": running["run_id"]}));
+    let late = bench.call("lisp_wait", run).await;
+    assert!(late.is_error && structured(&late)["reason"] == "cancelled", "{late:?}");
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told() {
+    let bench = bench(Profile::Structured, 4, None);
+    let wrong = bench.call("lisp_eval", json!({"program": "1", "wait_ms": 60_000})).await;
+    let wanted = "argument `wait_ms` must be an integer from 0 to 50000";
+    assert_eq!(
+        (&structured(&wrong)["reason"], &structured(&wrong)["message"]),
+        (&json!("args_error"), &json!(wanted))
+    );
+    for tool in ["lisp_wait", "lisp_cancel"] {
+        let missing = structured(&bench.call(tool, json!({})).await);
+        assert_eq!(missing["message"], "argument `run_id` is required");
+        let unknown = structured(&bench.call(tool, json!({"run_id": "run_x"})).await);
+        assert_eq!(
+            (&unknown["reason"], &unknown["message"]),
+            (&json!("run_not_found"), &json!("run not found"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_runs_on_holds_its_permit() {
+    let bench = bench(Profile::Structured, 1, None);
+    let running = structured(&bench.call("lisp_eval", json!({"program": "1", "wait_ms": 0})).await);
+    let second = json!({"program": "1", "wait_ms": 0});
+    assert!(matches!(bench.prepare("lisp_eval", &second), Prepared::Full(_)));
+    bench.go_on();
+    bench.call("lisp_wait", json!({"run_id": running["run_id"]})).await;
+    assert!(matches!(bench.prepare("lisp_eval", &second), Prepared::Free(_)));
+}

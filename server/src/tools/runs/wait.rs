@@ -1,0 +1,56 @@
+//! `lisp_wait`: the result of a program that runs for longer than its client waited.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use ptc_mcp::json::Raw;
+
+use super::arguments::{run_id, wait_ms};
+use super::{DEFAULT_WAIT, args_error, not_seen};
+use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
+use crate::runs::{Runs, Seen};
+use crate::tools::lisp_eval::{EvalOptions, output_schema};
+use crate::tools::shaping::running;
+
+/// The tool.
+pub(super) struct Wait {
+    pub(super) runs: Arc<Runs>,
+    pub(super) options: EvalOptions,
+}
+
+const INPUT: &str = r#"{"type":"object","required":["run_id"],"properties":{"run_id":{"type":"string"},"wait_ms":{"type":"integer","minimum":0,"maximum":50000,"default":20000}}}"#;
+
+impl Tool for Wait {
+    fn definition(&self) -> Definition {
+        Definition {
+            name: "lisp_wait",
+            title: "PTC-Lisp: wait for a program",
+            description: "Waits for a program that was answered with `running`, and gives its result. If it still runs after wait_ms the \
+                          answer is `running` again, with what it has printed since: call again. Waiting changes nothing."
+                .into(),
+            input_schema: INPUT.into(),
+            output_schema: output_schema(self.options.shaper.profile, self.options.card.is_some(), true),
+            annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
+            meta: None,
+        }
+    }
+
+    fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let asked = run_id(arguments, &["run_id", "wait_ms"])
+            .and_then(|id| Ok((id, wait_ms(arguments)?.unwrap_or(DEFAULT_WAIT))));
+        let (id, wait) = match asked {
+            Ok(asked) => asked,
+            Err(message) => return Prepared::Done(args_error(&message)),
+        };
+        let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
+        let principal = context.owner.principal.clone();
+        let work = async move {
+            match runs.wait(&principal, &id, wait).await {
+                Ok(Seen::Running(progress)) => running(&shaper, &progress),
+                Ok(Seen::Ended(_, reply)) => *reply,
+                Err(why) => not_seen(why),
+            }
+        };
+        Prepared::Free(work.boxed())
+    }
+}

@@ -321,6 +321,20 @@ const ELSEWHERE: [(&str, &str, &str); 78] = [
     ),
     ("--max-state-bytes-per-owner", "host/tests/state/suite.rs", "bytes_are_counted_over_all_of_a_principal"),
     (
+        "--answer-within-ms",
+        "server/src/tools/runs/tests.rs",
+        "the_operator_says_how_long_a_client_waits_that_does_not",
+    ),
+    (
+        "--long-program-timeout-ms",
+        "server/src/tools/runs/tests.rs",
+        "a_program_that_takes_longer_is_waited_for_under_its_id",
+    ),
+    ("--run-ttl-ms", "server/src/runs/tests.rs", "what_has_ended_is_told_for_a_while"),
+    ("--max-runs", "server/src/runs/tests.rs", "there_are_as_many_as_may_be"),
+    ("--max-runs-per-owner", "server/src/runs/tests.rs", "there_are_as_many_as_may_be"),
+    ("--max-run-bytes-per-owner", "server/src/runs/tests.rs", "they_take_as_much_of_the_store_as_they_may"),
+    (
         "--trace-max-files",
         "tests/tests/insight/traces.rs",
         "trimming_touches_only_files_of_ours_and_follows_no_link",

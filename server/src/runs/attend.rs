@@ -53,12 +53,12 @@ impl Runs {
     /// Has the program of `request` run as long as a run may, and tells of it.
     pub(crate) fn lengthen(&self, wait: Duration, request: &mut EvalRequest) -> LongCall {
         let progress = request.progress.get_or_insert_with(|| watch::Sender::new(CallsSoFar::default()));
-        let calls = progress.subscribe();
+        let (progress, calls) = (progress.clone(), progress.subscribe());
         let (sink, prints) = mpsc::unbounded_channel();
         request.print_sink = Some(sink);
         let (acknowledged, lawful) = watch::channel(None);
         if let Some(upstreams) = request.upstreams.take() {
-            request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful }));
+            request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, progress }));
         }
         request.limits.timeout = self.settings.timeout;
         LongCall { began: Instant::now(), began_ms: clock::now_ms(), wait, calls, prints, acknowledged }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use ptc_host::engine::{HostCalls, RunContext};
+use ptc_host::engine::{CallsSoFar, Desk, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Reply};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -21,6 +21,8 @@ pub(super) type Acknowledged = Option<Instant>;
 pub(super) struct Lawful {
     pub(super) upstreams: Arc<dyn HostCalls>,
     pub(super) acknowledged: watch::Receiver<Acknowledged>,
+    /// Told of each call when it is made: the program itself only tells when it has its next turn.
+    pub(super) progress: watch::Sender<CallsSoFar>,
 }
 
 /// Whether the lease may have run out.
@@ -29,17 +31,30 @@ pub(super) fn is_overdue(acknowledged: Acknowledged) -> bool {
 }
 
 impl HostCalls for Lawful {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest) -> LocalBoxFuture<'static, Reply> {
-        if !is_overdue(*self.acknowledged.borrow()) {
-            return self.upstreams.answer(run, request);
-        }
-        // A process that was stopped, or cannot reach its store: it asks first. If the run is not its own any more the program is dropped.
-        let (upstreams, mut acknowledged) = (self.upstreams.clone(), self.acknowledged.clone());
+    fn answer(
+        &self,
+        run: Rc<RunContext>,
+        request: HostRequest,
+        desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
+        let (upstreams, progress) = (self.upstreams.clone(), self.progress.clone());
+        let mut acknowledged = self.acknowledged.clone();
         async move {
+            // A process that was stopped, or cannot reach its store, asks first. If the run is not its own any more the program is dropped.
             if acknowledged.wait_for(|at| !is_overdue(*at)).await.is_err() {
                 return std::future::pending().await;
             }
-            upstreams.answer(run, request).await
+            let mut answer = upstreams.answer(run.clone(), request, desk);
+            if let Some(reply) = (&mut answer).now_or_never() {
+                return reply;
+            }
+            let made = run.calls.get();
+            progress.send_if_modified(|so_far| {
+                let is_news = made > so_far.made;
+                so_far.made = so_far.made.max(made);
+                is_news
+            });
+            answer.await
         }
         .boxed_local()
     }

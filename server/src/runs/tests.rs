@@ -206,6 +206,11 @@ async fn there_are_as_many_as_may_be() {
         kept(&runs, work).await;
     }
     assert!(!runs.has_room(&somebody()) && runs.has_room(&Principal::named("bob")));
+    let few = runs_of(&ServerState::none(), settings::Runs { max: 1, ..settings() });
+    let (end, work_of_few) = work("x");
+    ends.push(end);
+    kept(&few, work_of_few).await;
+    assert!(!few.has_room(&Principal::named("bob")));
     // What began before there were so many has the time of any other call.
     let attend = |work| {
         let call = runs.lengthen(Duration::ZERO, &mut EvalRequest::new("1"));
@@ -216,6 +221,36 @@ async fn there_are_as_many_as_may_be() {
     let (end, short) = work("in time");
     end.send(()).unwrap();
     assert!(matches!(attend(short).await, Attended::Ended(_)));
+}
+
+#[tokio::test]
+async fn they_take_as_much_of_the_store_as_they_may() {
+    let runs = runs_of(&ServerState::none(), settings::Runs { max_bytes_per_owner: 1, ..settings() });
+    let (_end, first) = work("never");
+    kept(&runs, first).await;
+    let (_end, second) = work("never");
+    let call = runs.lengthen(Duration::ZERO, &mut EvalRequest::new("1"));
+    let permit = runs.enter(&somebody()).unwrap();
+    let attended = runs.clone().attend(call, somebody(), "lisp_eval", second, permit).await;
+    assert!(matches!(attended, Attended::NotKept(NotKept::TooMany)));
+}
+
+#[tokio::test]
+async fn what_has_ended_is_told_for_a_while() {
+    let ttl = Duration::from_millis(300);
+    let runs = runs_of(&ServerState::none(), settings::Runs { ttl, ..settings() });
+    let (end, work) = work("there");
+    let id = kept(&runs, work).await;
+    end.send(()).unwrap();
+    let seen = runs.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
+    assert_eq!(text(&seen), "there");
+    let gone = async {
+        while runs.wait(&somebody(), &id, Duration::ZERO).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.unwrap();
+    assert!(runs.held().is_empty());
 }
 
 #[tokio::test]

@@ -6,10 +6,12 @@ mod evaluator;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;
+mod long;
 mod runs;
 pub mod schemas;
 pub mod sessions;
 pub mod shaping;
 mod unknown_arguments;
 
-pub(crate) use runs::{MAX_WAIT, tools as run_tools};
+pub(crate) use long::MAX_WAIT;
+pub(crate) use runs::tools as run_tools;

@@ -30,6 +30,7 @@ const TIME_OF_DAY: [(&str, &str); 19] = [
     ("server/src/observers/audit/mod.rs", "the time of a line"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
+    ("server/src/runs/clock.rs", "when a run began, for whoever asks how long it has run elsewhere"),
     ("server/src/observers/log/clock.rs", "the time of a line"),
     ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
     (

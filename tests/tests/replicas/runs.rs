@@ -11,6 +11,8 @@ use super::shared::Place;
 
 /// The flags of a server whose programs may become runs.
 const LONG: [&str; 3] = ["--long-runs", "--response-profile", "structured"];
+/// Of one over HTTP, where conversations are told apart.
+const WITH_SESSIONS: [&str; 4] = ["--sessions", "--long-runs", "--response-profile", "structured"];
 
 /// A program that ends when there is a file at `path`.
 fn ends_at(path: &Path) -> Value {
@@ -105,7 +107,7 @@ fn where_runs_are_off_nothing_speaks_of_them() {
 #[test]
 fn a_client_that_goes_away_ends_its_program_until_it_knows_the_id() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Launch::new(&LONG).with_upstream().on_http();
+    let server = Launch::new(&WITH_SESSIONS).with_upstream().on_http();
     let mut client = Client::begin(&server.address);
     // The connection that began it is closed with the answer.
     let id = client.begin_run(&dir.path().join("file"));
@@ -119,7 +121,7 @@ fn a_client_that_goes_away_ends_its_program_until_it_knows_the_id() {
 
 fn on_folder(folder: &Path) -> Http {
     let folder = folder.to_str().unwrap();
-    Launch::new(&[&LONG[..], &["--state-dir", folder, "--http-shutdown-grace-ms", "300"]].concat())
+    Launch::new(&[&WITH_SESSIONS[..], &["--state-dir", folder, "--http-shutdown-grace-ms", "300"]].concat())
         .with_upstream()
         .on_http()
 }

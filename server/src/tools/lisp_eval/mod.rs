@@ -15,7 +15,7 @@ use ptc_mcp::json::Raw;
 
 use super::asking::Asks;
 use super::descriptions::SharedCard;
-use super::runs;
+use super::long;
 use super::shaping::{Shaper, shape};
 use crate::concurrency_limiter::Full;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
@@ -117,8 +117,8 @@ impl Tool for LispEval {
             Err(message) => return refused(message),
         };
         let mut request = self.request(arguments, context);
-        let long = match runs::begin(self.options.runs.as_ref(), given, &mut request) {
-            Ok(long) => long,
+        let long_call = match long::begin(self.options.runs.as_ref(), given, &mut request) {
+            Ok(long_call) => long_call,
             Err(message) => return refused(message),
         };
         let asked = Asked::of(&request);
@@ -135,7 +135,7 @@ impl Tool for LispEval {
                 async move { shaped(eval.await) }.boxed()
             }
         };
-        runs::prepared(long, "lisp_eval", &context.owner.principal, shaper, work)
+        long::prepared(long_call, "lisp_eval", &context.owner.principal, shaper, work)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

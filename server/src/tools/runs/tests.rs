@@ -11,14 +11,15 @@ use ptc_mcp::json::{Raw, Value, json};
 use ptc_mcp::message::id::RequestId;
 use tokio::sync::oneshot;
 
-use super::*;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
-use crate::principal::Owner;
-use crate::protocol::tool::{CallContext, ReplyText};
+use crate::principal::{Owner, Principal};
+use crate::protocol::tool::{CallContext, Prepared, ReplyText, Tool, ToolReply};
+use crate::runs::Runs;
 use crate::server_state::ServerState;
 use crate::settings::{self, Profile};
 use crate::testing::assert_fits;
-use crate::tools::lisp_eval::{ArgumentCaps, Evaluator, LispEval};
+use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
+use crate::tools::shaping::Shaper;
 
 /// Runs each program when it is told to.
 struct Late {

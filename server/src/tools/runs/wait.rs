@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 
-use super::arguments::{run_id, wait_ms};
 use super::{DEFAULT_WAIT, args_error, not_seen};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
 use crate::runs::{Runs, Seen};
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
+use crate::tools::long::{run_id, wait_ms};
 use crate::tools::shaping::running;
 
 /// The tool.

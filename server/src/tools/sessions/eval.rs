@@ -24,7 +24,7 @@ use crate::report::{ErrorReason, Payload};
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
-use crate::tools::runs;
+use crate::tools::long;
 use crate::tools::schemas::WAIT_MS;
 use crate::tools::shaping::{Shaper, guard, shape};
 
@@ -47,13 +47,13 @@ impl Eval {
         given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let mut request = self.request(&given, arguments, context)?;
-        let long = runs::begin(self.options.runs.as_ref(), arguments, &mut request)?;
+        let long_call = long::begin(self.options.runs.as_ref(), arguments, &mut request)?;
         let principal = &context.owner.principal;
         if self.directory.stored.is_some() {
             let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
             let whose = (id, context.owner.clone());
             let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
-            return Ok(runs::prepared(long, "lisp_session_eval", principal, shaper, work.boxed()));
+            return Ok(long::prepared(long_call, "lisp_session_eval", principal, shaper, work.boxed()));
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
@@ -66,7 +66,7 @@ impl Eval {
         };
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
         let work = run(self.directory.clone(), options, shaper, reservation, request).boxed();
-        Ok(runs::prepared(long, "lisp_session_eval", principal, shaper, work))
+        Ok(long::prepared(long_call, "lisp_session_eval", principal, shaper, work))
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.

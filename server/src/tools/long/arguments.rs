@@ -13,7 +13,7 @@ pub(crate) const MAX_WAIT: Duration = Duration::from_millis(50_000);
 ///
 /// # Errors
 /// The message.
-pub(super) fn wait_ms(arguments: Option<Raw<'_>>) -> Result<Option<Duration>, String> {
+pub(in crate::tools) fn wait_ms(arguments: Option<Raw<'_>>) -> Result<Option<Duration>, String> {
     let mut members = arguments.and_then(Raw::members).into_iter().flatten();
     let given = members.find(|(key, _)| key == "wait_ms").map(|(_, value)| value);
     let Some(value) = given.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
@@ -28,7 +28,7 @@ pub(super) fn wait_ms(arguments: Option<Raw<'_>>) -> Result<Option<Duration>, St
 ///
 /// # Errors
 /// The message of the first check that fails.
-pub(super) fn run_id(arguments: Option<Raw<'_>>, known: &[&str]) -> Result<String, String> {
+pub(in crate::tools) fn run_id(arguments: Option<Raw<'_>>, known: &[&str]) -> Result<String, String> {
     if let Some(other) = arguments.map(Raw::kind).filter(|kind| !matches!(kind, Kind::Object | Kind::Null)) {
         return Err(format!("arguments must be an object, got {}", other.name()));
     }

@@ -16,8 +16,8 @@ use super::lease::Lease;
 use super::record::{Status, cancellation};
 use super::{BEAT, Runs};
 use crate::concurrency_limiter::Permit;
-use crate::digest::short_hash;
 use crate::protocol::tool::ToolReply;
+use ptc_host::digest::short_hash;
 
 /// The message of a replica that wants a run to be cancelled.
 pub(super) const CANCEL: &[u8] = b"cancel";

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::lawful::{Acknowledged, is_overdue};
 use super::record::RunRecord;
-use crate::digest::short_hash;
+use ptc_host::digest::short_hash;
 
 /// How long a holder has a run that it does not tell of (state.md 6).
 const LEASE: Duration = Duration::from_secs(30);

@@ -10,9 +10,9 @@ use tracing::info;
 use super::held::{Order, Progress, locked};
 use super::record::{RunRecord, Status, cancellation};
 use super::{LOOK, Runs, TOLD, clock, drive, key};
-use crate::digest::short_hash;
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
+use ptc_host::digest::short_hash;
 
 /// A run as a client sees it.
 #[derive(Debug)]

@@ -160,7 +160,7 @@ fn a_run_is_seen_stopped_and_buried_through_another_replica() {
     let Some(place) = Place::new() else { return };
     let dir = tempfile::tempdir().unwrap();
     let launch = || place.launch(&LONG).with_upstream().on_http();
-    let (mut one, other) = (launch(), launch());
+    let (one, other) = (launch(), launch());
     let mut here = Client::begin(&one.address);
     let mut there = here.at(&other.address);
     let file = dir.path().join("file");

@@ -370,11 +370,11 @@ fn calls_leave_by_two_doors_alone() {
     assert_eq!(
         found,
         [
-            "host/src/aggregator/call.rs",
+            "host/src/aggregator/input.rs",
             "host/src/aggregator/outside.rs",
             "host/src/upstream/per_principal.rs"
         ],
-        "whoever calls an upstream asks for the approval first; the last one hands on what came by the others"
+        "whoever calls an upstream asks for the approval first (of programs in call.rs); the last one hands on what came by the others"
     );
 }
 

@@ -8,7 +8,7 @@ use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
-use crate::protocol::tool::{ReplyText, ToolReply};
+use crate::protocol::tool::{Instead, ReplyText, ToolReply};
 
 /// The version of the form. Another build that has another one leaves the record alone.
 const FORM: u8 = 1;
@@ -80,6 +80,13 @@ pub(super) fn cancellation() -> ToolReply {
     ToolReply::failure("cancelled", "the run was cancelled", "lisp_cancel has stopped this program.")
 }
 
+/// The outcome of a run whose program asked its user once no call of its client was open for the question.
+fn unasked() -> ToolReply {
+    let message = "the program asked its user when no call of its client was open";
+    let feedback = "Run it again without wait_ms, or with one that leaves the user time to answer.";
+    ToolReply::failure("unanswerable", message, feedback)
+}
+
 /// A reply without what only this process can use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptReply {
@@ -113,6 +120,9 @@ enum BlockKind {
 
 impl KeptReply {
     fn of(reply: &ToolReply) -> KeptReply {
+        if let Some(Instead::Input { .. }) = reply.instead.as_deref() {
+            return KeptReply::of(&unasked());
+        }
         let blocks = reply.attachments.contents().iter().map(|content| KeptBlock {
             kind: match content.kind {
                 "image" => BlockKind::Image,
@@ -154,6 +164,7 @@ impl KeptReply {
             attachments: Attachments::of(contents.collect()),
             eval_id: self.eval.map(EvalId::from_number),
             report: None,
+            instead: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 19] = [
+const TIME_OF_DAY: [(&str, &str); 21] = [
     (
         "agent/src/llm/bedrock/mod.rs",
         "the date of a signed request, which its receiver compares with its own",

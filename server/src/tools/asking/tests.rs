@@ -123,6 +123,7 @@ impl Server {
             read_only: false,
             redactor: Redactor::new(),
             reports: false,
+            runs: None,
             asks: Some(asks),
         };
         let tool = LispEval::new(Arc::new(engine), options);

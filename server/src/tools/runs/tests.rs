@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::principal::{Owner, Principal};
-use crate::protocol::tool::{CallContext, Prepared, ReplyText, Tool, ToolReply};
+use crate::protocol::tool::{Asked, CallContext, Prepared, ReplyText, Tool, ToolReply};
 use crate::runs::Runs;
 use crate::server_state::ServerState;
 use crate::settings::{self, Profile};
@@ -78,6 +78,7 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
         read_only: false,
         redactor: Redactor::new(),
         reports: false,
+        asks: None,
         runs: Some(runs),
     };
     let late = Arc::new(Late { engine, waiting: Mutex::default(), timeout: Mutex::default() });
@@ -97,6 +98,7 @@ impl Bench {
             result_room: None,
             progress: None,
             audience: None,
+            asked: Asked::default(),
         };
         self.tool(tool).prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

@@ -119,6 +119,8 @@ struct Person {
     /// The questions that were open together.
     seen: Mutex<Vec<Vec<OpenQuestion>>>,
     held: Mutex<Vec<String>>,
+    /// Numbers of questions whose answers came while the program was away.
+    came: Mutex<Vec<u32>>,
 }
 
 fn accepted(content: &str) -> Answer {
@@ -149,6 +151,11 @@ impl Asker for Person {
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.held.lock().unwrap().push(why);
         async move { answers(&open) }.boxed()
+    }
+
+    fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
+        assert_eq!((question.kind, answer.at_ms), (QuestionKind::Upstream, 7));
+        self.came.lock().unwrap().push(id.number());
     }
 
     fn most_questions(&self) -> u32 {
@@ -349,6 +356,8 @@ async fn a_question_without_an_answer_is_asked_again_under_its_number() {
     let resume = Resume { snapshot, answers: answers(&open), gate: None };
     let again = EvalRequest { resume: Some(Arc::new(resume)), ..request(&program, &upstreams, &person) };
     assert_eq!(text(&engine().eval(again).await), "[[1 2] [2 1]]");
+    // Each answer is told once.
+    assert_eq!(*person.came.lock().unwrap(), [2, 1]);
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     {
         Ok(prepared) => prepared,
         Err(refused) => {
-            let Refused { failure, fault } = *refused;
+            let NotBegun { failure, fault } = *refused;
             let outcome = EvalOutcome::not_run(failure, started.elapsed());
             return Done::Outcome(EvalOutcome { session_fault: fault, ..outcome });
         }
@@ -93,15 +93,15 @@ struct Prepared {
 }
 
 /// Why a program does not begin.
-struct Refused {
+struct NotBegun {
     failure: Failure,
     /// What is wrong with its session, if that is why.
     fault: Option<SessionFault>,
 }
 
-impl From<Failure> for Box<Refused> {
-    fn from(failure: Failure) -> Box<Refused> {
-        Box::new(Refused { failure, fault: None })
+impl From<Failure> for Box<NotBegun> {
+    fn from(failure: Failure) -> Box<NotBegun> {
+        Box::new(NotBegun { failure, fault: None })
     }
 }
 
@@ -111,7 +111,7 @@ fn prepare(
     request: &EvalRequest,
     memory: Option<&MemoryBudget>,
     started: Instant,
-) -> Result<Prepared, Box<Refused>> {
+) -> Result<Prepared, Box<NotBegun>> {
     let deadline = deadline(request, started);
     let program = checked(worker, request, memory, deadline)?;
     let (context, granted) = match request.context.as_deref() {
@@ -217,7 +217,7 @@ fn take_session(
     key: &SessionKey,
     memory: Option<&MemoryBudget>,
     setup: &mut Setup,
-) -> Result<SessionLock, Box<Refused>> {
+) -> Result<SessionLock, Box<NotBegun>> {
     #[cfg(feature = "saved-sessions")]
     let place = match (&request.saved_session, setup.deadline) {
         (Some(saved), Some(deadline)) => {
@@ -225,7 +225,7 @@ fn take_session(
                 Trouble::Refused(error) => Box::from(Failure::from(&error)),
                 Trouble::Fault(fault) => {
                     let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
-                    Box::new(Refused { failure, fault: Some(fault) })
+                    Box::new(NotBegun { failure, fault: Some(fault) })
                 }
             })?
         }

@@ -20,6 +20,7 @@ use crate::observers::recent::Ring;
 use crate::observers::recording::Recording;
 use crate::observers::sources::Sources;
 use crate::observers::trace::{TraceOptions, Traces};
+use crate::principal::Principal;
 use crate::protocol::exposed::Exposed;
 use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
@@ -28,7 +29,7 @@ use crate::request_state::{RequestStates, StateRules};
 use crate::runs::Runs;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
-use crate::tools::asking::{AskRules, Asks};
+use crate::tools::asking::{AskRules, Asks, Listener};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 use crate::tools::lisp_debug::LispDebug;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
@@ -70,7 +71,7 @@ pub(super) fn assemble_with(
     state: ServerState,
 ) -> Result<Assembly, BootError> {
     let asking = asking(settings, &state)?;
-    let asks = asking.as_ref().map(|asking| asks(settings, asking, &state));
+    let asks = asking.as_ref().map(|asking| asks(settings, asking, &state, audit.as_ref()));
     let limiter = limiter(settings, engine);
     let runs = settings.runs.long.then(|| {
         let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
@@ -149,10 +150,15 @@ fn audience(settings: &Settings) -> String {
     }
 }
 
-fn asks(settings: &Settings, asking: &Asking, state: &ServerState) -> Asks {
+fn asks(settings: &Settings, asking: &Asking, state: &ServerState, audit: Option<&Arc<AuditLog>>) -> Asks {
     let questions = &settings.questions;
     let rules = AskRules { open: questions.open, questions: questions.per_program };
-    Asks::new(asking.states.clone(), state.shared_store(), rules)
+    let listener = audit.cloned().map(|audit| -> Listener {
+        Arc::new(move |principal: &Principal, eval, asker| {
+            audit.clone().over((principal.shared_name(), eval.to_string().into()), asker)
+        })
+    });
+    Asks::new(asking.states.clone(), state.shared_store(), rules, listener)
 }
 
 /// What clients reach of the upstreams besides tools, if anything.

@@ -4,7 +4,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
 use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, ReplyPayload};
 
-use super::{json, report, tools};
+use super::{json, questions, report, tools};
 use crate::cli::output::outln;
 use clap::Args;
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
@@ -112,7 +112,8 @@ async fn ask(
         caller: Caller::default(),
         may_wrap,
     };
-    let reply = aggregator.call_outside(&args.server, call, None).await;
+    let person = questions::at_terminal(aggregator.redactor());
+    let reply = aggregator.call_outside(&args.server, call, person.as_ref()).await;
     reply.map(|reply| reply.payload.resolve()).map_err(fault)
 }
 

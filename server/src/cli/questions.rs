@@ -26,8 +26,12 @@ use tokio::sync::oneshot;
 
 /// Somebody at the terminal, if standard input and standard error are one. Nothing known to `redactor` is shown.
 pub(super) fn at_terminal(redactor: &Redactor) -> Option<Arc<dyn Asker>> {
-    let is_terminal = stdin().is_terminal() && stderr().is_terminal();
-    is_terminal.then(|| Arc::new(Terminal { redactor: redactor.clone() }) as Arc<dyn Asker>)
+    is_at_terminal().then(|| Arc::new(Terminal { redactor: redactor.clone() }) as Arc<dyn Asker>)
+}
+
+/// Whether somebody can be asked: standard input and standard error are a terminal.
+pub(super) fn is_at_terminal() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
 }
 
 struct Terminal {

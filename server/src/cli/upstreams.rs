@@ -1,5 +1,6 @@
 //! Opens the configured upstreams for a sub-command.
 
+use super::questions;
 use crate::cli::output::errln;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
@@ -65,7 +66,15 @@ pub(super) async fn start(
         errln!("ptc: {}", warning.message);
     }
     let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
-    Aggregator::start(config, AggregatorOptions { limits, http, auth_store, ..AggregatorOptions::new(mode) })
-        .await
-        .map_err(|error| error.to_string())
+    // Upstreams may ask whoever sits at the terminal.
+    let questions = questions::is_at_terminal();
+    let options = AggregatorOptions {
+        limits,
+        http,
+        auth_store,
+        questions,
+        tasks: true,
+        ..AggregatorOptions::new(mode)
+    };
+    Aggregator::start(config, options).await.map_err(|error| error.to_string())
 }

@@ -1,6 +1,6 @@
 //! Resolves options into [`Settings`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ArgMatches;
@@ -263,8 +263,14 @@ fn runs(values: &mut Values<'_>) -> Result<Runs, BootError> {
 
 fn diagnostics(values: &mut Values<'_>, payloads: PayloadPolicy) -> Result<Diagnostics, BootError> {
     let bounded = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    let audit_log = values.path("audit-log");
+    if audit_log.as_deref().is_some_and(|path| path == Path::new("-")) {
+        return Err(BootError::new(
+            "--audit-log must name a file: standard output belongs to the protocol, got: -",
+        ));
+    }
     Ok(Diagnostics {
-        audit_log: values.path("audit-log"),
+        audit_log,
         trace_dir: values.path("trace-dir"),
         payloads,
         trace_max_files: values.size("trace-max-files")?,

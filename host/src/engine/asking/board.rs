@@ -40,6 +40,8 @@ pub(super) struct Note {
     /// Its number, once it has been put to anybody. Approvals that are shown together have the same.
     pub(super) id: Option<QuestionId>,
     pub(super) answer: Option<Answer>,
+    /// Whether the answer came while the program was away.
+    pub(super) is_news: bool,
 }
 
 /// How a call goes on in another process.
@@ -176,7 +178,15 @@ impl Board {
                 // Each of them is good for one question.
                 let known = notes.iter().position(|note| note.binding == question.binding);
                 let note = known.map(|at| notes.remove(at));
-                let note = note.unwrap_or(Note { binding: question.binding, id: None, answer: None });
+                if let Some(note) = &note {
+                    self.tell(&question, note);
+                }
+                let note = note.unwrap_or(Note {
+                    binding: question.binding,
+                    id: None,
+                    answer: None,
+                    is_news: false,
+                });
                 Asked { question, note }
             })
             .collect();
@@ -195,6 +205,15 @@ impl Board {
         let (tell, told) = oneshot::channel();
         self.asking.borrow_mut().insert(call, Asking { questions, kept, tell });
         Err(told)
+    }
+
+    /// Tells of an answer that came while the program was away.
+    fn tell(&self, question: &Question, note: &Note) {
+        if let (Some(asker), Some(id), Some(answer), true) =
+            (&self.asker, note.id, &note.answer, note.is_news)
+        {
+            asker.came(id, question, answer);
+        }
     }
 
     /// Forgets what a call asks that is no longer of interest.
@@ -224,7 +243,7 @@ impl Board {
         for note in brought.values_mut().flat_map(|brought| &mut brought.notes) {
             let answer = answers.iter().find(|(id, _)| note.answer.is_none() && note.id == Some(*id));
             if let Some((_, answer)) = answer {
-                note.answer = Some(answer.clone());
+                (note.answer, note.is_news) = (Some(answer.clone()), true);
             }
         }
         self.last.set(last);

@@ -52,6 +52,11 @@ pub trait Asker: Send + Sync {
     /// answers.
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
 
+    /// An answer of [`Resume::answers`] was taken by the call that had asked: told once for each call that the question was about.
+    fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
+        let _ = (id, question, answer);
+    }
+
     /// Questions that the program may ask in all.
     fn most_questions(&self) -> u32 {
         MOST_QUESTIONS

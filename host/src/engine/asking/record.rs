@@ -270,5 +270,5 @@ fn read_note(from: &mut Reader<'_>) -> Result<Note, ResumeFault> {
             at_ms: unread(from.unsigned())?,
         })
     })?;
-    Ok(Note { binding, id: (id > 0).then(|| QuestionId::new(id)), answer })
+    Ok(Note { binding, id: (id > 0).then(|| QuestionId::new(id)), answer, is_news: false })
 }

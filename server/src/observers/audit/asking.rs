@@ -82,6 +82,11 @@ impl Asker for Audited {
         })
     }
 
+    fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
+        self.log.answered(&self.principal, &self.run, (id, question), answer);
+        self.inner.came(id, question, answer);
+    }
+
     fn most_questions(&self) -> u32 {
         self.inner.most_questions()
     }

@@ -38,7 +38,11 @@ impl Asks {
             return None;
         }
         let (screen, until) = (caller.screen(), Instant::now() + self.0.rules.open);
-        Some(Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until }))
+        let asker = Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until });
+        Some(match &self.0.listener {
+            Some(listener) => listener(&caller.principal, caller.context.eval_id, asker),
+            None => asker,
+        })
     }
 
     /// The same for a program that cannot leave the process, such as one of a session: its client must be there to be asked.

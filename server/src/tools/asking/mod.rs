@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{EvalOutcome, EvalRequest};
+use ptc_host::engine::{Asker, EvalId, EvalOutcome, EvalRequest};
 use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
 
 use self::shown::Screen;
@@ -39,9 +39,14 @@ const MOST_ROUNDS: u32 = 8;
 #[derive(Clone)]
 pub struct Asks(Arc<Shared>);
 
+/// Puts something between the program of a principal's call and whoever answers: the audit log.
+pub(crate) type Listener = Arc<dyn Fn(&Principal, EvalId, Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
+
 struct Shared {
     /// Makes the states.
     states: RequestStates,
+    /// Who hears what is asked and answered.
+    listener: Option<Listener>,
     /// Where it is noted which of them have been used, and what came of it.
     store: Arc<dyn StateStore>,
     rules: AskRules,
@@ -95,9 +100,14 @@ impl Caller {
 impl Asks {
     /// Asks by `states`, which are used once as `store` has it; without a store as this process has it, which must be the only one that
     /// can open them.
-    pub(crate) fn new(states: RequestStates, store: Option<Arc<dyn StateStore>>, rules: AskRules) -> Asks {
+    pub(crate) fn new(
+        states: RequestStates,
+        store: Option<Arc<dyn StateStore>>,
+        rules: AskRules,
+        listener: Option<Listener>,
+    ) -> Asks {
         let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
-        Asks(Arc::new(Shared { states, store, rules, clock: StoreClock::start() }))
+        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start() }))
     }
 
     /// Runs the program of `request` for this call of `tool`, whose client is asked what it waits for.

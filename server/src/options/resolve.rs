@@ -247,9 +247,8 @@ fn runs(values: &mut Values<'_>) -> Result<Runs, BootError> {
         max_bytes_per_owner: values.number("max-run-bytes-per-owner")?,
     };
     if runs.answer_within.is_some() && !runs.long {
-        return Err(BootError::new(
-            "--answer-within-ms requires --long-runs: without it a program ends with the answer to its call",
-        ));
+        let message = "--answer-within-ms has no effect without --long-runs: a program ends with the answer to its call";
+        values.warn("answer_within_without_long_runs", message.to_owned());
     }
     if runs.timeout > DAY {
         return Err(BootError::new(format!(

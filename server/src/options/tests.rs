@@ -284,6 +284,15 @@ fn token_files_name_principals() {
 }
 
 #[test]
+fn what_has_no_effect_is_told_and_what_cannot_be_is_refused() {
+    let warned = |given: &[&str]| resolve(given, &[]).unwrap().warnings;
+    assert_eq!(warned(&["--answer-within-ms=50"])[0].event, "answer_within_without_long_runs");
+    assert_eq!(warned(&["--answer-within-ms=50", "--long-runs"]), []);
+    assert!(refused(&["--audit-log=-"], &[]).contains("must name a file"));
+    assert!(refused(&["--long-program-timeout-ms=86400001"], &[]).contains("at most 86400000"));
+}
+
+#[test]
 fn tls_needs_both_files() {
     assert!(refused(&["--http", "--http-tls-cert=c.pem"], &[]).contains("given together"));
 }

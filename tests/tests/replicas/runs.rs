@@ -1,6 +1,8 @@
 //! Programs that outlive their requests (waiting.md 6): on pipes, on a folder, on two replicas.
 
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
@@ -165,7 +167,16 @@ fn a_run_is_seen_stopped_and_buried_through_another_replica() {
     let mut there = here.at(&other.address);
     let file = dir.path().join("file");
     let id = here.begin_run(&file);
-    let seen = there.tool("lisp_wait", &json!({"run_id": id, "wait_ms": 0}));
+    let look = |there: &mut Client| there.tool("lisp_wait", &json!({"run_id": id, "wait_ms": 0}));
+    let mut seen = look(&mut there);
+    // What is printed is written down for other replicas each second.
+    for _ in 0..300 {
+        if seen["prints"] != json!([]) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+        seen = look(&mut there);
+    }
     assert_eq!((&seen["status"], &seen["prints"]), (&json!("running"), &json!(["begun"])), "{seen}");
     std::fs::write(&file, "").unwrap();
     assert_eq!(there.outcome(&id)["result"], "user=> \"r: there it is\"");

@@ -928,7 +928,9 @@ async fn large_bodies_are_read_in_turns() {
     }
     over.store(true, Ordering::SeqCst);
     let most = most.load(Ordering::SeqCst);
-    assert!((1..=4).contains(&most), "{most} bodies were read between two looks at the sockets");
+    // A few as a rule. Whoever has given way several times does so no more, and at most sixteen tasks have their turn between two looks
+    // (host/src/engine/scheduler.rs).
+    assert!((1..=16).contains(&most), "{most} bodies were read between two looks at the sockets");
     server.stop.notify_one();
     server.running.await.unwrap();
 }

@@ -5,6 +5,7 @@
 use super::Builtin;
 use super::namespaces::EXTENSION;
 use super::row::{frame, section};
+use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{Ctx, Flow, HostRequest};
@@ -43,16 +44,8 @@ fn ask(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     };
     let mut parts: [Option<&Value>; 2] = [None; 2];
     for (key, value) in map.iter() {
-        let name = match key {
-            Value::Keyword(key) => Some(key.name()),
-            Value::Str(key) => Some(key.as_str()),
-            _ => None,
-        };
-        let Some(part) = name.and_then(|name| PARTS.iter().position(|part| *part == name)) else {
-            let shown = match key {
-                Value::Keyword(key) => print::literal(&Value::str(key.name())),
-                other => print::literal(other),
-            };
+        let Some(part) = key_name(key).and_then(|name| PARTS.iter().position(|part| *part == name)) else {
+            let shown = shown_key(key);
             return Err(fault(format_args!(" got unknown key {shown}")).with_hint(format!(". Write {CALL}")));
         };
         if parts[part].replace(value).is_some() {

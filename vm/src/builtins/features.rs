@@ -6,6 +6,7 @@ use super::Builtin;
 use super::discovery::no_backend;
 use super::namespaces::{EXTENSION, PROMPT, RESOURCE};
 use super::row::{frame, fun, section};
+use super::support::keys::key_name;
 use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{Ctx, Feature, FeatureRequest, Flow, HostRequest};
@@ -117,12 +118,7 @@ fn request(ctx: &Ctx<'_>, feature: Feature, args: &[Value]) -> Result<Flow> {
     let Form { keys, subject, .. } = form(feature);
     let mut given: Vec<Option<&Value>> = vec![None; keys.len()];
     for (key, value) in map.iter() {
-        let name = match key {
-            Value::Keyword(key) => Some(key.name()),
-            Value::Str(key) => Some(key.as_str()),
-            _ => None,
-        };
-        match name.and_then(|name| keys.iter().position(|key| *key == name)) {
+        match key_name(key).and_then(|name| keys.iter().position(|key| *key == name)) {
             None => return Err(fault(feature, format_args!("got unknown key {}", print::literal(key)))),
             Some(at) if given[at].replace(value).is_some() => {
                 return Err(fault(feature, format_args!("got duplicate key :{}", keys[at])));

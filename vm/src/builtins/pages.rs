@@ -1,5 +1,6 @@
 //! `tool/pages`: all items of an upstream tool that answers page by page (functions.md 32).
 
+use super::support::keys::key_name;
 use super::support::{Builder, callee};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
@@ -140,14 +141,6 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         Some(next) => pages.set("next", next)?,
     }
     Ok(Flow::Push(Box::new(pages)))
-}
-
-fn key_name(key: &Value) -> Option<&str> {
-    match key {
-        Value::Keyword(key) => Some(key.name()),
-        Value::Str(key) => Some(key.as_str()),
-        _ => None,
-    }
 }
 
 /// The value of a key of a page, exactly as it is spelt.

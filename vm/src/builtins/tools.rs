@@ -5,6 +5,7 @@
 //! host checks names against its catalog.
 
 use super::call_form;
+use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
 use crate::json;
 use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
@@ -196,17 +197,9 @@ fn upstream_call(map: &Map) -> Result<Flow> {
     let mut parts: [Option<&Value>; 3] = [None; 3];
     let mut twice = [false; 3];
     for (key, value) in map.iter() {
-        // Keys may be keywords or strings.
-        let name = match key {
-            Value::Keyword(key) => Some(key.name()),
-            Value::Str(key) => Some(key.as_str()),
-            _ => None,
-        };
+        let name = key_name(key);
         let Some(part) = name.and_then(|name| PARTS.iter().position(|part| *part == name)) else {
-            let shown = match key {
-                Value::Keyword(key) => print::literal(&Value::str(key.name())),
-                other => print::literal(other),
-            };
+            let shown = shown_key(key);
             return Err(fault(format!("tool/call got unknown key {shown}")).with_hint(meant(name, map)));
         };
         twice[part] |= parts[part].replace(value).is_some();

@@ -8,6 +8,7 @@
 //! | [`mod@each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
 //! | [`check`] | what the positions of functions and collections accept |
+//! | [`keys`] | keys of maps that stand for arguments |
 //! | [`table`] | a hash table by identity, for counting and grouping |
 //! | [`endless`] | sequences without end, which only `take` and walks in step accept |
 //! | [`order`] | comparing where NaN is an error |
@@ -25,6 +26,7 @@ pub(super) mod check;
 pub(super) mod each;
 pub(super) mod endless;
 pub(super) mod errors;
+pub(super) mod keys;
 pub(super) mod order;
 pub(super) mod reduced;
 pub(super) mod sequence;

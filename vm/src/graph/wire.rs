@@ -76,6 +76,14 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
+    /// Whether there is something, as a flag, and what there is.
+    pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Writer)) {
+        self.byte(u8::from(value.is_some()));
+        if let Some(value) = value {
+            write(value, self);
+        }
+    }
+
     /// A value.
     pub fn place(&mut self, place: Place) {
         self.unsigned(place.0);

@@ -74,6 +74,11 @@ impl Board {
         self.asker.as_ref()
     }
 
+    /// Questions that the program may ask in all.
+    pub(super) fn most_questions(&self) -> u32 {
+        self.asker.as_ref().map_or(0, |asker| asker.most_questions())
+    }
+
     /// How many calls wait for answers.
     pub(in crate::engine) fn waiting(&self) -> usize {
         self.asking.borrow().len()
@@ -82,7 +87,7 @@ impl Board {
     /// What is open, and has been numbered now if it was not: at most [`MOST_OPEN`] questions. Calls that ask more than the program may are
     /// told so.
     pub(in crate::engine) fn open(&self) -> Vec<OpenQuestion> {
-        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions());
+        let most = self.most_questions();
         let mut asking = self.asking.borrow_mut();
         let too_many = self.number(&mut asking, most);
         for call in too_many {
@@ -198,8 +203,8 @@ impl Board {
             let answered = |asked: Asked| asked.note.answer.map_or(Answered::Unanswerable, Answered::Answer);
             return Ok(questions.into_iter().map(answered).collect());
         }
-        let most = self.asker.as_ref().map_or(0, |asker| asker.most_questions()) as usize;
-        if self.waiting() >= most.saturating_mul(MAX_CALLS) {
+        let most = (self.most_questions() as usize).saturating_mul(MAX_CALLS);
+        if self.waiting() >= most {
             return Ok(questions.iter().map(|_| Answered::TooMany).collect());
         }
         let (tell, told) = oneshot::channel();

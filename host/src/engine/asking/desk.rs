@@ -45,7 +45,7 @@ impl Desk {
 
     /// Questions that the program may ask in all.
     pub fn most_questions(&self) -> u32 {
-        self.run.board.asker().map_or(0, |asker| asker.most_questions())
+        self.run.board.most_questions()
     }
 
     /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under

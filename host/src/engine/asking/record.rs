@@ -11,7 +11,10 @@ use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId};
 use ptc_mcp::json::Value as Json;
 use ptc_vm::graph::{Reader, Unread, Writer};
 use ptc_vm::machine::{CallId, HostRequest};
+use ptc_vm::value::ReplyWatch;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +66,7 @@ pub(super) fn write(
             let kept = asking.kept.as_ref()?;
             to.unsigned(*call);
             to.bytes(&kept.request);
-            write_option(kept.progress.as_deref(), &mut to, |bytes, to| to.bytes(bytes));
+            to.option(kept.progress.as_deref(), |bytes, to| to.bytes(bytes));
             to.count(asking.questions.len());
             asking.questions.iter().for_each(|asked| write_note(&asked.note, &mut to));
         }
@@ -107,12 +110,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
 }
 
 /// What of the calls' log is written: records as they are now, and which of the machine's watches are theirs.
-pub(super) fn logged(
-    log: &CallLog,
-    watched: &[std::rc::Rc<ptc_vm::value::ReplyWatch>],
-) -> (Vec<CallRecord>, Vec<(usize, usize)>) {
+pub(super) fn logged(log: &CallLog, watched: &[Rc<ReplyWatch>]) -> (Vec<CallRecord>, Vec<(usize, usize)>) {
     let (records, watches) = log.as_settled();
-    let place = |watch| watched.iter().position(|known| std::rc::Rc::ptr_eq(known, watch));
+    let place = |watch| watched.iter().position(|known| Rc::ptr_eq(known, watch));
     let watches = watches.iter().filter_map(|(record, watch)| Some((*record, place(watch)?))).collect();
     (records, watches)
 }
@@ -136,13 +136,6 @@ fn list<T>(
     (0..count).map(|_| one(from)).collect()
 }
 
-fn write_option<T>(value: Option<T>, to: &mut Writer, write: impl FnOnce(T, &mut Writer)) {
-    to.byte(u8::from(value.is_some()));
-    if let Some(value) = value {
-        write(value, to);
-    }
-}
-
 fn option<T>(
     from: &mut Reader<'_>,
     one: impl FnOnce(&mut Reader<'_>) -> Result<T, ResumeFault>,
@@ -155,7 +148,7 @@ fn text(from: &mut Reader<'_>) -> Result<String, ResumeFault> {
 }
 
 fn write_text(text: Option<&str>, to: &mut Writer) {
-    write_option(text, to, |text, to| to.text(text));
+    to.option(text, |text, to| to.text(text));
 }
 
 /// One of `all`, by its place among them.
@@ -179,15 +172,15 @@ fn write_call(record: &CallRecord, to: &mut Writer) {
     to.unsigned(record.duration_ms);
     write_text(record.reason.as_deref(), to);
     write_text(record.error.as_deref(), to);
-    write_option(record.result_bytes, to, |bytes, to| to.unsigned(bytes));
+    to.option(record.result_bytes, |bytes, to| to.unsigned(bytes));
     to.byte(u8::from(record.oversize));
-    write_option(record.auth.as_ref(), to, |auth, to| {
+    to.option(record.auth.as_ref(), |auth, to| {
         to.text(&auth.scheme);
         to.text(&auth.binding);
     });
-    write_option(record.http_status, to, |status, to| to.unsigned(u64::from(status)));
+    to.option(record.http_status, |status, to| to.unsigned(u64::from(status)));
     to.byte(u8::from(record.looked_at));
-    write_option(record.blocks, to, |blocks, to| {
+    to.option(record.blocks, |blocks, to| {
         to.count(blocks.count);
         to.byte(place(&blocks.value, &SOURCES));
     });
@@ -244,9 +237,9 @@ fn read_op(from: &mut Reader<'_>) -> Result<CatalogOp, ResumeFault> {
 fn write_note(note: &Note, to: &mut Writer) {
     to.raw(&note.binding);
     to.unsigned(note.id.map_or(0, |id| u64::from(id.number())));
-    write_option(note.answer.as_ref(), to, |answer, to| {
+    to.option(note.answer.as_ref(), |answer, to| {
         to.byte(place(&answer.action, &Action::ALL));
-        write_text(answer.content.as_deref().map(serde_json::value::RawValue::get), to);
+        write_text(answer.content.as_deref().map(RawValue::get), to);
         to.byte(place(&answer.by.channel, &Channel::ALL));
         write_text(answer.by.name.as_deref(), to);
         to.unsigned(answer.at_ms);
@@ -260,9 +253,7 @@ fn read_note(from: &mut Reader<'_>) -> Result<Note, ResumeFault> {
     let answer = option(from, |from| {
         Ok(Answer {
             action: choice(from, &Action::ALL)?,
-            content: option(from, |from| {
-                serde_json::value::RawValue::from_string(text(from)?).map_err(|_| PENDING)
-            })?,
+            content: option(from, |from| RawValue::from_string(text(from)?).map_err(|_| PENDING))?,
             by: AnsweredBy {
                 channel: choice(from, &Channel::ALL)?,
                 name: option(from, text)?.map(Arc::from),

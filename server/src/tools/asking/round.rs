@@ -104,10 +104,10 @@ impl Round {
                 }
             }
             to.byte(asked.faults);
-            write_option(asked.fault.as_ref(), &mut to, |fault, to| to.text(fault));
-            write_option(asked.answer.as_ref(), &mut to, |answer, to| {
+            to.option(asked.fault.as_ref(), |fault, to| to.text(fault));
+            to.option(asked.answer.as_ref(), |answer, to| {
                 to.text(answer.action.as_str());
-                write_option(answer.content.as_deref(), to, |content, to| to.text(content.get()));
+                to.option(answer.content.as_deref(), |content, to| to.text(content.get()));
                 to.unsigned(answer.at_ms);
             });
         }
@@ -147,11 +147,4 @@ fn read_answer(from: &mut Reader<'_>, principal: &Principal) -> Result<Answer, U
     };
     let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
     Ok(Answer { action, content, by, at_ms: from.unsigned()? })
-}
-
-fn write_option<T>(value: Option<T>, to: &mut Writer, write: impl FnOnce(T, &mut Writer)) {
-    to.byte(u8::from(value.is_some()));
-    if let Some(value) = value {
-        write(value, to);
-    }
 }

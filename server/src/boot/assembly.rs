@@ -31,7 +31,11 @@ use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
+#[cfg(feature = "fixtures")]
+use crate::tools::fixtures;
 use crate::tools::lisp_debug::LispDebug;
+#[cfg(feature = "fixtures")]
+use crate::tools::lisp_eval::Evaluator;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
@@ -102,6 +106,8 @@ pub(super) fn assemble_with(
         tools.extend(sessions::tools(&directory, options.clone()));
     }
     tools.extend(run_tools(&options));
+    #[cfg(feature = "fixtures")]
+    tools.extend(fixtures::tools(&fixture_evaluator(engine), &options));
     telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
@@ -113,8 +119,17 @@ pub(super) fn assemble_with(
     service.upstreams_say = upstreams.map(|_| redactor.clone());
     service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
     service.asking = asking;
+    #[cfg(feature = "fixtures")]
+    {
+        service.prompts = Registry::new(fixtures::prompts(&fixture_evaluator(engine), &options));
+    }
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
+}
+
+#[cfg(feature = "fixtures")]
+fn fixture_evaluator(engine: &Engine) -> Arc<dyn Evaluator> {
+    Arc::new(engine.clone())
 }
 
 /// How clients are asked, unless nobody is.

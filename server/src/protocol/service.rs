@@ -65,6 +65,9 @@ pub(crate) enum SessionNeed {
 pub struct Service {
     /// The tools.
     pub tools: Registry,
+    /// What makes the messages of prompts that the server has itself: fixtures.
+    #[cfg(feature = "fixtures")]
+    pub(crate) prompts: Registry,
     /// The limit on calls in progress.
     pub limiter: Arc<ConcurrencyLimiter>,
     /// The open `subscriptions/listen` channels.
@@ -99,6 +102,8 @@ impl Service {
     pub(crate) fn new(tools: Registry, calls: CallLimits) -> Self {
         Service {
             tools,
+            #[cfg(feature = "fixtures")]
+            prompts: Registry::new(Vec::new()),
             limiter: ConcurrencyLimiter::new(calls),
             listeners: Listeners::new(ListenerLimits::default()),
             server_info: identity::server_info_json(),

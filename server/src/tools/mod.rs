@@ -3,6 +3,8 @@
 pub mod asking;
 pub mod descriptions;
 mod evaluator;
+#[cfg(feature = "fixtures")]
+pub(crate) mod fixtures;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;

@@ -1,7 +1,7 @@
 """What the suite's own exit code leaves open. Usage: verdict.py REVISION RESULTS EXPECTED
 
 Every message was held against the schema of the revision, and none broke it; every listed check was reached and failed;
-scenarios that the suite does not score, but that this server can pass, pass.
+scenarios that the suite does not score, but that this server can pass, pass; and so do those of questions, whole.
 """
 import json
 import pathlib
@@ -11,6 +11,17 @@ import sys
 UNSCORED = {
     "2025-11-25": ["server-session-lifecycle", "server-sse-polling"],
     "2026-07-28": ["http-header-validation"],
+}
+# Scenarios of questions to clients (waiting.md 11): all that they check passes, without a warning.
+ASKED = {
+    "2025-11-25": ["tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums"],
+    "2026-07-28": [
+        "input-required-result-" + name
+        for name in (
+            "basic-elicitation basic-sampling basic-list-roots request-state multiple-input-requests multi-round missing-input-response "
+            "non-tool-request result-type unsupported-methods tampered-state capability-check ignore-extra-params validate-input"
+        ).split()
+    ],
 }
 
 revision, results, expected = sys.argv[1:]
@@ -31,6 +42,13 @@ for scenario in UNSCORED[revision]:
     for check in checks[scenario]:
         if check["status"] in ("FAILURE", "WARNING"):
             faults.append(f"{scenario}:{check['id']} fails: {check.get('errorMessage')}")
+for scenario in ASKED[revision]:
+    done = [check for check in checks.get(scenario, []) if check["id"] != "wire-schema-valid"]
+    if not done:
+        faults.append(f"{scenario} was not run")
+    for check in done:
+        if check["status"] not in ("SUCCESS", "INFO"):
+            faults.append(f"{scenario}:{check['id']} is {check['status']}: {check.get('errorMessage')}")
 listed = re.findall(r"^  - (\S+)", pathlib.Path(expected).read_text(), re.M)
 for entry in listed:
     scenario, _, check_id = entry.partition(":")

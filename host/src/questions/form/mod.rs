@@ -74,6 +74,8 @@ pub enum Wanted {
         choices: Vec<Choice>,
         /// The default's value.
         default: Option<String>,
+        /// Whether titles were told as `enumNames`, and are told so: the deprecated way, which later revisions still have.
+        has_enum_names: bool,
     },
     /// Some of several texts.
     Some {

@@ -189,7 +189,8 @@ fn one(schema: &Map) -> Result<Wanted, String> {
             choices
         }
     };
-    Ok(Wanted::One { choices, default: optional(schema, "default", "a string", owned)? })
+    let has_enum_names = schema.contains_key("enumNames");
+    Ok(Wanted::One { choices, default: optional(schema, "default", "a string", owned)?, has_enum_names })
 }
 
 fn some(schema: &Map) -> Result<Wanted, String> {

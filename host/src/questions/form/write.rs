@@ -61,15 +61,14 @@ fn write_field(field: &Field, dialect: FormDialect, out: &mut Vec<u8>) {
                 schema.boolean("default", *default);
             }
         }
-        Wanted::One { choices, default } => {
-            match dialect {
-                FormDialect::Current if is_titled(choices) => write_titled(choices, schema.key("oneOf")),
-                FormDialect::Current => schema.strings("enum", values(choices)),
-                FormDialect::V2025_06_18 => {
-                    schema.strings("enum", values(choices));
-                    if is_titled(choices) {
-                        schema.strings("enumNames", choices.iter().map(Choice::label));
-                    }
+        Wanted::One { choices, default, has_enum_names } => {
+            let is_titled = is_titled(choices);
+            if is_titled && is_current && !has_enum_names {
+                write_titled(choices, schema.key("oneOf"));
+            } else {
+                schema.strings("enum", values(choices));
+                if is_titled {
+                    schema.strings("enumNames", choices.iter().map(Choice::label));
                 }
             }
             if let Some(default) = default.as_ref().filter(|_| is_current) {

@@ -112,6 +112,12 @@ fn modern_request(
     method: Option<&str>,
     message: &Message<'_>,
 ) -> Handled {
+    #[cfg(feature = "fixtures")]
+    if method == Some("prompts/get")
+        && let Some(handled) = tools_call::prompt(service, from, id, &message.params)
+    {
+        return handled;
+    }
     match method {
         Some("server/discover") => discover::answer(service, id),
         Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),

@@ -56,7 +56,22 @@ pub fn answer(
     }
 }
 
+/// Answers a `prompts/get` of a prompt that the server has itself.
+#[cfg(feature = "fixtures")]
+pub(super) fn prompt(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Option<Handled> {
+    let params = params.object()?;
+    let name = params.name.and_then(Raw::as_str)?;
+    let (known, prompt) = service.prompts.find(&name)?;
+    Some(Request { service, from, id, params, name: &name }.prepare(known, prompt))
+}
+
 /// A call with usable parameters.
+#[derive(Clone, Copy)]
 struct Request<'a> {
     service: &'a Arc<Service>,
     from: MessageContext<'a>,
@@ -113,12 +128,12 @@ impl Request<'_> {
 
     /// How the client can be asked, and what it is asked while the call runs.
     fn asked(&self, tool: &'static str) -> Result<(Asked, Option<Outgoing>), Refusal> {
-        let none = (Asked::default(), None);
+        let none = (self.plain(), None);
         let Some(asking) = &self.service.asking else { return Ok(none) };
         if self.from.era == Era::Modern {
             let modes = Elicitation::declared(self.params.meta.capabilities, Revision::V2026_07_28);
             let retry = self.retry(tool, &asking.states)?.map(Arc::new);
-            return Ok((Asked { modes, line: None, retry }, None));
+            return Ok((Asked { modes, retry, ..self.plain() }, None));
         }
         let connection = self.from.connection;
         let modes = connection.elicitation();
@@ -126,7 +141,16 @@ impl Request<'_> {
             return Ok(none);
         }
         let (line, outgoing) = ClientLine::open(connection);
-        Ok((Asked { modes, line: Some(line), retry: None }, Some(outgoing)))
+        Ok((Asked { modes, line: Some(line), ..self.plain() }, Some(outgoing)))
+    }
+
+    /// What a call has that is asked nothing.
+    fn plain(&self) -> Asked {
+        Asked {
+            #[cfg(feature = "fixtures")]
+            given: crate::protocol::tool::Given::of(self.params),
+            ..Asked::default()
+        }
     }
 
     /// What the client has brought back. `inputResponses` without a state are nobody's: the call is a new one.
@@ -171,8 +195,24 @@ impl Request<'_> {
         }
     }
 
-    /// Has the tool check the arguments. Many calls end here.
+    /// Has the tool check the arguments, with the client's answers in the words of the product.
+    #[cfg(feature = "fixtures")]
     fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+        let responses = self.params.input_responses.and_then(|given| tool.responses(given));
+        let Some(Ok(responses)) = responses.as_deref().map(Raw::parse) else {
+            return self.prepared(name, tool);
+        };
+        let params = Params { input_responses: Some(responses), ..*self.params };
+        Request { params: &params, ..*self }.prepared(name, tool)
+    }
+
+    /// Has the tool check the arguments. Many calls end here.
+    #[cfg(not(feature = "fixtures"))]
+    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+        self.prepared(name, tool)
+    }
+
+    fn prepared(&self, name: &'static str, tool: &dyn Tool) -> Handled {
         let level = match self.from.era {
             Era::Modern => {
                 self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))

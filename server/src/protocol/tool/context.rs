@@ -5,7 +5,11 @@ use std::sync::Arc;
 use ptc_host::audience::Audience;
 use ptc_host::engine::{CallsSoFar, EvalId};
 use ptc_mcp::Revision;
+#[cfg(feature = "fixtures")]
+use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
+#[cfg(feature = "fixtures")]
+use ptc_mcp::message::params::Params;
 use tokio::sync::watch;
 
 use crate::principal::Owner;
@@ -45,6 +49,38 @@ pub struct Asked {
     pub(crate) line: Option<ClientLine>,
     /// The state that it brought back, and what it answers: modern era.
     pub(crate) retry: Option<Arc<Retry>>,
+    /// What else a fixture knows of it.
+    #[cfg(feature = "fixtures")]
+    pub(crate) given: Given,
+}
+
+/// What only fixtures of the conformance suite care for.
+#[cfg(feature = "fixtures")]
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// `inputResponses` that came without a state.
+    pub(crate) responses: Option<Arc<str>>,
+    /// Whether the client declares sampling.
+    pub(crate) sampling: bool,
+    /// Whether it declares roots.
+    pub(crate) roots: bool,
+}
+
+#[cfg(feature = "fixtures")]
+impl Given {
+    /// Of the parameters of a call of the modern era.
+    pub(crate) fn of(params: &Params<'_>) -> Given {
+        let declares = |wanted: &str| {
+            let mut members = params.meta.capabilities.and_then(Raw::members).into_iter().flatten();
+            members.any(|(name, _)| name == wanted)
+        };
+        let responses = params.input_responses.filter(|_| params.request_state.is_none());
+        Given {
+            responses: responses.map(|responses| responses.text().into()),
+            sampling: declares("sampling"),
+            roots: declares("roots"),
+        }
+    }
 }
 
 /// A call that goes on with a program that was given to the client.

@@ -10,6 +10,8 @@ pub mod reply;
 
 use futures_util::future::BoxFuture;
 
+#[cfg(feature = "fixtures")]
+pub(crate) use context::Given;
 pub(crate) use context::Retry;
 pub use context::{Asked, CallContext, Origin};
 pub(crate) use registry::Registry;
@@ -82,6 +84,12 @@ pub trait Tool: Send + Sync {
     /// Whether calls are recorded. Calls that inspect the records are not.
     fn is_observed(&self) -> bool {
         true
+    }
+
+    /// What the client answers, in the words of the product: fixtures have names of their own for their questions.
+    #[cfg(feature = "fixtures")]
+    fn responses(&self, _given: Raw<'_>) -> Option<String> {
+        None
     }
 
     /// Called when an owner is gone for good, so that its state can be dropped.

@@ -110,6 +110,21 @@ impl Asks {
         Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start() }))
     }
 
+    /// The same, heard by somebody else as well.
+    #[cfg(feature = "fixtures")]
+    pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
+        let before = self.0.listener.clone();
+        let listener: Listener = Arc::new(move |principal, eval, asker| {
+            let asker = match &before {
+                Some(before) => before(principal, eval, asker),
+                None => asker,
+            };
+            listener(principal, eval, asker)
+        });
+        let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock);
+        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules: self.0.rules, clock }))
+    }
+
     /// Runs the program of `request` for this call of `tool`, whose client is asked what it waits for.
     pub(crate) fn eval(
         &self,

@@ -199,7 +199,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 84] = [
+const ELSEWHERE: [(&str, &str, &str); 85] = [
     ("--max-attached-bytes", "tests/tests/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -308,6 +308,7 @@ const ELSEWHERE: [(&str, &str, &str); 84] = [
         "the_newest_entries_within_both_bounds_are_kept",
     ),
     ("--question-open-ms", "server/src/tools/asking/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
+    ("--waiting-ttl-ms", "tests/tests/replicas/kept.rs", "a_program_that_nobody_answers_ends"),
     ("--max-questions-per-program", "server/src/tools/asking/tests.rs", "a_program_asks_no_more_than_it_may"),
     (
         "--request-state-ttl-ms",

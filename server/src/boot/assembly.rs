@@ -28,7 +28,7 @@ use crate::protocol::{Asking, Service, SessionNeed};
 use crate::request_state::{RequestStates, StateRules};
 use crate::runs::Runs;
 use crate::server_state::ServerState;
-use crate::settings::{BootError, Settings};
+use crate::settings::{self, BootError, Http, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
 #[cfg(feature = "fixtures")]
@@ -75,13 +75,19 @@ pub(super) fn assemble_with(
     state: ServerState,
 ) -> Result<Assembly, BootError> {
     let asking = asking(settings, &state)?;
-    let asks = asking.as_ref().map(|asking| asks(settings, asking, &state, audit.as_ref()));
     let limiter = limiter(settings, engine);
-    let runs = settings.runs.long.then(|| {
+    let kept = settings::Runs { keeps: keeps(settings, upstreams), ..settings.runs.clone() };
+    let keeps = kept.keeps;
+    let runs = (kept.long || keeps).then(|| {
         let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
-        Runs::new(settings.runs.clone(), ordinary, &state, settings.state.limits, parts, redactor.clone())
+        Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
     });
+    let keeping = runs.clone().filter(|_| keeps);
+    let asks = asking.as_ref().map(|asking| asks(settings, asking, (&state, keeping), audit.as_ref()));
     let options = EvalOptions { asks, runs: runs.clone(), ..eval_options(settings, upstreams, redactor) };
+    if let Some(runs) = &runs {
+        runs.prepared_by(Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone())));
+    }
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
@@ -165,15 +171,44 @@ fn audience(settings: &Settings) -> String {
     }
 }
 
-fn asks(settings: &Settings, asking: &Asking, state: &ServerState, audit: Option<&Arc<AuditLog>>) -> Asks {
+/// Whether programs are kept that wait for people whom no client asks (waiting.md 4.4): where the operator does not say, if there is
+/// anything that people are asked for.
+fn keeps(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> bool {
+    if settings.questions.mode.is_some() {
+        return settings.runs.keeps;
+    }
+    upstreams.is_some_and(|upstreams| {
+        upstreams
+            .upstreams()
+            .any(|(config, _)| !config.approval.is_never() || config.transport.oauth().is_some())
+    })
+}
+
+fn asks(
+    settings: &Settings,
+    asking: &Asking,
+    (state, runs): (&ServerState, Option<Arc<Runs>>),
+    audit: Option<&Arc<AuditLog>>,
+) -> Asks {
     let questions = &settings.questions;
-    let rules = AskRules { open: questions.open, questions: questions.per_program };
+    let console = settings.http.as_ref().filter(|http| http.console);
+    let rules = AskRules {
+        open: questions.open,
+        questions: questions.per_program,
+        console: console.and_then(console_page),
+        out_of_band: console.is_some(),
+    };
     let listener = audit.cloned().map(|audit| -> Listener {
         Arc::new(move |principal: &Principal, eval, asker| {
             audit.clone().over((principal.shared_name(), eval.to_string().into()), asker)
         })
     });
-    Asks::new(asking.states.clone(), state.shared_store(), rules, listener)
+    Asks::new(asking.states.clone(), state.shared_store(), rules, listener, runs)
+}
+
+/// Where people's browsers find the console.
+fn console_page(http: &Http) -> Option<Arc<str>> {
+    Some(format!("{}/console", http.public_url.as_ref()?.origin()).into())
 }
 
 /// What clients reach of the upstreams besides tools, if anything.

@@ -32,7 +32,7 @@ pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerS
     if let Some(sealed) = shared_store(state).map_err(BootError::new)? {
         opened.store = Some(WatchedState::new(Arc::new(sealed)));
     } else if let (Some(folder), Some(secret), true) =
-        (&state.dir, &state.secret, settings.sessions.enabled || settings.runs.long)
+        (&state.dir, &state.secret, settings.sessions.enabled || settings.runs.long || settings.runs.keeps)
     {
         let options = RedbOptions { folder: folder.clone(), flushing: state.flushing, limits: state.limits };
         let file = RedbState::open(options).map_err(|error| BootError::new(error.to_string()))?;

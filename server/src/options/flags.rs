@@ -280,6 +280,12 @@ pub const QUESTIONS: Group = Group {
             Number(45_000),
             "Time that a call waits while its client asks the user; clients end calls after 60 s",
         ),
+        flag(
+            "waiting-ttl-ms",
+            Positive,
+            Number(3_600_000),
+            "How long a program waits for answers that do not come by its client, at most 7 days",
+        ),
         flag("max-questions-per-program", Positive, Number(32), "Questions that one program may ask"),
         flag(
             "request-state-ttl-ms",

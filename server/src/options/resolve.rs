@@ -44,7 +44,7 @@ impl Settings {
             values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
         let questions = questions(&values, choices.questions)?;
-        let runs = runs(&mut values)?;
+        let runs = runs(&mut values, questions.mode)?;
         let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
         let warnings = values.into_warnings();
@@ -236,9 +236,15 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
 /// A day: the longest time of any program.
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn runs(values: &mut Values<'_>) -> Result<Runs, BootError> {
+/// A week: the longest time that a program waits for people.
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
+
+fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs, BootError> {
     let runs = Runs {
         long: values.switch("long-runs"),
+        // Where the operator does not say, it depends on the upstreams.
+        keeps: questions == Some(QuestionMode::Auto),
+        waiting_ttl: values.time("waiting-ttl-ms")?,
         answer_within: values.positive("answer-within-ms")?.map(Duration::from_millis),
         timeout: values.time("long-program-timeout-ms")?,
         ttl: values.time("run-ttl-ms")?,
@@ -255,6 +261,13 @@ fn runs(values: &mut Values<'_>) -> Result<Runs, BootError> {
             "--long-program-timeout-ms is at most {} (24 h), got: {}",
             DAY.as_millis(),
             runs.timeout.as_millis()
+        )));
+    }
+    if runs.waiting_ttl > WEEK {
+        return Err(BootError::new(format!(
+            "--waiting-ttl-ms is at most {} (7 days), got: {}",
+            WEEK.as_millis(),
+            runs.waiting_ttl.as_millis()
         )));
     }
     Ok(runs)

@@ -13,21 +13,38 @@ use tracing::warn;
 use super::held::{Held, Progress};
 use super::lawful::{Acknowledged, Lawful};
 use super::lease::Lease;
+use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
-use super::{Runs, clock, drive, id, key};
+use super::seed::{Pinned, PinnedQuestions, Ran, RunSeed};
+use super::waiting::Beginning;
+use super::{Name, PermitSlot, Runs, clock, drive, key};
 use crate::concurrency_limiter::Permit;
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 
 /// What is known of such a call besides its work.
 pub(crate) struct LongCall {
-    began: Instant,
-    began_ms: i64,
-    /// How long its client waits.
-    wait: Duration,
-    calls: watch::Receiver<CallsSoFar>,
-    prints: mpsc::UnboundedReceiver<String>,
-    acknowledged: watch::Sender<Acknowledged>,
+    pub(super) began: Instant,
+    pub(super) began_ms: i64,
+    /// How long its client waits; `None` for as long as its program runs.
+    wait: Option<Duration>,
+    pub(super) calls: watch::Receiver<CallsSoFar>,
+    pub(super) prints: mpsc::UnboundedReceiver<String>,
+    pub(super) acknowledged: watch::Sender<Acknowledged>,
+    pub(super) seed: RunSeed,
+    pub(super) pinned: PinnedQuestions,
+}
+
+impl LongCall {
+    /// The run that it may become, for whoever asks on behalf of its program.
+    pub(crate) fn seed(&self) -> &RunSeed {
+        &self.seed
+    }
+
+    /// Whether its program may take as long as a run may.
+    pub(crate) fn is_long(&self) -> bool {
+        self.wait.is_some()
+    }
 }
 
 /// What becomes of it within that time.
@@ -36,6 +53,8 @@ pub(crate) enum Attended {
     Ended(ToolReply),
     /// It goes on, and its client knows its id.
     Running(Progress),
+    /// It waits for people.
+    Waiting(WaitingRun),
     /// It could not be kept, and has had the time of any other call.
     NotKept(NotKept),
 }
@@ -49,9 +68,35 @@ pub(crate) enum NotKept {
     Unavailable,
 }
 
+impl NotKept {
+    /// What the store says of it.
+    pub(super) fn of(error: &StateError) -> NotKept {
+        warn!(event = "run_not_kept", reason = %error);
+        match error {
+            StateError::Full => NotKept::TooMany,
+            _ => NotKept::Unavailable,
+        }
+    }
+}
+
 impl Runs {
-    /// Has the program of `request` run as long as a run may, and tells of it.
-    pub(crate) fn lengthen(&self, wait: Duration, request: &mut EvalRequest) -> LongCall {
+    /// Has the program of `request` told of, so that it can become a run; with a time to wait it may take as long as a run may. `None` if
+    /// the system has no entropy.
+    pub(crate) fn lengthen(&self, wait: Option<Duration>, request: &mut EvalRequest) -> Option<LongCall> {
+        let call = self.followed(RunSeed::new()?, wait, request);
+        if wait.is_some() {
+            request.limits.timeout = self.settings.timeout;
+        }
+        Some(call)
+    }
+
+    /// The same for a run that has its id, under the limits that the request has.
+    pub(super) fn followed(
+        &self,
+        (seed, pinned): (RunSeed, PinnedQuestions),
+        wait: Option<Duration>,
+        request: &mut EvalRequest,
+    ) -> LongCall {
         let progress = request.progress.get_or_insert_with(|| watch::Sender::new(CallsSoFar::default()));
         let (progress, calls) = (progress.clone(), progress.subscribe());
         let (sink, prints) = mpsc::unbounded_channel();
@@ -60,80 +105,115 @@ impl Runs {
         if let Some(upstreams) = request.upstreams.take() {
             request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, progress }));
         }
-        request.limits.timeout = self.settings.timeout;
-        LongCall { began: Instant::now(), began_ms: clock::now_ms(), wait, calls, prints, acknowledged }
+        let (began, began_ms) = (Instant::now(), clock::now_ms());
+        LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned }
     }
 
-    /// Runs `work` until it ends or its client's patience does; then a task of its own goes on with it.
+    /// Runs `work` until it ends, waits for people, or its client's patience ends; then a task of its own goes on with it.
     pub(crate) async fn attend(
         self: Arc<Self>,
         call: LongCall,
         principal: Principal,
         tool: &'static str,
-        mut work: BoxFuture<'static, ToolReply>,
+        mut work: BoxFuture<'static, Ran>,
         permit: Permit,
     ) -> Attended {
-        let LongCall { began, began_ms, wait, calls, mut prints, acknowledged } = call;
+        let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned } = call;
+        self.knows(&principal);
         let mut log = PrintLog::default();
-        loop {
+        let questions = loop {
             tokio::select! {
                 biased;
-                reply = &mut work => return Attended::Ended(reply),
-                () = sleep_until(began + wait) => break,
+                ran = &mut work => return match ran {
+                    Ran::Ended(reply) => Attended::Ended(reply),
+                    Ran::Waits(suspension) => {
+                        while let Ok(print) = prints.try_recv() {
+                            log.push(&self.redactor.scrub(&print));
+                        }
+                        drop((work, permit));
+                        let calls = calls.borrow().made;
+                        let beginning = Beginning { id: seed.id.clone(), tool, began_ms, calls, prints: log };
+                        match self.keep_program(&principal, beginning, *suspension).await {
+                            Ok(waiting) => Attended::Waiting(waiting),
+                            Err(why) => Attended::NotKept(why),
+                        }
+                    }
+                },
+                () = patience(began, wait) => break None,
+                Some(questions) = pinned.recv() => break Some(questions),
                 Some(print) = prints.recv() => log.push(&self.redactor.scrub(&print)),
             }
-        }
-        let kept = self.keep((began, began_ms), &principal, tool, calls, log, acknowledged).await;
-        let why = match kept {
+        };
+        let held = match key(&principal, &seed.id) {
+            Ok(key) => Held::new(key, tool.to_owned(), (began, began_ms), calls, (log, 0)),
+            Err(_) => return Attended::NotKept(NotKept::Unavailable),
+        };
+        let why = match self.keep(held, &principal, questions, acknowledged).await {
             Ok((held, lease)) => {
-                let progress = held.progress();
-                self.held().insert((principal.shared_name(), held.key.id().clone()), held.clone());
-                let work = drive::Driven { held, lease, work, prints, _permit: permit };
-                let worker = self.worker();
-                let engine = self.engine.clone();
-                engine.spawn_on(worker, move || drive::drive(self, work));
-                return Attended::Running(progress);
+                seed.tell();
+                let permit = PermitSlot::of(permit);
+                let work = drive::Driven { held: held.clone(), lease, work, prints, permit, pinned };
+                self.begin_driving(principal, work);
+                return match held.seen(Instant::now()).await {
+                    Some(Seen::Waiting(waiting)) => Attended::Waiting(waiting),
+                    _ => Attended::Running(held.progress()),
+                };
             }
             Err(why) => why,
         };
-        // What cannot be kept has the time of any other call.
-        tokio::select! {
-            biased;
-            reply = work => Attended::Ended(reply),
-            () = sleep_until(began + self.ordinary.max(wait)) => Attended::NotKept(why),
+        // What cannot be kept has the time of any other call, and nobody to ask.
+        let end = began + self.ordinary.max(wait.unwrap_or_default());
+        loop {
+            tokio::select! {
+                biased;
+                ran = &mut work => return match ran {
+                    Ran::Ended(reply) => Attended::Ended(reply),
+                    Ran::Waits(_) => Attended::NotKept(why),
+                },
+                Some(questions) = pinned.recv() => drop(questions),
+                () = sleep_until(end) => return Attended::NotKept(why),
+            }
         }
     }
 
-    /// Makes the record.
+    /// Has a task of its own go on with a run.
+    pub(super) fn begin_driving(self: Arc<Self>, principal: Principal, work: drive::Driven) {
+        let name: Name = (principal.shared_name(), work.held.key.id().clone());
+        self.held().insert(name, work.held.clone());
+        let worker = self.worker();
+        let engine = self.engine.clone();
+        engine.spawn_on(worker, move || drive::drive(self, principal, work));
+    }
+
+    /// Makes the record of a run whose program is here; with `questions` it waits.
     async fn keep(
         &self,
-        began: (Instant, i64),
+        held: Held,
         principal: &Principal,
-        tool: &'static str,
-        calls: watch::Receiver<CallsSoFar>,
-        log: PrintLog,
+        questions: Option<Pinned>,
         acknowledged: watch::Sender<Acknowledged>,
     ) -> Result<(Arc<Held>, Lease), NotKept> {
-        if !self.has_room(principal) {
-            return Err(NotKept::TooMany);
+        self.has_room_in_store(principal, held.key.owner()).await?;
+        let waits = questions.is_some();
+        if let Some(questions) = questions {
+            held.waits(questions, self.expires_at_ms());
         }
-        let key = id::new().and_then(|id| key(principal, &id).ok()).ok_or(NotKept::Unavailable)?;
-        let refused = |error: StateError| {
-            warn!(event = "run_not_kept", reason = %error);
-            match error {
-                StateError::Full => NotKept::TooMany,
-                _ => NotKept::Unavailable,
-            }
-        };
-        let listed = self.store.list(Some(key.owner()), key.kind()).await.map_err(refused)?;
-        let bytes: u64 = listed.iter().map(|run| run.bytes).sum();
-        if listed.len() >= self.settings.max_per_owner || bytes >= self.settings.max_bytes_per_owner {
-            return Err(NotKept::TooMany);
-        }
-        let held = Arc::new(Held::new(key.clone(), tool, began, calls, log));
+        let held = Arc::new(held);
         let (store, replica) = (self.store.clone(), self.replica.clone());
         let record = held.record();
-        let made = Lease::make(store, replica, key, &record, self.longest_life(), acknowledged);
-        Ok((held, made.await.map_err(refused)?))
+        let made = Lease::make(store, replica, held.key.clone(), &record, self.longest_life(), acknowledged);
+        let lease = made.await.map_err(|error| NotKept::of(&error))?;
+        if waits {
+            self.tells_waiting(&held.key, &record);
+        }
+        Ok((held, lease))
+    }
+}
+
+/// Ends when the client's patience does.
+async fn patience(began: Instant, wait: Option<Duration>) {
+    match wait {
+        Some(wait) => sleep_until(began + wait).await,
+        None => std::future::pending().await,
     }
 }

@@ -11,11 +11,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{error, info, warn};
 
-use super::held::{Held, Order, locked};
+use super::held::{Held, Order, Released, locked};
 use super::lease::Lease;
-use super::record::{Status, cancellation};
-use super::{BEAT, Runs};
-use crate::concurrency_limiter::Permit;
+use super::record::{Status, cancellation, expiry};
+use super::seed::{PinnedQuestions, Ran, Suspension};
+use super::{BEAT, PermitSlot, Runs, answering};
+use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use ptc_host::digest::short_hash;
 
@@ -25,63 +26,146 @@ pub(super) const CANCEL: &[u8] = b"cancel";
 /// How often the end of a run is written, once a second, where the store does not answer.
 const TRIES: u32 = 25;
 
+/// How often a program that may go on asks for a permit while there is none.
+const PERMIT_LOOK: Duration = Duration::from_millis(50);
+
 /// A run with what drives it.
 pub(super) struct Driven {
     pub(super) held: Arc<Held>,
     pub(super) lease: Lease,
-    pub(super) work: BoxFuture<'static, ToolReply>,
+    pub(super) work: BoxFuture<'static, Ran>,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
-    /// Given back when the program has ended.
-    pub(super) _permit: Permit,
+    /// Empty when the program has ended, and while it waits.
+    pub(super) permit: PermitSlot,
+    pub(super) pinned: PinnedQuestions,
 }
 
-/// Drives a run to its end, and forgets it when it need not be told any more.
-pub(super) async fn drive(runs: Arc<Runs>, driven: Driven) {
-    let Driven { held, mut lease, work, mut prints, _permit: permit } = driven;
+/// How the driving of a run ends.
+enum Driving {
+    /// The run has ended.
+    Ends(Status, ToolReply),
+    /// Its program has left the machine.
+    Leaves(Box<Suspension>),
+    /// It is somebody else's.
+    Lost,
+}
+
+/// Drives a run to its end, or until its program leaves, and forgets it when it need not be told any more.
+pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven) {
+    let Driven { held, mut lease, work, mut prints, permit, mut pinned } = driven;
     let mut work = AssertUnwindSafe(work).catch_unwind();
     let mut orders = held.orders.subscribe();
     let mut beat = Instant::now() + BEAT;
+    let ttl = runs.settings.waiting_ttl;
+    // A run may begin with a question.
+    let mut expires = held.record().wait.is_some().then(|| Instant::now() + ttl);
+    let mut released: Option<Released> = None;
+    if expires.is_some() {
+        permit.give_back();
+    }
     let end = loop {
+        if let Some(may_go) = held.released() {
+            (released, expires) = (Some(may_go), None);
+        }
+        if let Some(may_go) = released.take() {
+            match permit.fill(|| runs.enter(&principal)) {
+                true => {
+                    may_go.go_on();
+                    runs.has_changed(&held.key);
+                }
+                false => released = Some(may_go),
+            }
+        }
         tokio::select! {
             biased;
             order = orders.wait_for(|order| *order != Order::GoOn) => match order.as_deref() {
-                Ok(Order::Interrupt) => break Some((Status::Interrupted, held.record().interruption())),
-                _ => break Some((Status::Cancelled, cancellation())),
+                Ok(Order::Interrupt) => break Driving::Ends(Status::Interrupted, held.record().interruption()),
+                _ => break Driving::Ends(Status::Cancelled, cancellation()),
             },
-            ended = &mut work => break Some((Status::Done, ended.unwrap_or_else(|_| {
-                error!(event = "worker_raise", tool = held.tool, kind = "panic");
-                ToolReply::failure("internal_error", "internal error", "The server failed; run the program again.")
-            }))),
+            ran = &mut work => break match ran {
+                Ok(Ran::Ended(reply)) => Driving::Ends(Status::Done, reply),
+                Ok(Ran::Waits(suspension)) => Driving::Leaves(suspension),
+                Err(_) => {
+                    error!(event = "worker_raise", tool = held.tool, kind = "panic");
+                    let (message, feedback) = ("internal error", "The server failed; run the program again.");
+                    Driving::Ends(Status::Done, ToolReply::failure("internal_error", message, feedback))
+                }
+            },
+            Some(questions) = pinned.recv() => {
+                permit.give_back();
+                expires = Some(Instant::now() + ttl);
+                held.waits(questions, runs.expires_at_ms());
+                runs.tells_waiting(&held.key, &held.record());
+                if lease.beat(|| held.record()).await.is_err() {
+                    break Driving::Lost;
+                }
+            }
             Some(print) = prints.recv() => locked(&held.prints).push(&runs.redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
+            () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
+            () = sleep(PERMIT_LOOK), if released.is_some() => {}
             () = sleep_until(beat) => {
                 beat = Instant::now() + BEAT;
                 if lease.beat(|| held.record()).await.is_err() {
-                    break None;
+                    break Driving::Lost;
                 }
                 runs.read_messages(&held, &lease).await;
             }
         }
     };
     // The program and its calls end before anybody is told that it has.
-    drop((work, permit));
+    drop(work);
+    permit.give_back();
     while let Ok(print) = prints.try_recv() {
         locked(&held.prints).push(&runs.redactor.scrub(&print));
     }
     match end {
-        Some((status, reply)) => settle(&runs, &held, lease, status, reply).await,
+        Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,
+        Driving::Leaves(suspension) => leave(&runs, &held, lease, *suspension).await,
         // Somebody else has recorded how it ended, or will.
-        None => held.ends(Status::Interrupted, held.record().interruption()),
+        Driving::Lost => held.ends(Status::Interrupted, held.record().interruption()),
     }
-    let status = if held.has_ended() { "ended" } else { "running" };
+    let status = held.status();
     info!(
         event = "run_stop",
         run_hash = &short_hash(held.key.id().as_bytes())[..8],
         tool = held.tool,
         status
     );
-    sleep(runs.settings.ttl).await;
-    runs.held().remove(&(held.key.owner().name().clone(), held.key.id().clone()));
+    runs.has_changed(&held.key);
+    if !held.has_left() {
+        sleep(runs.settings.ttl).await;
+    }
+    runs.forget(&held);
+}
+
+/// Ends at that time.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes a program that waits, and gives its run back: whoever has the last answer goes on with it.
+async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspension) {
+    let record = runs.waiting_record(held.record(), suspension);
+    held.has_asked(record.questions());
+    match lease.leave(&record, runs.waiting_life()).await {
+        Ok(()) => {
+            runs.tells_waiting(&held.key, &record);
+            held.leaves();
+        }
+        Err(error) => {
+            warn!(event = "run_not_kept", tool = held.tool, reason = %error);
+            let message = "the program waits for answers, and could not be kept";
+            let reply = match error {
+                StateError::Full => ToolReply::failure("busy", message, message),
+                _ => ToolReply::failure("state_unavailable", message, message),
+            };
+            settle(runs, held, lease, Status::Done, reply).await;
+        }
+    }
 }
 
 /// Writes the end of a run, and then tells it.
@@ -124,6 +208,8 @@ impl Runs {
         for message in lease.messages().await {
             if message == CANCEL {
                 held.orders.send_replace(Order::Cancel);
+            } else {
+                let _ = held.answer(|questions| answering::take_message(questions, &message));
             }
         }
     }

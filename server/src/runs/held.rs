@@ -3,14 +3,18 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ptc_host::engine::CallsSoFar;
+use ptc_host::questions::{Answer, QuestionId};
 use ptc_host::state::Key;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::look::Seen;
+use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
-use super::record::{RunRecord, Status};
+use super::question::KeptQuestion;
+use super::record::{RunRecord, Status, Wait};
+use super::seed::Pinned;
 use crate::protocol::tool::ToolReply;
 
 /// What a client is told of a program that runs.
@@ -36,10 +40,21 @@ pub(super) enum Order {
     Interrupt,
 }
 
+/// Where a run that this process has stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// It waits for people here, and no other process can go on with it.
+    Waiting,
+    Ended,
+    /// Its program is in the store: whoever wants to know looks there.
+    Left,
+}
+
 /// A run that this process drives, or drove until lately.
 pub(super) struct Held {
     pub(super) key: Key,
-    pub(super) tool: &'static str,
+    pub(super) tool: String,
     pub(super) began: Instant,
     pub(super) began_ms: i64,
     pub(super) calls: watch::Receiver<CallsSoFar>,
@@ -49,17 +64,41 @@ pub(super) struct Held {
     pub(super) orders: watch::Sender<Order>,
     /// A message for it may have come.
     pub(super) wake: Notify,
-    ended: watch::Sender<bool>,
+    phase: watch::Sender<Phase>,
     end: Mutex<Option<(Status, ToolReply)>>,
+    /// What it waits for, while it does so here.
+    pinned: Mutex<Option<PinnedWait>>,
+    /// The number of the last question that it has asked.
+    asked: Mutex<u32>,
+}
+
+/// A program that waits here.
+struct PinnedWait {
+    wait: Wait,
+    answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
+}
+
+/// A program that may go on, and its answers.
+pub(super) struct Released {
+    answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
+    answers: Vec<(QuestionId, Answer)>,
+}
+
+impl Released {
+    /// Lets it go on.
+    pub(super) fn go_on(self) {
+        // It may have ended meanwhile.
+        let _ = self.answered.send(self.answers);
+    }
 }
 
 impl Held {
     pub(super) fn new(
         key: Key,
-        tool: &'static str,
+        tool: String,
         (began, began_ms): (Instant, i64),
         calls: watch::Receiver<CallsSoFar>,
-        prints: PrintLog,
+        (prints, asked): (PrintLog, u32),
     ) -> Held {
         Held {
             key,
@@ -71,20 +110,30 @@ impl Held {
             told: Mutex::new(0),
             orders: watch::Sender::new(Order::GoOn),
             wake: Notify::new(),
-            ended: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Running),
             end: Mutex::new(None),
+            pinned: Mutex::new(None),
+            asked: Mutex::new(asked),
         }
     }
 
     /// Its record as it is now.
     pub(super) fn record(&self) -> RunRecord {
+        let is_open =
+            |pinned: &&PinnedWait| pinned.wait.questions.iter().any(|question| question.answer.is_none());
+        let wait = locked(&self.pinned).as_ref().filter(is_open).map(|pinned| pinned.wait.clone());
         RunRecord {
-            status: Status::Running,
-            tool: self.tool.to_owned(),
+            status: if wait.is_some() { Status::Waiting } else { Status::Running },
+            principal: self.key.owner().name().clone(),
+            tool: self.tool.clone(),
             began_ms: self.began_ms,
             calls: self.calls.borrow().made,
             prints: locked(&self.prints).clone(),
             outcome: None,
+            call: None,
+            wait,
+            asked: *locked(&self.asked),
+            snapshot: Bytes::new(),
         }
     }
 
@@ -103,33 +152,107 @@ impl Held {
         }
     }
 
+    /// Notes that its program waits here, until then.
+    pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
+        let questions: Vec<KeptQuestion> = pinned.open.iter().map(KeptQuestion::new).collect();
+        self.has_asked(&questions);
+        let wait = Wait { questions, expires_at_ms, is_pinned: true };
+        *locked(&self.pinned) = Some(PinnedWait { wait, answered: pinned.answered });
+        self.phase.send_replace(Phase::Waiting);
+    }
+
+    /// Notes the number of the last question.
+    pub(super) fn has_asked(&self, questions: &[KeptQuestion]) {
+        let mut asked = locked(&self.asked);
+        let last = questions.iter().map(|question| question.id.number()).max();
+        *asked = (*asked).max(last.unwrap_or(0));
+    }
+
+    /// The number of the last question.
+    pub(super) fn asked(&self) -> u32 {
+        *locked(&self.asked)
+    }
+
+    /// Changes the questions that are open here; `None` if none are. Wakes whoever drives it.
+    pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<KeptQuestion>) -> T) -> Option<T> {
+        let mut pinned = locked(&self.pinned);
+        let questions = &mut pinned.as_mut()?.wait.questions;
+        let taken = take(questions);
+        if questions.iter().all(|question| question.answer.is_some()) {
+            // It goes on as soon as it has a permit.
+            self.phase.send_replace(Phase::Running);
+        }
+        self.wake.notify_one();
+        Some(taken)
+    }
+
+    /// The program with its answers, once all of them are there. It counts as running from then on.
+    pub(super) fn released(&self) -> Option<Released> {
+        let mut pinned = locked(&self.pinned);
+        let waits = |wait: &Wait| wait.questions.iter().any(|question| question.answer.is_none());
+        if pinned.as_ref().is_none_or(|pinned| waits(&pinned.wait)) {
+            return None;
+        }
+        let PinnedWait { wait, answered } = pinned.take()?;
+        let answers = wait.questions.into_iter().filter_map(|question| Some((question.id, question.answer?)));
+        Some(Released { answered, answers: answers.collect() })
+    }
+
     /// Notes how it has ended.
     pub(super) fn ends(&self, status: Status, reply: ToolReply) {
         *locked(&self.end) = Some((status, reply));
-        self.ended.send_replace(true);
+        locked(&self.pinned).take();
+        self.phase.send_replace(Phase::Ended);
     }
 
+    /// Notes that its program is in the store now.
+    pub(super) fn leaves(&self) {
+        self.phase.send_replace(Phase::Left);
+    }
+
+    /// Whether this process is done with it.
     pub(super) fn has_ended(&self) -> bool {
-        *self.ended.borrow()
+        matches!(*self.phase.borrow(), Phase::Ended | Phase::Left)
     }
 
-    /// Waits for its end.
+    /// Whether its program is in the store now.
+    pub(super) fn has_left(&self) -> bool {
+        *self.phase.borrow() == Phase::Left
+    }
+
+    /// The word for where it stands.
+    pub(super) fn status(&self) -> &'static str {
+        match &*locked(&self.end) {
+            Some((status, _)) => status.as_str(),
+            None if self.has_left() => Status::Waiting.as_str(),
+            None => Status::Running.as_str(),
+        }
+    }
+
+    /// Waits for that.
     pub(super) async fn ended(&self) {
         // The sender is here.
-        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+        let _ = self.phase.subscribe().wait_for(|phase| matches!(phase, Phase::Ended | Phase::Left)).await;
     }
 
-    /// What a client sees of it at its end, or at `until`. Who sees the end first has the report for observers.
-    pub(super) async fn seen(&self, until: Instant) -> Seen {
-        let _ = timeout_at(until, self.ended()).await;
-        match &mut *locked(&self.end) {
-            None => Seen::Running(self.progress()),
-            Some((status, reply)) => {
-                let seen = reply.clone();
-                reply.report = None;
-                Seen::Ended(*status, Box::new(seen))
-            }
+    /// What a client sees of it at its end or at a question, or at `until`. Who sees the end first has the report for observers. `None`: it is
+    /// in the store.
+    pub(super) async fn seen(&self, until: Instant) -> Option<Seen> {
+        let mut phase = self.phase.subscribe();
+        let _ = timeout_at(until, phase.wait_for(|phase| *phase != Phase::Running)).await;
+        if *self.phase.borrow() == Phase::Left {
+            return None;
         }
+        if let Some((status, reply)) = &mut *locked(&self.end) {
+            let seen = reply.clone();
+            reply.report = None;
+            return Some(Seen::Ended(*status, Box::new(seen)));
+        }
+        let record = self.record();
+        Some(match &record.wait {
+            Some(_) => Seen::Waiting(WaitingRun::of_record(self.key.id(), &record)),
+            None => Seen::Running(self.progress()),
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::lawful::{Acknowledged, is_overdue};
-use super::record::RunRecord;
+use super::record::{Mark, RunRecord};
 use ptc_host::digest::short_hash;
 
 /// How long a holder has a run that it does not tell of (state.md 6).
@@ -31,8 +31,8 @@ pub(super) struct Lease {
     /// How long the record may rest.
     life: Duration,
     acknowledged: watch::Sender<Acknowledged>,
-    /// What was written last of calls and prints.
-    told: (u32, u64),
+    /// How far the record was when it was written last.
+    told: Mark,
 }
 
 impl Lease {
@@ -55,19 +55,55 @@ impl Lease {
             // Ids are random: nobody else has this one.
             Claimed::Taken(_) | Claimed::Held(_) | Claimed::Absent => return Err(StateError::Conflict),
         };
-        let mut lease = Lease { store, key, version: 0, fence, life, acknowledged, told: (0, 0) };
-        lease.write(record, true, lease.life).await?;
+        let mut lease = Lease { store, key, version: 0, fence, life, acknowledged, told: Mark::default() };
+        lease.write(record, true, lease.life, End::Never).await?;
         lease.acknowledged.send_replace(Some(asked));
         Ok(lease)
     }
 
-    async fn write(&mut self, record: &RunRecord, keeps: bool, rest: Duration) -> Result<(), StateError> {
+    /// Takes the record of a run that waits at `version`, and writes what becomes of it.
+    ///
+    /// # Errors
+    /// [`StateError::Conflict`] if it is not that version any more, or somebody else has it; what the store says.
+    pub(super) async fn take(
+        store: Arc<dyn StateStore>,
+        replica: Arc<str>,
+        key: Key,
+        (version, record): (u64, &RunRecord),
+        life: Duration,
+        acknowledged: watch::Sender<Acknowledged>,
+    ) -> Result<Lease, StateError> {
+        let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: false };
+        let asked = Instant::now();
+        let taken = match store.claim(&key, claim).await? {
+            Claimed::Taken(taken) => taken,
+            Claimed::Held(_) => return Err(StateError::Conflict),
+            Claimed::Absent => return Err(StateError::Gone),
+        };
+        if taken.version != version {
+            store.renew(&key, taken.fence, Duration::ZERO).await?;
+            return Err(StateError::Conflict);
+        }
+        let fence = taken.fence;
+        let mut lease = Lease { store, key, version, fence, life, acknowledged, told: Mark::default() };
+        lease.write(record, true, lease.life, End::Never).await?;
+        lease.acknowledged.send_replace(Some(asked));
+        Ok(lease)
+    }
+
+    async fn write(
+        &mut self,
+        record: &RunRecord,
+        keeps: bool,
+        rest: Duration,
+        end: End,
+    ) -> Result<(), StateError> {
         let write = Write::put(self.key.clone(), self.version, record.to_bytes()).under(self.fence);
-        let write = write.resting(rest).ending(End::Keep);
+        let write = write.resting(rest).ending(end);
         let write = if keeps { write.keeping_lease() } else { write };
         self.store.commit(Commit::one(write)).await?;
         self.version += 1;
-        self.told = (record.calls, record.prints.count());
+        self.told = record.mark();
         Ok(())
     }
 
@@ -88,10 +124,10 @@ impl Lease {
             }
         }
         let record = record();
-        if self.told == (record.calls, record.prints.count()) {
+        if self.told == record.mark() {
             return Ok(());
         }
-        match self.write(&record, true, self.life).await {
+        match self.write(&record, true, self.life, End::Keep).await {
             // What the store has no room for is told at the end.
             Ok(()) | Err(StateError::Full) => Ok(()),
             Err(error) => self.judged(&error),
@@ -125,6 +161,14 @@ impl Lease {
     /// # Errors
     /// What the store says.
     pub(super) async fn settle(&mut self, record: &RunRecord, ttl: Duration) -> Result<(), StateError> {
-        self.write(record, false, ttl).await
+        self.write(record, false, ttl, End::Keep).await
+    }
+
+    /// Writes a program that waits, and gives the record back: it ends after `life` unless somebody goes on with it.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(super) async fn leave(&mut self, record: &RunRecord, life: Duration) -> Result<(), StateError> {
+        self.write(record, false, life, End::After(life)).await
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_host::questions::QuestionId;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::info;
 
 use super::held::{Order, Progress, locked};
-use super::record::{RunRecord, Status, cancellation};
+use super::question::KeptQuestion;
+use super::record::{RunRecord, Status, Wait, cancellation, expiry};
 use super::{LOOK, Runs, TOLD, clock, drive, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
@@ -19,8 +21,37 @@ use ptc_host::digest::short_hash;
 pub(crate) enum Seen {
     /// It goes on.
     Running(Progress),
+    /// It waits for people.
+    Waiting(WaitingRun),
     /// It has ended so.
     Ended(Status, Box<ToolReply>),
+}
+
+/// A run that waits for people.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitingRun {
+    /// Its id.
+    pub(crate) run_id: Arc<str>,
+    /// When it ends unless somebody answers, in milliseconds since 1970.
+    pub(crate) expires_at_ms: i64,
+    /// What is not answered yet.
+    pub(crate) questions: Vec<KeptQuestion>,
+    /// Which suspension of its program this is, from 1; 0 where it waits in its process.
+    pub(crate) round: u32,
+}
+
+impl WaitingRun {
+    pub(super) fn of(run_id: &Arc<str>, wait: &Wait) -> WaitingRun {
+        let open = wait.questions.iter().filter(|question| question.answer.is_none());
+        let (expires_at_ms, questions) = (wait.expires_at_ms, open.cloned().collect());
+        WaitingRun { run_id: run_id.clone(), expires_at_ms, questions, round: 0 }
+    }
+
+    pub(super) fn of_record(run_id: &Arc<str>, record: &RunRecord) -> WaitingRun {
+        let nothing = Wait { questions: Vec::new(), expires_at_ms: record.began_ms, is_pinned: false };
+        let round = record.call.as_ref().map_or(0, |call| call.round);
+        WaitingRun { round, ..WaitingRun::of(run_id, record.wait.as_ref().unwrap_or(&nothing)) }
+    }
 }
 
 impl Seen {
@@ -46,7 +77,7 @@ const OBEDIENCE: Duration = Duration::from_secs(15);
 const BRIEF: Duration = Duration::from_secs(5);
 
 impl Runs {
-    /// The run, as soon as it ends or `patience` does.
+    /// The run, as soon as it ends, waits for people, or `patience` ends.
     ///
     /// # Errors
     /// It is not there, or the store is not.
@@ -57,21 +88,54 @@ impl Runs {
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
         let until = Instant::now() + patience;
-        if let Some(held) = self.here(principal, id) {
-            return Ok(held.seen(until).await);
-        }
         let key = key(principal, id)?;
         loop {
-            match self.look(&key).await? {
-                (record, true) if record.status == Status::Running => {
+            if let Some(held) = self.here(principal, id)
+                && let Some(seen) = held.seen(until).await
+            {
+                return Ok(seen);
+            }
+            let (record, read) = self.look(&key).await?;
+            match record.status {
+                Status::Running => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         return Ok(Seen::Running(self.progress_of(&key, &record)));
                     }
                     sleep(LOOK.min(left)).await;
                 }
-                (record, _) => return Ok(ended(&record)),
+                Status::Waiting => return Ok(Seen::Waiting(WaitingRun::of_record(key.id(), &record))),
+                _ => {
+                    drop(read);
+                    return Ok(ended(&record));
+                }
             }
+        }
+    }
+
+    /// The same for a run that is waited for although it waits for people, as long as it waits for any of `answered`: their answers are on
+    /// their way.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub(crate) async fn wait_past(
+        &self,
+        answered: &[QuestionId],
+        (principal, id): (&Principal, &str),
+        patience: Duration,
+    ) -> Result<Seen, NotSeen> {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let seen = self.wait(principal, id, left).await?;
+            let is_news = match &seen {
+                Seen::Waiting(run) => !run.questions.iter().any(|question| answered.contains(&question.id)),
+                _ => true,
+            };
+            if is_news || left.is_zero() {
+                return Ok(seen);
+            }
+            sleep(LOOK.min(left)).await;
         }
     }
 
@@ -80,6 +144,7 @@ impl Runs {
     /// # Errors
     /// As [`wait`](Self::wait).
     pub(crate) async fn cancel(&self, principal: &Principal, id: &str) -> Result<Seen, NotSeen> {
+        let key = key(principal, id)?;
         if let Some(held) = self.here(principal, id) {
             held.orders.send_if_modified(|order| {
                 let goes_on = *order == Order::GoOn;
@@ -88,54 +153,81 @@ impl Runs {
                 }
                 goes_on
             });
-            return Ok(held.seen(Instant::now() + OBEDIENCE).await);
+            let _ = timeout(OBEDIENCE, held.ended()).await;
+            if let Some(seen) = held.seen(Instant::now()).await {
+                return Ok(seen);
+            }
         }
-        let key = key(principal, id)?;
-        if let (record, true) = self.look(&key).await?
-            && record.status == Status::Running
-        {
+        let (record, _) = self.look(&key).await?;
+        if record.needs_holder() {
             let pushed = self.store.push(&key, drive::CANCEL.into(), self.longest_life()).await;
             pushed.map_err(|error| not_seen(&error))?;
+            return self.wait_past(&ids(record.questions()), (principal, id), OBEDIENCE).await;
+        }
+        if record.status == Status::Waiting {
+            let cancelled = |record: &RunRecord, _: &Versioned| {
+                (record.status == Status::Waiting).then(|| (Status::Cancelled, cancellation()))
+            };
+            self.end_unless_held(&key, cancelled).await?;
+            self.has_changed(&key);
         }
         self.wait(principal, id, OBEDIENCE).await
     }
 
-    /// The record, and whether somebody holds it. Of one that runs and that nobody holds, the end is recorded first.
-    async fn look(&self, key: &Key) -> Result<(RunRecord, bool), NotSeen> {
+    /// The record as it was read. The end of one that nobody has although somebody must, or that nobody answered in time, is recorded first.
+    pub(super) async fn look(&self, key: &Key) -> Result<(RunRecord, Versioned), NotSeen> {
         let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
         let read = read.ok_or(NotSeen::NotFound)?;
-        let is_held = read.lease.is_some();
         let record = record_of(&read)?;
-        if record.status != Status::Running || is_held {
-            return Ok((record, is_held));
+        let is_lost = record.needs_holder() && read.lease.is_none();
+        if !is_lost && !self.has_expired(&read, &record) {
+            return Ok((record, read));
         }
-        self.interrupted(key).await
+        self.end_unless_held(key, |record, read| {
+            if record.needs_holder() {
+                return Some((Status::Interrupted, record.interruption()));
+            }
+            self.has_expired(read, record).then(|| (Status::Expired, expiry(self.settings.waiting_ttl)))
+        })
+        .await
     }
 
-    /// Records that the process of a run has ended, unless it is held after all.
-    async fn interrupted(&self, key: &Key) -> Result<(RunRecord, bool), NotSeen> {
+    /// Whether nobody answered in time, by the store's clock.
+    pub(super) fn has_expired(&self, read: &Versioned, record: &RunRecord) -> bool {
+        let is_kept = record.status == Status::Waiting && !record.needs_holder();
+        is_kept && read.ends_in.is_some_and(|left| left <= self.settings.ttl)
+    }
+
+    /// Records how a run has ended that no process has, as `end` says.
+    async fn end_unless_held(
+        &self,
+        key: &Key,
+        end: impl FnOnce(&RunRecord, &Versioned) -> Option<(Status, ToolReply)>,
+    ) -> Result<(RunRecord, Versioned), NotSeen> {
         let claim =
             Claim { holder: self.replica.clone(), lease: BRIEF, rest: None, known: 0, creates: false };
-        let taken = match self.store.claim(key, claim).await.map_err(|error| not_seen(&error))? {
+        let mut taken = match self.store.claim(key, claim).await.map_err(|error| not_seen(&error))? {
             Claimed::Absent => return Err(NotSeen::NotFound),
             Claimed::Held(_) => {
                 let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
-                return Ok((record_of(&read.ok_or(NotSeen::NotFound)?)?, true));
+                let read = read.ok_or(NotSeen::NotFound)?;
+                return Ok((record_of(&read)?, read));
             }
             Claimed::Taken(taken) => taken,
         };
         let record = record_of(&taken)?;
-        if record.status != Status::Running {
+        let Some((status, reply)) = end(&record, &taken) else {
             let _ = self.store.renew(key, taken.fence, Duration::ZERO).await;
-            return Ok((record, false));
-        }
-        let reply = record.interruption();
-        let record = record.ended(Status::Interrupted, &reply);
+            return Ok((record, taken));
+        };
+        let record = record.ended(status, &reply);
         let write = Write::put(key.clone(), taken.version, record.to_bytes()).under(taken.fence);
-        let write = write.resting(self.settings.ttl).ending(End::Keep);
+        let write = write.resting(self.settings.ttl).ending(End::Never);
         self.store.commit(Commit::one(write)).await.map_err(|error| not_seen(&error))?;
-        info!(event = "run_interrupted", run_hash = &short_hash(key.id().as_bytes())[..8]);
-        Ok((record, false))
+        taken.version += 1;
+        let run_hash = &short_hash(key.id().as_bytes())[..8];
+        info!(event = "run_ended", run_hash, status = status.as_str());
+        Ok((record, taken))
     }
 
     /// How far a run of another replica is, and that a client is told.
@@ -159,9 +251,14 @@ impl Runs {
     }
 }
 
-fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
+pub(super) fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
     // What another build has written is left alone.
-    read.blob.as_deref().and_then(RunRecord::from_bytes).ok_or(NotSeen::NotFound)
+    read.blob.as_ref().and_then(RunRecord::from_bytes).ok_or(NotSeen::NotFound)
+}
+
+fn ids(questions: &[KeptQuestion]) -> Vec<QuestionId> {
+    let open = questions.iter().filter(|question| question.answer.is_none());
+    open.map(|question| question.id).collect()
 }
 
 fn ended(record: &RunRecord) -> Seen {
@@ -173,7 +270,7 @@ fn ended(record: &RunRecord) -> Seen {
     Seen::Ended(record.status, Box::new(reply))
 }
 
-fn not_seen(error: &StateError) -> NotSeen {
+pub(super) fn not_seen(error: &StateError) -> NotSeen {
     match error {
         StateError::Gone | StateError::Corrupt => NotSeen::NotFound,
         // Whoever was faster has told the end.

@@ -5,8 +5,13 @@
 //! its id; from there on a task of its own drives the program. The process that runs it holds the record by a lease, and writes how
 //! far it is. Whoever finds a running record without a lease records that it was interrupted: nothing is started again.
 //!
+//! A program that waits for people leaves its process: its record has it, and whoever brings the last answer goes on with it, wherever
+//! that is ([`Runs::answer`]). One that cannot leave waits where it is.
+//!
 //! [`Runs::wait`] and [`Runs::cancel`] serve any run of a principal, whichever process has it.
 
+mod answering;
+mod answers;
 mod attend;
 mod clock;
 mod drive;
@@ -14,22 +19,28 @@ mod held;
 mod id;
 mod lawful;
 mod lease;
+mod listing;
 mod look;
+mod permit_slot;
 mod prints;
+mod question;
 mod record;
+mod seed;
 mod shutdown;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::Engine;
 use ptc_host::state::{Key, Kind, MemoryState, Owner as StoreOwner, StateStore};
+use tokio::sync::broadcast;
 
 use self::held::Held;
 use crate::concurrency_limiter::{ConcurrencyLimiter, Full, Permit};
@@ -37,19 +48,32 @@ use crate::principal::Principal;
 use crate::server_state::ServerState;
 use crate::settings;
 
+use self::permit_slot::PermitSlot;
+
+pub(crate) use answers::{Judged, judged};
 pub(crate) use attend::{Attended, LongCall, NotKept};
 pub(crate) use held::Progress;
-pub(crate) use look::{NotSeen, Seen};
+pub(crate) use listing::RunView;
+pub(crate) use look::{NotSeen, Seen, WaitingRun};
+pub(crate) use question::{KeptQuestion, Took, is_enough};
+pub(crate) use record::KeptCall;
+pub(crate) use seed::{Ran, RunSeed, Suspension};
+pub(crate) use waiting::{Prepared, Prepares};
 
 /// How often a message of another replica is looked for, and progress written.
 const BEAT: Duration = Duration::from_secs(1);
 /// Between two looks at a run that another replica has.
 const LOOK: Duration = Duration::from_millis(500);
+/// Changes of runs that a listener may be behind.
+const CHANGES: usize = 1024;
 /// Runs of other replicas whose prints are remembered as told.
 const TOLD: usize = 1024;
 
 /// What names a run within this process: its principal, and its id.
 type Name = (Arc<str>, Arc<str>);
+
+/// Told of a run.
+type Told = Box<dyn Fn(&RunView) + Send + Sync>;
 
 /// The runs that this process has, and the way to those of others.
 pub struct Runs {
@@ -67,6 +91,13 @@ pub struct Runs {
     /// How many prints were told of runs that other replicas have.
     told: Mutex<HashMap<Name, u64>>,
     next_worker: AtomicUsize,
+    /// Principals that have been seen here, so that whoever answers for one counts on its account.
+    principals: Mutex<HashMap<Arc<str>, Principal>>,
+    /// Prepares programs that go on.
+    prepares: OnceLock<Arc<dyn Prepares>>,
+    /// Told of runs that begin to wait.
+    on_waiting: OnceLock<Told>,
+    changes: broadcast::Sender<Name>,
 }
 
 impl std::fmt::Debug for Runs {
@@ -98,6 +129,10 @@ impl Runs {
             held: Mutex::default(),
             told: Mutex::default(),
             next_worker: AtomicUsize::new(0),
+            principals: Mutex::default(),
+            prepares: OnceLock::new(),
+            on_waiting: OnceLock::new(),
+            changes: broadcast::Sender::new(CHANGES),
         });
         if runs.is_shared {
             let heard = Arc::downgrade(&runs);
@@ -109,6 +144,11 @@ impl Runs {
     /// How they are kept.
     pub(crate) fn settings(&self) -> &settings::Runs {
         &self.settings
+    }
+
+    /// How long a call waits for a run that goes on, if nothing else says so: the time of a program.
+    pub(crate) fn patience(&self) -> Duration {
+        self.ordinary
     }
 
     /// A permit for a program that may become a run: it is held as long as the program runs.
@@ -136,6 +176,66 @@ impl Runs {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has programs that go on prepared by this.
+    pub(crate) fn prepared_by(&self, prepares: Arc<dyn Prepares>) {
+        // There is one tool whose programs leave.
+        let _ = self.prepares.set(prepares);
+    }
+
+    #[expect(dead_code, reason = "the webhook listens")]
+    /// Has this told of each run that begins to wait.
+    pub(crate) fn on_waiting(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
+        let _ = self.on_waiting.set(Box::new(told));
+    }
+
+    #[expect(dead_code, reason = "tasks are told of")]
+    /// The names of runs of this process, and of those that are answered or stopped here, when they change.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Name> {
+        self.changes.subscribe()
+    }
+
+    /// Tells that a run has changed.
+    fn has_changed(&self, key: &Key) {
+        // Nobody may listen.
+        let _ = self.changes.send((key.owner().name().clone(), key.id().clone()));
+    }
+
+    /// Remembers a principal.
+    fn knows(&self, principal: &Principal) {
+        let mut principals = self.principals.lock().unwrap_or_else(PoisonError::into_inner);
+        if !principals.contains_key(principal.known_name()) {
+            principals.insert(principal.shared_name(), principal.clone());
+        }
+    }
+
+    /// The principal of that name.
+    pub(crate) fn principal(&self, name: &str) -> Principal {
+        let mut principals = self.principals.lock().unwrap_or_else(PoisonError::into_inner);
+        match principals.get(name) {
+            Some(principal) => principal.clone(),
+            None => {
+                let principal = Principal::named(name);
+                principals.insert(principal.shared_name(), principal.clone());
+                principal
+            }
+        }
+    }
+
+    /// When a program that begins to wait now ends unless somebody answers, in milliseconds since 1970.
+    fn expires_at_ms(&self) -> i64 {
+        let life = i64::try_from(self.settings.waiting_ttl.as_millis()).unwrap_or(i64::MAX);
+        clock::now_ms().saturating_add(life)
+    }
+
+    /// Forgets a run that is not driven here any more, unless it is again.
+    fn forget(&self, held: &Arc<Held>) {
+        let name = (held.key.owner().name().clone(), held.key.id().clone());
+        let mut all = self.held();
+        if all.get(&name).is_some_and(|known| Arc::ptr_eq(known, held)) {
+            all.remove(&name);
+        }
+    }
+
     /// A worker for the next run.
     fn worker(&self) -> usize {
         self.next_worker.fetch_add(1, Ordering::Relaxed)
@@ -143,7 +243,7 @@ impl Runs {
 
     /// How long the record of a program that runs lies there, whatever becomes of its process.
     fn longest_life(&self) -> Duration {
-        self.settings.timeout + self.settings.ttl + Duration::from_secs(60)
+        self.settings.timeout + self.waiting_life() + Duration::from_secs(60)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The record of a run, as it lies in a store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::engine::{Attachments, EvalId};
@@ -8,10 +9,11 @@ use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
+use super::question::KeptQuestion;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
 
 /// The version of the form. Another build that has another one leaves the record alone.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 
 /// What a run is doing, or how it has ended (waiting.md 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,18 +21,76 @@ const FORM: u8 = 1;
 pub(crate) enum Status {
     /// Its program runs.
     Running,
+    /// Its program waits for people.
+    Waiting,
     /// It has a value, or a failure of its own.
     Done,
     /// Somebody stopped it.
     Cancelled,
     /// Its process ended before it.
     Interrupted,
+    /// Nobody answered what it waited for.
+    Expired,
+}
+
+impl Status {
+    /// The word for it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Waiting => "waiting",
+            Status::Done => "done",
+            Status::Cancelled => "cancelled",
+            Status::Interrupted => "interrupted",
+            Status::Expired => "expired",
+        }
+    }
+}
+
+/// The call that began a run, as far as its program needs it to go on in another process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeptCall {
+    /// `params.arguments` as sent.
+    pub(crate) arguments: Option<String>,
+    /// The revision of the protocol that the client speaks.
+    pub(crate) revision: String,
+    /// Longest text of a result that the client hands to its model whole, in bytes.
+    pub(crate) result_room: Option<usize>,
+    /// The evaluation.
+    pub(crate) eval: u64,
+    /// Which suspension of its program comes next, from 1.
+    pub(crate) round: u32,
+    /// Whether it may take as long as a run may.
+    pub(crate) is_long: bool,
+}
+
+/// What a run waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Wait {
+    /// Open questions, and those of them that are answered by now.
+    pub(super) questions: Vec<KeptQuestion>,
+    /// When it ends if nobody answers, in milliseconds since 1970, for readers: the store's clock decides.
+    pub(super) expires_at_ms: i64,
+    /// Whether only the process that has it can go on with it.
+    pub(super) is_pinned: bool,
+}
+
+/// How far a run is: another one is worth writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    calls: u32,
+    prints: u64,
+    asked: u32,
+    answered: usize,
+    waits: bool,
 }
 
 /// A run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunRecord {
     pub(super) status: Status,
+    /// Whose it is.
+    pub(super) principal: Arc<str>,
     /// The tool that was called.
     pub(super) tool: String,
     /// When the call came, in milliseconds since 1970, for readers.
@@ -42,26 +102,79 @@ pub(super) struct RunRecord {
     /// What its call is answered with, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<KeptReply>,
+    /// Its call, once its program has waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) call: Option<KeptCall>,
+    /// What it waits for, while it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) wait: Option<Wait>,
+    /// The number of the last question that it has asked.
+    #[serde(default)]
+    pub(super) asked: u32,
+    /// The program, while it waits and any process can go on with it.
+    #[serde(skip)]
+    pub(super) snapshot: Bytes,
 }
 
 impl RunRecord {
-    /// As it lies in a store.
+    /// As it lies in a store: the form, how long the JSON is (4 bytes, the lowest first), the JSON, the program.
     pub(super) fn to_bytes(&self) -> Bytes {
-        let mut bytes = vec![FORM];
+        const HEAD: usize = 5;
+        let mut bytes = vec![0; HEAD];
         // Plain data: it serialises.
         let _ = serde_json::to_writer(&mut bytes, self);
+        let length = u32::try_from(bytes.len() - HEAD).unwrap_or(u32::MAX);
+        bytes[0] = FORM;
+        bytes[1..HEAD].copy_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&self.snapshot);
         bytes.into()
     }
 
     /// What was written; `None` if it is of another form.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<RunRecord> {
-        let json = bytes.strip_prefix(&[FORM])?;
-        serde_json::from_slice(json).ok()
+    pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
+        let (head, rest) = bytes.strip_prefix(&[FORM])?.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*head)).ok()?;
+        let (json, snapshot) = rest.split_at_checked(length)?;
+        let record: RunRecord = serde_json::from_slice(json).ok()?;
+        Some(RunRecord { snapshot: bytes.slice_ref(snapshot), ..record })
     }
 
     /// The same, ended so.
     pub(super) fn ended(self, status: Status, reply: &ToolReply) -> RunRecord {
-        RunRecord { status, outcome: Some(KeptReply::of(reply)), ..self }
+        RunRecord {
+            status,
+            outcome: Some(KeptReply::of(reply)),
+            call: None,
+            wait: None,
+            snapshot: Bytes::new(),
+            ..self
+        }
+    }
+
+    /// How far it is, as far as others are told.
+    pub(super) fn mark(&self) -> Mark {
+        let answered = self.questions().iter().filter(|question| question.answer.is_some()).count();
+        Mark {
+            calls: self.calls,
+            prints: self.prints.count(),
+            asked: self.asked,
+            answered,
+            waits: self.wait.is_some(),
+        }
+    }
+
+    /// Whether some process must have it: it runs, or waits where it is.
+    pub(super) fn needs_holder(&self) -> bool {
+        match self.status {
+            Status::Running => true,
+            Status::Waiting => self.wait.as_ref().is_none_or(|wait| wait.is_pinned),
+            _ => false,
+        }
+    }
+
+    /// The questions, if it waits.
+    pub(super) fn questions(&self) -> &[KeptQuestion] {
+        self.wait.as_ref().map_or(&[], |wait| &wait.questions)
     }
 
     /// The outcome of a program whose process has ended, as far as anybody knows.
@@ -78,6 +191,12 @@ impl RunRecord {
 /// The outcome of a run that somebody stopped.
 pub(super) fn cancellation() -> ToolReply {
     ToolReply::failure("cancelled", "the run was cancelled", "lisp_cancel has stopped this program.")
+}
+
+/// The outcome of a run that nobody answered for so long.
+pub(super) fn expiry(patience: Duration) -> ToolReply {
+    let message = format!("nobody answered within {} ms", patience.as_millis());
+    ToolReply::failure("expired", &message, &message)
 }
 
 /// The outcome of a run whose program asked its user once no call of its client was open for the question.
@@ -176,8 +295,19 @@ mod tests {
     fn record() -> RunRecord {
         let mut prints = PrintLog::default();
         prints.push("page 3");
-        let (tool, began_ms) = ("lisp_eval".to_owned(), 1);
-        RunRecord { status: Status::Running, tool, began_ms, calls: 12, prints, outcome: None }
+        RunRecord {
+            status: Status::Running,
+            principal: "ada".into(),
+            tool: "lisp_eval".to_owned(),
+            began_ms: 1,
+            calls: 12,
+            prints,
+            outcome: None,
+            call: None,
+            wait: None,
+            asked: 0,
+            snapshot: Bytes::from_static(b"program"),
+        }
     }
 
     #[test]
@@ -208,8 +338,18 @@ mod tests {
     #[test]
     fn what_is_none_of_ours_is_left_alone() {
         let bytes = record().to_bytes();
-        for damaged in [&b""[..], &b"\x02{}"[..], &b"\x01"[..], &b"\x01{}"[..], &bytes[..bytes.len() - 1]] {
-            assert!(RunRecord::from_bytes(damaged).is_none(), "{damaged:?}");
+        assert_eq!(RunRecord::from_bytes(&bytes).unwrap().snapshot, "program");
+        let json_end = bytes.len() - b"program".len();
+        for damaged in [
+            &b""[..],
+            b"\x01{}",
+            b"\x02",
+            b"\x02{}",
+            b"\x02\x02\0\0\0{}",
+            b"\x02\xff\xff\xff\xff{}",
+            &bytes[..json_end - 1],
+        ] {
+            assert!(RunRecord::from_bytes(&Bytes::copy_from_slice(damaged)).is_none(), "{damaged:?}");
         }
     }
 }

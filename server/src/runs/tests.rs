@@ -13,6 +13,8 @@ use crate::protocol::tool::{ReplyText, ToolReply};
 fn settings() -> settings::Runs {
     settings::Runs {
         long: true,
+        keeps: true,
+        waiting_ttl: Duration::from_secs(3600),
         answer_within: None,
         timeout: Duration::from_secs(600),
         ttl: Duration::from_secs(600),
@@ -55,19 +57,19 @@ fn somebody() -> Principal {
 }
 
 /// Ends with this text when it is told to.
-fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, ToolReply>) {
+fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, Ran>) {
     let (end, ended) = oneshot::channel::<()>();
     let work = async move {
         let _ = ended.await;
-        ToolReply::text(false, text)
+        Ran::Ended(ToolReply::text(false, text))
     };
     (end, work.boxed())
 }
 
 /// A run that was given its id at once.
-async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, ToolReply>) -> Arc<str> {
+async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, Ran>) -> Arc<str> {
     let mut request = EvalRequest::new("1");
-    let call = runs.lengthen(Duration::ZERO, &mut request);
+    let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
     request.print_sink.unwrap().send("hello".to_owned()).unwrap();
     request.progress.unwrap().send_replace(CallsSoFar { made: 3, ended: 2 });
     let permit = runs.enter(&somebody()).unwrap();
@@ -77,6 +79,7 @@ async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, T
             progress.run_id
         }
         Attended::Ended(reply) => panic!("it has ended: {reply:?}"),
+        Attended::Waiting(run) => panic!("it waits: {run:?}"),
         Attended::NotKept(why) => panic!("it was not kept: {why:?}"),
     }
 }
@@ -88,6 +91,7 @@ fn text(seen: &Seen) -> &str {
             ReplyText::Mirrored => reply.structured.as_deref().unwrap(),
         },
         Seen::Running(progress) => panic!("it runs: {progress:?}"),
+        Seen::Waiting(run) => panic!("it waits: {run:?}"),
     }
 }
 
@@ -153,6 +157,11 @@ async fn what_nobody_holds_was_interrupted() {
     let store = MemoryState::default();
     let key = key(&somebody(), "run_left").unwrap();
     let record = RunRecord {
+        principal: "ada".into(),
+        call: None,
+        wait: None,
+        asked: 0,
+        snapshot: Default::default(),
         status: Status::Running,
         tool: "lisp_eval".to_owned(),
         began_ms: 0,
@@ -213,7 +222,7 @@ async fn there_are_as_many_as_may_be() {
     assert!(!few.has_room(&Principal::named("bob")));
     // What began before there were so many has the time of any other call.
     let attend = |work| {
-        let call = runs.lengthen(Duration::ZERO, &mut EvalRequest::new("1"));
+        let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
         runs.clone().attend(call, somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
     };
     let (_end, long) = work("never");
@@ -229,7 +238,7 @@ async fn they_take_as_much_of_the_store_as_they_may() {
     let (_end, first) = work("never");
     kept(&runs, first).await;
     let (_end, second) = work("never");
-    let call = runs.lengthen(Duration::ZERO, &mut EvalRequest::new("1"));
+    let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
     let permit = runs.enter(&somebody()).unwrap();
     let attended = runs.clone().attend(call, somebody(), "lisp_eval", second, permit).await;
     assert!(matches!(attended, Attended::NotKept(NotKept::TooMany)));

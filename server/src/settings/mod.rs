@@ -213,6 +213,10 @@ impl Questions {
 pub struct Runs {
     /// Whether a program may run for longer than its client waits.
     pub long: bool,
+    /// Whether a program is kept that waits for people whom its client does not ask.
+    pub keeps: bool,
+    /// How long such a program waits for its answers.
+    pub waiting_ttl: Duration,
     /// How long a client waits that does not say; `None` for as long as its program runs.
     pub answer_within: Option<Duration>,
     /// Longest time of such a program.

@@ -3,9 +3,12 @@
 //! The root is an object. The constant `status` distinguishes success from error. Other members are allowed, so that a
 //! later version can add some.
 
+use std::sync::Arc;
+
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::report::ErrorReason;
+use crate::runs::Runs;
 
 /// A string.
 pub const STRING: &str = r#"{"type":"string"}"#;
@@ -20,6 +23,9 @@ const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 
 /// Failed upstream calls as the structured profile shows them.
 pub(crate) const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"}}}}"#;
+
+/// Open questions.
+const QUESTIONS: &str = r#"{"type":"array","items":{"type":"object","required":["id","kind","message","answer"],"properties":{"id":{"type":"string"},"kind":{"enum":["ask","upstream","approval","sign_in"]},"message":{"type":"string"},"schema":{"type":"object"},"open":{"type":"string"},"answer":{"enum":["lisp_resume","console","operator"]},"url":{"type":"string"}}}}"#;
 
 /// All upstream calls.
 const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","auth_required","rate_limited","timeout","response_too_large","cap_exhausted","declined","cancelled","unanswerable"]},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
@@ -54,7 +60,7 @@ fn branch(status: &str, required: &[&str], write: impl FnOnce(&mut Object<'_>)) 
 }
 
 /// The branch of a program that goes on (waiting.md 6.4).
-pub(crate) fn running_branch() -> String {
+fn running_branch() -> String {
     branch("running", &["status", "run_id", "upstream_calls"], |properties| {
         strings(properties, &["run_id"]);
         properties.raw("elapsed_ms", COUNT);
@@ -62,6 +68,21 @@ pub(crate) fn running_branch() -> String {
         properties.raw("prints", STRINGS);
         properties.raw("prints_omitted", COUNT);
     })
+}
+
+/// The branch of a program that waits for people (waiting.md 4.4).
+fn waiting_branch() -> String {
+    branch("waiting", &["status", "run_id", "questions", "expires_at"], |properties| {
+        strings(properties, &["run_id", "expires_at"]);
+        properties.raw("questions", QUESTIONS);
+        properties.raw("notes", STRINGS);
+    })
+}
+
+/// The branches of programs that become runs, where they may.
+pub(crate) fn run_branches(runs: Option<&Arc<Runs>>) -> impl Iterator<Item = String> + use<> {
+    let keeps = runs.is_some_and(|runs| runs.settings().keeps);
+    runs.map(|_| running_branch()).into_iter().chain(keeps.then(waiting_branch))
 }
 
 /// The branch of a run that was stopped.

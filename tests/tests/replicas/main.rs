@@ -3,6 +3,7 @@
 
 mod client;
 mod folder;
+mod kept;
 mod listening;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]

@@ -27,7 +27,7 @@ fn structured(answer: &str) -> Value {
 }
 
 /// The tools of a server, whichever way they are called.
-trait Tools {
+pub(super) trait Tools {
     fn tool(&mut self, tool: &str, arguments: &Value) -> Value;
 
     /// A program that was given its id, once its call waits at the upstream.

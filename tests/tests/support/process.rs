@@ -53,9 +53,18 @@ impl Launch {
     }
 
     /// With the tool server of these tests as the upstream `fake`.
-    pub(crate) fn with_only_the_upstream(mut self) -> Launch {
-        let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "max_concurrency": 1000,
-            "command": env!("CARGO_BIN_EXE_fake-upstream")}}});
+    pub(crate) fn with_only_the_upstream(self) -> Launch {
+        self.with_upstream_of(&json!({}))
+    }
+
+    /// The same with these keys in its entry.
+    pub(crate) fn with_upstream_of(mut self, keys: &Value) -> Launch {
+        let mut entry = json!({"transport": "mcp_stdio", "max_concurrency": 1000,
+            "command": env!("CARGO_BIN_EXE_fake-upstream")});
+        for (key, value) in keys.as_object().into_iter().flatten() {
+            entry[key.as_str()] = value.clone();
+        }
+        let config = json!({"upstreams": {"fake": entry}});
         let path = self.path("upstreams.json");
         std::fs::write(&path, config.to_string()).expect("written");
         let path = path.to_str().expect("UTF-8").to_owned();

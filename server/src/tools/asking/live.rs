@@ -9,16 +9,17 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
 use ptc_mcp::json::{Raw, object_text};
 use tokio::time::{Instant, timeout_at};
 use tracing::info;
 
-use super::answers::{Judged, judged};
 use super::shown::Screen;
 use super::{Asks, Caller, MOST_ROUNDS};
+use crate::protocol::Elicitation;
 use crate::protocol::client_requests::{ClientLine, ClientReply, Pending};
 use crate::protocol::tool::CallContext;
+use crate::runs::{Judged, LongCall, judged};
 
 /// Asks the client of one call.
 struct CallAsker {
@@ -32,9 +33,10 @@ struct CallAsker {
 }
 
 impl Asks {
-    /// What asks the client of this call, if that is possible at all.
+    /// What asks the client of this call, and keeps its run where that does not do, if either is possible at all.
     pub(super) fn asker(&self, caller: &Caller, round: u32) -> Option<Arc<dyn Asker>> {
-        if !caller.context.asked.modes.is_any() {
+        let keeps = self.0.runs.is_some() && caller.seed.is_some();
+        if !caller.context.asked.modes.is_any() && !keeps {
             return None;
         }
         let (screen, until) = (caller.screen(), Instant::now() + self.0.rules.open);
@@ -45,35 +47,83 @@ impl Asks {
         })
     }
 
-    /// The same for a program that cannot leave the process, such as one of a session: its client must be there to be asked.
-    pub(crate) fn asker_here(&self, tool: &'static str, context: &CallContext) -> Option<Arc<dyn Asker>> {
-        context.asked.line.as_ref()?;
-        self.asker(&Caller::new(tool, None, context), 1)
+    /// The same for a program that cannot leave the process, such as one of a session: its client must be there to be asked, or its run is
+    /// kept where it is.
+    pub(crate) fn asker_here(
+        &self,
+        tool: &'static str,
+        context: &CallContext,
+        long: Option<&LongCall>,
+    ) -> Option<Arc<dyn Asker>> {
+        let keeps = self.0.runs.is_some() && long.is_some();
+        if context.asked.line.is_none() && !keeps {
+            return None;
+        }
+        let mut caller = Caller::new((tool, None), context, long);
+        if caller.context.asked.line.is_none() {
+            // A client that is asked by what it is answered with cannot be asked here.
+            caller.context.asked.modes = Elicitation::NONE;
+        }
+        self.asker(&caller, 1)
+    }
+}
+
+impl CallAsker {
+    /// Whether the client can be asked, and its answer is enough.
+    fn is_asked(&self, question: &Question) -> bool {
+        let has_way = match &self.caller.context.asked.line {
+            Some(line) => line.is_open() && Instant::now() < self.until,
+            None => self.round <= MOST_ROUNDS,
+        };
+        has_way && self.caller.is_attended() && self.screen.shows(question.level, &question.mode)
+    }
+
+    /// Whether a run that waits for this can be kept: somebody may answer it.
+    fn is_kept(&self, question: &Question) -> bool {
+        self.caller.seed.is_some() && self.asks.keeps(question)
     }
 }
 
 impl Asker for CallAsker {
     fn can_ask(&self, question: &Question) -> bool {
-        let has_way = match &self.caller.context.asked.line {
-            Some(line) => line.is_open() && Instant::now() < self.until,
-            None => self.round <= MOST_ROUNDS,
-        };
-        has_way && self.screen.shows(question.level, &question.mode)
+        self.is_asked(question) || self.is_kept(question)
     }
 
     fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
         let Some(line) = self.caller.context.asked.line.clone() else {
             return std::future::ready(Verdict::Leave).boxed();
         };
+        // What the client is not asked is kept, once it has answered the others.
+        let shown: Vec<OpenQuestion> =
+            open.iter().filter(|open| self.is_asked(&open.question)).cloned().collect();
+        let leaves = open.iter().all(|open| self.is_kept(&open.question));
+        if shown.is_empty() && leaves {
+            return std::future::ready(Verdict::Leave).boxed();
+        }
         let (asks, caller) = (self.asks.clone(), self.caller.clone());
         let (screen, until) = (self.screen, self.until);
-        async move { Verdict::Answered(ask_all(asks, caller, line, screen, open, until).await) }.boxed()
+        async move {
+            match ask_all(asks, caller, line, (screen, leaves), shown, until).await {
+                answers if answers.is_empty() && leaves => Verdict::Leave,
+                answers => Verdict::Answered(answers),
+            }
+        }
+        .boxed()
     }
 
-    /// Nobody is asked what the program waits for in vain.
+    /// Its run is kept while it waits where it is. Otherwise nobody is asked what the program waits for in vain.
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
-        info!(event = "questions_not_asked", count = open.len(), reason = why);
-        std::future::ready(Vec::new()).boxed()
+        let is_kept = |open: &OpenQuestion| self.is_kept(&open.question);
+        match self.caller.seed.clone().filter(|_| open.iter().all(is_kept)) {
+            Some(seed) => {
+                info!(event = "program_pinned", count = open.len(), reason = why);
+                seed.hold(open).boxed()
+            }
+            None => {
+                info!(event = "questions_not_asked", count = open.len(), reason = why);
+                std::future::ready(Vec::new()).boxed()
+            }
+        }
     }
 
     fn most_questions(&self) -> u32 {
@@ -81,53 +131,62 @@ impl Asker for CallAsker {
     }
 }
 
+/// Questions that the client is asked.
+pub(super) type Replies = FuturesUnordered<BoxFuture<'static, Option<(QuestionId, Answer)>>>;
+
 /// Asks all questions at once, a request for each. The result: the answers that came in time.
 async fn ask_all(
     asks: Asks,
     caller: Caller,
     line: ClientLine,
-    screen: Screen,
+    (screen, leaves): (Screen, bool),
     open: Vec<OpenQuestion>,
     until: Instant,
 ) -> Vec<(QuestionId, Answer)> {
-    let mut answers = Vec::with_capacity(open.len());
-    let mut waiting: FuturesUnordered<_> = open
-        .iter()
+    let count = open.len();
+    let mut answers = Vec::with_capacity(count);
+    let mut waiting: Replies = open
+        .into_iter()
         .map(|open| {
-            let asked = ask_one(&asks, &caller, &line, screen, open);
-            async move { Some((open.id, asked.await?)) }
+            let asked = ask_one(asks.clone(), caller.clone(), line.clone(), screen, open.clone());
+            async move { Some((open.id, asked.await?)) }.boxed()
         })
         .collect();
     while let Ok(Some(answer)) = timeout_at(until, waiting.next()).await {
         answers.extend(answer);
     }
-    // What is not answered by now is taken back, and its client told so, when this is dropped.
-    drop(waiting);
-    info!(event = "client_asked", questions = open.len(), answers = answers.len());
+    if leaves && !waiting.is_empty() {
+        // The run is kept, and a reply that comes later still counts.
+        asks.heed_late(&caller, waiting);
+    }
+    // What is not answered by now is taken back otherwise, and its client told so.
+    info!(event = "client_asked", questions = count, answers = answers.len());
     answers
 }
 
 /// Asks one question until the answer fits. `None`: there is none.
 async fn ask_one(
-    asks: &Asks,
-    caller: &Caller,
-    line: &ClientLine,
+    asks: Asks,
+    caller: Caller,
+    line: ClientLine,
     screen: Screen,
-    open: &OpenQuestion,
+    open: OpenQuestion,
 ) -> Option<Answer> {
     let mode = &open.question.mode;
     let page = if screen.opens(mode) { Some(random_page()?) } else { None };
+    let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
     let mut fault: Option<String> = None;
     let mut faults = 0;
     loop {
         let params = screen.params((&open.question.message, mode), fault.as_deref(), page.as_deref());
-        let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
+        let mut asked =
+            TakenBack { line: &line, pending: Some(line.request("elicitation/create", &params).ok()?) };
         let reply = asked.pending.as_mut()?.reply().await;
         // There is nothing to take back any more.
         asked.pending = None;
         let ClientReply::Result(sent) = reply? else { return None };
         let sent = Raw::parse(&sent).ok()?;
-        match judged(sent, mode, faults, (&caller.principal, asks.0.clock.now())) {
+        match judged(sent, mode, faults, &by, asks.0.clock.now()) {
             Judged::Answer(answer) => {
                 if let Some(page) = page {
                     let params = object_text(|params| params.string("elicitationId", &page));

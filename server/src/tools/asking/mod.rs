@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! Asks::eval ─ handshake era: the program waits here while its client is asked (`live`)
-//!            └ modern era: the program leaves, sealed in `requestState` (`travelling`), and the next call goes on with it (`retry`):
-//!              once (`once`)
+//!            ├ modern era: the program leaves, sealed in `requestState` (`travelling`), and the next call goes on with it (`retry`):
+//!            │ once (`once`)
+//!            └ whoever cannot be asked so, or may not answer: its run is kept, and answered by other ways (`kept`)
 //! ```
 
-mod answers;
+mod kept;
 mod live;
 mod once;
 mod outcome;
@@ -28,9 +29,11 @@ use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
 
 use self::shown::Screen;
 use super::evaluator::Evaluator;
+use super::shaping::Shaper;
 use crate::principal::Principal;
 use crate::protocol::tool::{CallContext, ToolReply};
-use crate::request_state::{RequestStates, arguments_digest};
+use crate::request_state::{Carried, RequestStates, arguments_digest};
+use crate::runs::{LongCall, Ran, RunSeed, Runs};
 
 /// Suspensions of one program that its client is asked about: clients of the modern era give up after ten rounds.
 const MOST_ROUNDS: u32 = 8;
@@ -51,15 +54,21 @@ struct Shared {
     store: Arc<dyn StateStore>,
     rules: AskRules,
     clock: StoreClock,
+    /// Where programs are kept that no client is asked about; `None` where that is off.
+    runs: Option<Arc<Runs>>,
 }
 
 /// Bounds of asking.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct AskRules {
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
     pub(crate) open: Duration,
     /// Questions that a program may ask (`--max-questions-per-program`).
     pub(crate) questions: u32,
+    /// Where people find the questions of runs, if the console has an address that a browser opens.
+    pub(crate) console: Option<Arc<str>>,
+    /// Whether somebody answers who is not the client: the console or the webhook.
+    pub(crate) out_of_band: bool,
 }
 
 /// Makes the reply of a program that has ended.
@@ -73,12 +82,31 @@ struct Caller {
     /// `params.arguments` as sent.
     arguments: Option<Arc<str>>,
     context: CallContext,
+    /// The run that it may become.
+    seed: Option<RunSeed>,
+    /// Whether that may take as long as a run may.
+    is_long: bool,
 }
 
 impl Caller {
-    fn new(tool: &'static str, arguments: Option<&str>, context: &CallContext) -> Caller {
-        let principal = context.owner.principal.clone();
-        Caller { principal, tool, arguments: arguments.map(Arc::from), context: context.clone() }
+    fn new(
+        (tool, arguments): (&'static str, Option<&str>),
+        context: &CallContext,
+        long: Option<&LongCall>,
+    ) -> Caller {
+        Caller {
+            principal: context.owner.principal.clone(),
+            tool,
+            arguments: arguments.map(Arc::from),
+            context: context.clone(),
+            seed: long.map(|long| long.seed().clone()),
+            is_long: long.is_some_and(LongCall::is_long),
+        }
+    }
+
+    /// Whether its client is still there to be asked: it has not been answered that its program is a run.
+    fn is_attended(&self) -> bool {
+        self.seed.as_ref().is_none_or(|seed| !seed.is_told())
     }
 
     /// What stands for the arguments. Only a program that waits costs this.
@@ -99,15 +127,16 @@ impl Caller {
 
 impl Asks {
     /// Asks by `states`, which are used once as `store` has it; without a store as this process has it, which must be the only one that
-    /// can open them.
+    /// can open them. Programs that no client is asked about are kept by `runs`.
     pub(crate) fn new(
         states: RequestStates,
         store: Option<Arc<dyn StateStore>>,
         rules: AskRules,
         listener: Option<Listener>,
+        runs: Option<Arc<Runs>>,
     ) -> Asks {
         let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
-        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start() }))
+        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs }))
     }
 
     /// The same, heard by somebody else as well.
@@ -122,26 +151,33 @@ impl Asks {
             listener(principal, eval, asker)
         });
         let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock);
-        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules: self.0.rules, clock }))
+        let (rules, runs) = (self.0.rules.clone(), self.0.runs.clone());
+        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs }))
     }
 
-    /// Runs the program of `request` for this call of `tool`, whose client is asked what it waits for.
+    /// Runs the program of `request` for this call of a tool, whose client is asked what it waits for. `long`: what it may become.
     pub(crate) fn eval(
         &self,
         evaluator: Arc<dyn Evaluator>,
         mut request: EvalRequest,
-        (tool, arguments): (&'static str, Option<&str>),
-        context: &CallContext,
-        shaped: impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static,
-    ) -> BoxFuture<'static, ToolReply> {
+        call: (&'static str, Option<&str>),
+        (context, long): (&CallContext, Option<&LongCall>),
+        (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
+    ) -> BoxFuture<'static, Ran> {
         let asked = &context.asked;
-        if asked.retry.is_none() && !asked.modes.is_any() {
+        let keeps = self.0.runs.is_some() && long.is_some();
+        if asked.retry.is_none() && !asked.modes.is_any() && !keeps {
             let eval = evaluator.eval(request);
-            return async move { shaped(eval.await) }.boxed();
+            return async move { Ran::Ended(shaped(eval.await)) }.boxed();
         }
-        let (asks, caller) = (self.clone(), Caller::new(tool, arguments, context));
+        let (asks, caller) = (self.clone(), Caller::new(call, context, long));
         let shaped: Shaped = Box::new(shaped);
         if let Some(retry) = asked.retry.clone() {
+            if let (Carried::Kept(id), Some(runs)) = (&retry.state.content.carried, &self.0.runs) {
+                let (runs, id) = (runs.clone(), id.clone());
+                let answer = async move { asks.go_on_kept(&runs, &caller, (&id, &retry), &shaper).await };
+                return answer.map(Ran::Ended).boxed();
+            }
             return async move { asks.go_on(evaluator, request, caller, &retry, shaped).await }.boxed();
         }
         request.asker = self.asker(&caller, 1);
@@ -150,8 +186,8 @@ impl Asks {
         async move {
             let outcome = eval.await;
             match outcome.suspended {
-                Some(suspended) => asks.send_off(evaluator, again, &caller, (1, *suspended), shaped).await,
-                None => shaped(outcome),
+                Some(suspended) => asks.leave(evaluator, again, &caller, (1, *suspended), shaped).await,
+                None => Ran::Ended(shaped(outcome)),
             }
         }
         .boxed()

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::engine::{EvalRequest, Resume, ResumeFault};
+use ptc_host::questions::{AnsweredBy, Channel};
 use ptc_host::state::{Commit, Key, Kind, StateError, Write};
 use tracing::info;
 
@@ -13,6 +14,7 @@ use super::round::Round;
 use super::{Asks, Caller, Shaped};
 use crate::protocol::tool::{Retry, ToolReply};
 use crate::request_state::{Carried, Content, Opened, Refusal};
+use crate::runs::Ran;
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
@@ -24,29 +26,31 @@ impl Asks {
         caller: Caller,
         retry: &Retry,
         shaped: Shaped,
-    ) -> ToolReply {
+    ) -> Ran {
         let Opened { content, until, left } = &retry.state;
         let Ok(mut round) = Round::read(&content.asked, &caller.principal) else {
-            return refused(&caller, Refusal::Build);
+            return Ran::Ended(refused(&caller, Refusal::Build));
         };
-        round.take(retry.responses.as_deref(), (&caller.principal, self.0.clock.now()));
+        let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
+        round.take(retry.responses.as_deref(), &by, self.0.clock.now());
         // A client that shows nothing any more cannot be asked again.
         if !round.is_answered() && caller.context.asked.modes.is_any() {
             let content = Content { asked: round.write(), ..content.clone() };
-            return match self.required(&caller, content, &round, *until).await {
+            return Ran::Ended(match self.required(&caller, content, &round, *until).await {
                 Some(reply) => ToolReply { eval_id: Some(request.id), ..reply },
                 None => unavailable(),
-            };
+            });
         }
         let snapshot = match &content.carried {
             Carried::Snapshot(snapshot) => snapshot.clone(),
             Carried::Blob(id) => match self.blob(&caller, id).await {
                 Ok(Some(snapshot)) => snapshot,
                 // What has gone on is not kept.
-                Ok(None) => return self.again(&caller, retry).await,
-                Err(_) => return unavailable(),
+                Ok(None) => return Ran::Ended(self.again(&caller, retry).await),
+                Err(_) => return Ran::Ended(unavailable()),
             },
-            Carried::Kept(_) => return refused(&caller, Refusal::Expired),
+            // No run is kept here any more.
+            Carried::Kept(_) => return Ran::Ended(refused(&caller, Refusal::Expired)),
         };
         let once = Arc::new(Once::new(self.0.store.clone(), caller.owner(), content.jti, *left));
         let resume = Resume { snapshot, answers: round.answers(), gate: Some(once.clone()) };
@@ -55,28 +59,32 @@ impl Asks {
         let again = EvalRequest { resume: None, ..request.clone() };
         let outcome = evaluator.eval(request).await;
         match once.passed() {
-            Some(Passed::Spent) => return self.again(&caller, retry).await,
-            Some(Passed::Unavailable) => return unavailable(),
+            Some(Passed::Spent) => return Ran::Ended(self.again(&caller, retry).await),
+            Some(Passed::Unavailable) => return Ran::Ended(unavailable()),
             Some(Passed::First) => {}
             None => match &outcome.resume_fault {
-                Some(ResumeFault::OtherBuild) => return refused(&caller, Refusal::Build),
-                Some(ResumeFault::Invalid(part)) => return refused(&caller, Refusal::Snapshot(part)),
+                Some(ResumeFault::OtherBuild) => return Ran::Ended(refused(&caller, Refusal::Build)),
+                Some(ResumeFault::Invalid(part)) => {
+                    return Ran::Ended(refused(&caller, Refusal::Snapshot(part)));
+                }
                 // It could not even be read, for want of memory or time; it can be tried again.
-                None => return shaped(outcome),
+                None => return Ran::Ended(shaped(outcome)),
             },
         }
-        let reply = match outcome.suspended {
+        let ran = match outcome.suspended {
             Some(suspended) => {
                 let next = (content.round + 1, *suspended);
-                self.send_off(evaluator, again, &caller, next, shaped).await
+                self.leave(evaluator, again, &caller, next, shaped).await
             }
-            None => shaped(outcome),
+            None => Ran::Ended(shaped(outcome)),
         };
-        self.keep_outcome(&caller, &content.jti, &retry.digest, *left, &reply).await;
+        if let Ran::Ended(reply) = &ran {
+            self.keep_outcome(&caller, &content.jti, &retry.digest, *left, reply).await;
+        }
         if let Carried::Blob(id) = &content.carried {
             self.forget_blob(&caller, id).await;
         }
-        reply
+        ran
     }
 
     /// The reply to a state that was used before.

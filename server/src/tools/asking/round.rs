@@ -7,9 +7,9 @@ use ptc_mcp::json::{Raw, object_text};
 use ptc_vm::graph::{Reader, Unread, Writer};
 use serde_json::value::RawValue;
 
-use super::answers::{Judged, judged};
 use super::shown::Screen;
 use crate::principal::Principal;
+use crate::runs::{Judged, judged};
 
 const FORM: u8 = 0;
 const URL: u8 = 1;
@@ -45,13 +45,13 @@ impl Round {
     }
 
     /// Takes over what the client answers: `inputResponses` as sent. What is not asked, or answered already, is ignored.
-    pub(super) fn take(&mut self, responses: Option<&str>, by: (&Principal, u64)) {
+    pub(super) fn take(&mut self, responses: Option<&str>, by: &AnsweredBy, at_ms: u64) {
         let responses = responses.and_then(|responses| Raw::parse(responses).ok()).and_then(Raw::members);
         for (key, sent) in responses.into_iter().flatten() {
             let id = QuestionId::parse(&key);
             let asked = self.0.iter_mut().find(|asked| Some(asked.id) == id && asked.answer.is_none());
             let Some(asked) = asked else { continue };
-            match judged(sent, &asked.mode, asked.faults, by) {
+            match judged(sent, &asked.mode, asked.faults, by, at_ms) {
                 Judged::Answer(answer) => asked.answer = Some(answer),
                 Judged::Fault(fault) => {
                     asked.faults += 1;

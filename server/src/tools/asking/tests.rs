@@ -110,7 +110,13 @@ impl Server {
     fn patient(open: Duration, store: &Arc<dyn StateStore>, rules: StateRules, audience: &str) -> Server {
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let states = RequestStates::new(&Secret::of(&[SECRET]).unwrap(), audience, rules);
-        let asks = Asks::new(states.clone(), Some(store.clone()), AskRules { open, questions: 32 }, None);
+        let asks = Asks::new(
+            states.clone(),
+            Some(store.clone()),
+            AskRules { open, questions: 32, console: None, out_of_band: false },
+            None,
+            None,
+        );
         let upstreams = Arc::<Upstreams>::default();
         let options = EvalOptions {
             limits: Limits::aggregator(),

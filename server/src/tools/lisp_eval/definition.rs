@@ -1,9 +1,12 @@
 //! The listing of `lisp_eval`.
 
+use std::sync::Arc;
+
 use ptc_mcp::json::{Object, object_text};
 
 use super::EvalOptions;
 use crate::protocol::tool::{Annotations, Definition};
+use crate::runs::Runs;
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::schemas::{self, error_branch, success_branch, union};
@@ -19,8 +22,8 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
             options.card.as_ref().map(SharedCard::get).as_ref(),
             options.limits.timeout,
         ),
-        input_schema: input_schema(has_upstreams, options.runs.is_some()),
-        output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.is_some()),
+        input_schema: input_schema(has_upstreams, has_wait(options.runs.as_ref())),
+        output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.as_ref()),
         annotations: annotations(has_upstreams, options.read_only),
         meta: Some(limits(options)),
     }
@@ -41,7 +44,7 @@ pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Ann
     }
 }
 
-fn input_schema(has_upstreams: bool, has_runs: bool) -> String {
+fn input_schema(has_upstreams: bool, has_wait: bool) -> String {
     let scope =
         if has_upstreams { " It is held against the answer, not against what tools return." } else { "" };
     object_text(|object| {
@@ -66,18 +69,23 @@ fn input_schema(has_upstreams: bool, has_runs: bool) -> String {
             ),
         );
         schema.end();
-        if has_runs {
+        if has_wait {
             properties.raw("wait_ms", schemas::WAIT_MS);
         }
         properties.end();
     })
 }
 
+/// Whether a client may say how long it waits.
+pub(in super::super) fn has_wait(runs: Option<&Arc<Runs>>) -> bool {
+    runs.is_some_and(|runs| runs.settings().long)
+}
+
 /// The output schema of an evaluation, and of what waits for one.
 pub(in super::super) fn output_schema(
     profile: Profile,
     has_upstreams: bool,
-    has_runs: bool,
+    runs: Option<&Arc<Runs>>,
 ) -> Option<String> {
     let branches = match profile {
         Profile::Slim => return None,
@@ -110,7 +118,7 @@ pub(in super::super) fn output_schema(
             }),
         ],
     };
-    Some(union(branches.into_iter().chain(has_runs.then(schemas::running_branch))))
+    Some(union(branches.into_iter().chain(schemas::run_branches(runs))))
 }
 
 /// The caps of one call, for clients that plan ahead.

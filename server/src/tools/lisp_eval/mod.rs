@@ -11,24 +11,31 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
+use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
+use ptc_mcp::message::id::RequestId;
 
 use super::asking::Asks;
 use super::descriptions::SharedCard;
 use super::long;
-use super::shaping::{Shaper, shape};
+use super::long::WhenWaiting;
+use super::shaping::{Shaper, shape, waiting};
 use crate::concurrency_limiter::Full;
+use crate::principal::{Owner, Principal};
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};
 use crate::report::{ErrorReason, Payload};
-use crate::runs::Runs;
+use crate::runs::{KeptCall, Prepared as Again, Prepares, Ran, RunSeed, Runs};
 
 pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
-pub(super) use definition::{annotations, output_schema};
+pub(super) use definition::{annotations, has_wait, output_schema};
+
+/// The name of the tool.
+const NAME: &str = "lisp_eval";
 
 /// The options of `lisp_eval`.
 #[derive(Clone)]
@@ -81,6 +88,21 @@ impl LispEval {
         LispEval { evaluator, options }
     }
 
+    /// The answer of a call whose run waits.
+    fn when_waiting(&self, given: Option<Raw<'_>>, context: &CallContext, shaper: Shaper) -> WhenWaiting {
+        let (asks, context) = (self.options.asks.clone(), context.clone());
+        let arguments: Option<Arc<str>> = given.map(|given| given.text().into());
+        Box::new(move |run| {
+            async move {
+                match asks {
+                    Some(asks) => asks.waiting((NAME, arguments.as_deref()), &context, &run, &shaper).await,
+                    None => waiting(&shaper, &run, None, &[]),
+                }
+            }
+            .boxed()
+        })
+    }
+
     fn request(&self, arguments: Arguments, context: &CallContext) -> EvalRequest {
         let options = &self.options;
         EvalRequest {
@@ -102,6 +124,48 @@ impl LispEval {
     }
 }
 
+impl Prepares for LispEval {
+    fn prepare_again(
+        &self,
+        tool: &str,
+        call: &KeptCall,
+        principal: &Principal,
+        seed: &RunSeed,
+    ) -> Option<Again> {
+        if tool != NAME {
+            return None;
+        }
+        let given = call.arguments.as_deref().and_then(|text| Raw::parse(text).ok());
+        let arguments = Arguments::read(given, &self.options.caps).ok()?;
+        let context = CallContext {
+            owner: Owner::of(principal.clone()),
+            request_id: RequestId::from_raw(Raw::parse("0").ok()?)?,
+            revision: Revision::from_name(&call.revision)?,
+            origin: None,
+            eval_id: EvalId::from_number(call.eval),
+            result_room: call.result_room,
+            progress: None,
+            audience: None,
+            asked: Default::default(),
+        };
+        let request = self.request(arguments, &context);
+        let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
+        let asks = self.options.asks.as_ref();
+        let asker = asks.and_then(|asks| asks.asker_of_run(NAME, &context, seed, call.round + 1));
+        Some(Again { request, asker, shaped: Box::new(shaped) })
+    }
+}
+
+/// Makes the reply of the outcome of `request`.
+fn shaping(
+    options: &EvalOptions,
+    request: &EvalRequest,
+    shaper: Shaper,
+) -> impl FnOnce(EvalOutcome) -> ToolReply + Send + use<> {
+    let (asked, redactor, reports) = (Asked::of(request), options.redactor.clone(), options.reports);
+    move |outcome| answer(outcome, asked, &shaper, &redactor, reports)
+}
+
 impl Tool for LispEval {
     fn definition(&self) -> Definition {
         definition::definition(&self.options)
@@ -121,21 +185,21 @@ impl Tool for LispEval {
             Ok(long_call) => long_call,
             Err(message) => return refused(message),
         };
-        let asked = Asked::of(&request);
-        let (shaper, redactor) = (self.options.shaper_for(context), self.options.redactor.clone());
-        let reports = self.options.reports;
-        let shaped = move |outcome| answer(outcome, asked, &shaper, &redactor, reports);
+        let shaper = self.options.shaper_for(context);
+        let shaped = shaping(&self.options, &request, shaper);
         let work = match &self.options.asks {
             Some(asks) => {
-                let call = ("lisp_eval", given.map(Raw::text));
-                asks.eval(self.evaluator.clone(), request, call, context, shaped)
+                let (call, long_call) = ((NAME, given.map(Raw::text)), long_call.as_ref());
+                let about = (context, long_call.map(long::Long::call));
+                asks.eval(self.evaluator.clone(), request, call, about, (shaper, shaped))
             }
             None => {
                 let eval = self.evaluator.eval(request);
-                async move { shaped(eval.await) }.boxed()
+                async move { Ran::Ended(shaped(eval.await)) }.boxed()
             }
         };
-        long::prepared(long_call, "lisp_eval", &context.owner.principal, shaper, work)
+        let waiting = self.when_waiting(given, context, shaper);
+        long::prepared(long_call, NAME, &context.owner.principal, (shaper, waiting), work)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

@@ -12,7 +12,7 @@ use ptc_mcp::json::Raw;
 use super::shaping::{Shaper, running};
 use crate::principal::Principal;
 use crate::protocol::tool::{Prepared, ToolReply};
-use crate::runs::{Attended, LongCall, NotKept, Runs};
+use crate::runs::{Attended, LongCall, NotKept, Ran, Runs, WaitingRun};
 
 pub(crate) use arguments::MAX_WAIT;
 pub(super) use arguments::{run_id, wait_ms};
@@ -23,7 +23,15 @@ pub(super) struct Long {
     call: LongCall,
 }
 
-/// Has the program of `request` run as long as a run may, if the arguments or the operator set a time for the answer.
+impl Long {
+    /// Its call.
+    pub(super) fn call(&self) -> &LongCall {
+        &self.call
+    }
+}
+
+/// Has the program of `request` run as a run may: for as long, if the arguments or the operator set a time for the answer; and waiting for
+/// people, where that is on.
 ///
 /// # Errors
 /// The message: `wait_ms` is none.
@@ -33,20 +41,30 @@ pub(super) fn begin(
     request: &mut EvalRequest,
 ) -> Result<Option<Long>, String> {
     let Some(runs) = runs else { return Ok(None) };
-    let wait = wait_ms(arguments)?.or(runs.settings().answer_within);
-    Ok(wait.map(|wait| Long { runs: runs.clone(), call: runs.lengthen(wait, request) }))
+    let settings = runs.settings();
+    let wait = match settings.long {
+        true => wait_ms(arguments)?.or(settings.answer_within),
+        false => None,
+    };
+    if wait.is_none() && !settings.keeps {
+        return Ok(None);
+    }
+    Ok(runs.lengthen(wait, request).map(|call| Long { runs: runs.clone(), call }))
 }
+
+/// The answer of a call whose run waits.
+pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, ToolReply> + Send>;
 
 /// The program as it is to be run.
 pub(super) fn prepared(
     long: Option<Long>,
     tool: &'static str,
     principal: &Principal,
-    shaper: Shaper,
-    work: BoxFuture<'static, ToolReply>,
+    (shaper, waiting): (Shaper, WhenWaiting),
+    work: BoxFuture<'static, Ran>,
 ) -> Prepared {
-    let Some(Long { runs, call }) = long else { return Prepared::Gated(work) };
-    if !runs.has_room(principal) {
+    let Some(Long { runs, call }) = long else { return Prepared::Gated(work.map(alone).boxed()) };
+    if call.is_long() && !runs.has_room(principal) {
         return Prepared::Done(too_many());
     }
     let permit = match runs.enter(principal) {
@@ -54,21 +72,33 @@ pub(super) fn prepared(
         Err(full) => return Prepared::Full(full),
     };
     let attended = runs.attend(call, principal.clone(), tool, work, permit);
-    let answer = attended.map(move |attended| match attended {
-        Attended::Ended(reply) => reply,
-        Attended::Running(progress) => running(&shaper, &progress),
-        Attended::NotKept(NotKept::TooMany) => too_many(),
-        Attended::NotKept(NotKept::Unavailable) => {
-            let message = "the state store is unavailable: this program could not be kept, and was ended";
-            ToolReply::failure("state_unavailable", message, message)
+    let answer = attended.then(move |attended| async move {
+        match attended {
+            Attended::Ended(reply) => reply,
+            Attended::Running(progress) => running(&shaper, &progress),
+            Attended::Waiting(run) => waiting(run).await,
+            Attended::NotKept(NotKept::TooMany) => too_many(),
+            Attended::NotKept(NotKept::Unavailable) => {
+                let message = "the state store is unavailable: this program could not be kept, and was ended";
+                ToolReply::failure("state_unavailable", message, message)
+            }
         }
     });
     Prepared::Free(answer.boxed())
 }
 
+/// The answer of a call that becomes no run.
+fn alone(ran: Ran) -> ToolReply {
+    match ran {
+        Ran::Ended(reply) => reply,
+        // Only a run is given to whoever keeps it.
+        Ran::Waits(_) => ToolReply::failure("internal_error", "internal error", "Run the program again."),
+    }
+}
+
 /// There are as many runs as there may be (waiting.md 8).
 fn too_many() -> ToolReply {
     let feedback = "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
-                    Wait for one with lisp_wait, or stop one with lisp_cancel, and retry.";
+                    Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.";
     ToolReply::failure("busy", "too many runs are kept", feedback)
 }

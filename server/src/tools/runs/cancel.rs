@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 
-use super::{args_error, not_seen};
+use super::{args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
-use crate::runs::{Runs, Seen};
+use crate::runs::Runs;
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
 use crate::tools::long::run_id;
 use crate::tools::schemas::cancelled_branch;
-use crate::tools::shaping::{cancelled, running};
+use crate::tools::shaping::cancelled;
 
 /// The tool.
 pub(super) struct Cancel {
@@ -21,7 +21,8 @@ pub(super) struct Cancel {
 
 impl Tool for Cancel {
     fn definition(&self) -> Definition {
-        let schema = output_schema(self.options.shaper.profile, self.options.card.is_some(), true);
+        let (profile, runs) = (self.options.shaper.profile, self.options.runs.as_ref());
+        let schema = output_schema(profile, self.options.card.is_some(), runs);
         // A run that was stopped has a branch of its own besides those of one that has ended before.
         let end = |schema: String| schema.strip_suffix("]}").map(str::to_owned);
         Definition {
@@ -43,13 +44,11 @@ impl Tool for Cancel {
             Err(message) => return Prepared::Done(args_error(&message)),
         };
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
-        let principal = context.owner.principal.clone();
+        let (principal, options) = (context.owner.principal.clone(), self.options.clone());
         let work = async move {
             match runs.cancel(&principal, &id).await {
                 Ok(seen) if seen.is_cancelled() => cancelled(&shaper, &id),
-                Ok(Seen::Running(progress)) => running(&shaper, &progress),
-                Ok(Seen::Ended(_, reply)) => *reply,
-                Err(why) => not_seen(why),
+                seen => told(&options, &shaper, seen, &[]),
             }
         };
         Prepared::Free(work.boxed())

@@ -1,6 +1,8 @@
-//! The tools for programs that run for longer than their clients wait: `lisp_wait`, `lisp_cancel` (waiting.md 6.4).
+//! The tools for programs that run for longer than their clients wait, or that wait for people: `lisp_wait`, `lisp_cancel` (waiting.md
+//! 6.4), `lisp_resume` (waiting.md 4.4).
 
 mod cancel;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -9,15 +11,32 @@ use std::time::Duration;
 
 use super::lisp_eval::EvalOptions;
 use crate::protocol::tool::{Tool, ToolReply};
-use crate::runs::NotSeen;
+use crate::runs::{NotSeen, Seen};
+use crate::tools::shaping::{Shaper, running, waiting};
 
 /// The tools, where programs may become runs.
 pub(crate) fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
     let Some(runs) = &options.runs else { return Vec::new() };
-    vec![
-        Box::new(wait::Wait { runs: runs.clone(), options: options.clone() }),
-        Box::new(cancel::Cancel { runs: runs.clone(), options: options.clone() }),
-    ]
+    let mut tools: Vec<Box<dyn Tool>> = Vec::new();
+    if runs.settings().keeps {
+        tools.push(Box::new(resume::Resume { runs: runs.clone(), options: options.clone() }));
+    }
+    if runs.settings().long {
+        tools.push(Box::new(wait::Wait { runs: runs.clone(), options: options.clone() }));
+        tools.push(Box::new(cancel::Cancel { runs: runs.clone(), options: options.clone() }));
+    }
+    tools
+}
+
+/// The answer that tells of a run. `notes`: what has become of answers.
+fn told(options: &EvalOptions, shaper: &Shaper, seen: Result<Seen, NotSeen>, notes: &[String]) -> ToolReply {
+    match (seen, &options.asks) {
+        (Ok(Seen::Running(progress)), _) => running(shaper, &progress),
+        (Ok(Seen::Ended(_, reply)), _) => *reply,
+        (Ok(Seen::Waiting(run)), Some(asks)) => asks.told(&run, shaper, notes),
+        (Ok(Seen::Waiting(run)), None) => waiting(shaper, &run, None, notes),
+        (Err(why), _) => not_seen(why),
+    }
 }
 
 /// The failure of a tool whose arguments are wrong.
@@ -26,7 +45,7 @@ fn args_error(message: &str) -> ToolReply {
 }
 
 /// The answer where a run is not seen.
-fn not_seen(why: NotSeen) -> ToolReply {
+pub(super) fn not_seen(why: NotSeen) -> ToolReply {
     match why {
         NotSeen::NotFound => ToolReply::failure(
             "run_not_found",

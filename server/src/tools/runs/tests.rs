@@ -51,6 +51,8 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
     let limiter = ConcurrencyLimiter::new(CallLimits::shared(calls));
     let settings = settings::Runs {
         long: true,
+        keeps: false,
+        waiting_ttl: Duration::from_secs(3600),
         answer_within,
         timeout: Duration::from_secs(77),
         ttl: Duration::from_secs(600),

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_mcp::json::Raw;
 
-use super::{DEFAULT_WAIT, args_error, not_seen};
+use super::{DEFAULT_WAIT, args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
-use crate::runs::{Runs, Seen};
+use crate::runs::Runs;
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
 use crate::tools::long::{run_id, wait_ms};
-use crate::tools::shaping::running;
 
 /// The tool.
 pub(super) struct Wait {
@@ -29,7 +28,7 @@ impl Tool for Wait {
                           answer is `running` again, with what it has printed since: call again. Waiting changes nothing."
                 .into(),
             input_schema: INPUT.into(),
-            output_schema: output_schema(self.options.shaper.profile, self.options.card.is_some(), true),
+            output_schema: output_schema(self.options.shaper.profile, self.options.card.is_some(), self.options.runs.as_ref()),
             annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
             meta: None,
         }
@@ -43,14 +42,8 @@ impl Tool for Wait {
             Err(message) => return Prepared::Done(args_error(&message)),
         };
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
-        let principal = context.owner.principal.clone();
-        let work = async move {
-            match runs.wait(&principal, &id, wait).await {
-                Ok(Seen::Running(progress)) => running(&shaper, &progress),
-                Ok(Seen::Ended(_, reply)) => *reply,
-                Err(why) => not_seen(why),
-            }
-        };
+        let (principal, options) = (context.owner.principal.clone(), self.options.clone());
+        let work = async move { told(&options, &shaper, runs.wait(&principal, &id, wait).await, &[]) };
         Prepared::Free(work.boxed())
     }
 }

@@ -21,12 +21,15 @@ use crate::report::Ending;
 use crate::report::SessionPart;
 use crate::report::Usage;
 use crate::report::{ErrorReason, Payload};
+use crate::runs::Ran;
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
-use crate::tools::lisp_eval::{Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, refuse};
-use crate::tools::long;
+use crate::tools::lisp_eval::{
+    Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, has_wait, refuse,
+};
+use crate::tools::long::{self, WhenWaiting};
 use crate::tools::schemas::WAIT_MS;
-use crate::tools::shaping::{Shaper, guard, shape};
+use crate::tools::shaping::{Shaper, guard, shape, waiting};
 
 /// The tool.
 pub(super) struct Eval {
@@ -48,12 +51,17 @@ impl Eval {
         let id = given.session_id()?;
         let mut request = self.request(&given, arguments, context)?;
         let long_call = long::begin(self.options.runs.as_ref(), arguments, &mut request)?;
+        let asks = self.options.asks.as_ref();
+        let about = long_call.as_ref().map(long::Long::call);
+        request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));
         let principal = &context.owner.principal;
         if self.directory.stored.is_some() {
             let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
             let whose = (id, context.owner.clone());
             let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
-            return Ok(long::prepared(long_call, "lisp_session_eval", principal, shaper, work.boxed()));
+            let work = work.map(Ran::Ended).boxed();
+            let shaping = (shaper, self.when_waiting(shaper));
+            return Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work));
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
@@ -65,8 +73,21 @@ impl Eval {
             ..request
         };
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
-        let work = run(self.directory.clone(), options, shaper, reservation, request).boxed();
-        Ok(long::prepared(long_call, "lisp_session_eval", principal, shaper, work))
+        let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
+        let shaping = (shaper, self.when_waiting(shaper));
+        Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work))
+    }
+
+    /// The answer of a call whose run waits: its session stays busy.
+    fn when_waiting(&self, shaper: Shaper) -> WhenWaiting {
+        let asks = self.options.asks.clone();
+        Box::new(move |run| {
+            let told = match asks {
+                Some(asks) => asks.told(&run, &shaper, &[]),
+                None => waiting(&shaper, &run, None, &[]),
+            };
+            std::future::ready(told).boxed()
+        })
     }
 
     /// Checks what `lisp_eval` takes, too, in the words of this tool.
@@ -100,7 +121,6 @@ impl Eval {
             progress: context.progress.clone(),
             audience: context.audience.clone(),
             principal: Some(context.owner.principal.shared_name()),
-            asker: self.options.asks.as_ref().and_then(|asks| asks.asker_here("lisp_session_eval", context)),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })
     }
@@ -118,9 +138,9 @@ impl Tool for Eval {
                 options.card.as_ref().map(SharedCard::get).as_ref(),
                 options.limits.timeout,
             ),
-            input_schema: input(options.runs.is_some()),
+            input_schema: input(has_wait(options.runs.as_ref())),
             output_schema: (options.shaper.profile != Profile::Slim)
-                .then(|| schemas::output_of_eval(options.runs.is_some())),
+                .then(|| schemas::output_of_eval(options.runs.as_ref())),
             annotations: Annotations { read_only, destructive, idempotent: false, open_world },
             meta: None,
         }
@@ -140,8 +160,8 @@ impl Tool for Eval {
 /// The schema of the arguments, but for the end.
 const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}"#;
 
-fn input(has_runs: bool) -> String {
-    let wait = if has_runs { format!(",\"wait_ms\":{WAIT_MS}") } else { String::new() };
+fn input(has_wait: bool) -> String {
+    let wait = if has_wait { format!(",\"wait_ms\":{WAIT_MS}") } else { String::new() };
     format!("{INPUT}{wait}}},\"additionalProperties\":false}}")
 }
 

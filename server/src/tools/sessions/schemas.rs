@@ -1,9 +1,12 @@
 //! Output schemas and hints of the session tools.
 
+use std::sync::Arc;
+
 use ptc_mcp::json::Object;
 
 use crate::protocol::tool::Annotations;
-use crate::tools::schemas::{self, error_branch, running_branch, success_branch, union};
+use crate::runs::Runs;
+use crate::tools::schemas::{self, error_branch, run_branches, success_branch, union};
 
 const OBJECT: &str = r#"{"type":"object"}"#;
 
@@ -13,10 +16,10 @@ pub(super) fn output(required: &[&str]) -> String {
 }
 
 /// The output schema of a program's session.
-pub(super) fn output_of_eval(has_runs: bool) -> String {
+pub(super) fn output_of_eval(runs: Option<&Arc<Runs>>) -> String {
     let branches =
         [success_branch(&["status", "session"], bag), error_branch(&["status", "reason", "message"], bag)];
-    union(branches.into_iter().chain(has_runs.then(running_branch)))
+    union(branches.into_iter().chain(run_branches(runs)))
 }
 
 /// Hints of a tool that reaches nothing outside the server.

@@ -13,6 +13,7 @@ mod limits;
 mod running;
 mod sections;
 mod session;
+mod waiting;
 
 #[cfg(test)]
 mod forgery;
@@ -23,3 +24,4 @@ pub(super) use calls::call_result;
 pub use guard::guard;
 pub use project::{Shaper, shape};
 pub(super) use running::{cancelled, running};
+pub(super) use waiting::waiting;

@@ -1,17 +1,15 @@
-//! What a client answers, held against what it was asked.
+//! What somebody answers, held against what was asked.
 
-use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, Mode};
+use ptc_host::questions::{Action, Answer, AnsweredBy, Mode};
 use ptc_mcp::json::{Kind, Raw, Value, from_str};
 use serde_json::value::RawValue;
 
-use crate::principal::Principal;
-
 /// How often a question is asked whose answers do not fit (waiting.md 3.4).
-pub(super) const MOST_FAULTS: u8 = 3;
+pub(crate) const MOST_FAULTS: u8 = 3;
 
 /// What an answer comes to.
 #[derive(Debug)]
-pub(super) enum Judged {
+pub(crate) enum Judged {
     /// It counts.
     Answer(Answer),
     /// It does not fit, and the question is asked again.
@@ -21,12 +19,7 @@ pub(super) enum Judged {
 }
 
 /// Judges `ElicitResult` as sent: its action, and its content against the form. `faults`: how often the question has been asked in vain.
-pub(super) fn judged(
-    sent: Raw<'_>,
-    mode: &Mode,
-    faults: u8,
-    (principal, at_ms): (&Principal, u64),
-) -> Judged {
+pub(crate) fn judged(sent: Raw<'_>, mode: &Mode, faults: u8, by: &AnsweredBy, at_ms: u64) -> Judged {
     let (mut action, mut content) = (None, None);
     for (name, value) in sent.members().into_iter().flatten() {
         match &*name {
@@ -36,7 +29,6 @@ pub(super) fn judged(
         }
     }
     let Some(action) = action else { return Judged::NoAnswer };
-    let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
     let answer = |action, content| Judged::Answer(Answer { action, content, by: by.clone(), at_ms });
     let Mode::Form(form) = mode else { return answer(action, None) };
     if action != Action::Accept {
@@ -57,13 +49,13 @@ pub(super) fn judged(
 
 #[cfg(test)]
 mod tests {
-    use ptc_host::questions::Form;
+    use ptc_host::questions::{Channel, Form};
 
     use super::*;
 
     fn told(sent: &str, mode: &Mode, faults: u8) -> String {
-        let principal = Principal::named("alice");
-        match judged(Raw::parse(sent).unwrap(), mode, faults, (&principal, 7)) {
+        let by = AnsweredBy { channel: Channel::Client, name: Some("alice".into()) };
+        match judged(Raw::parse(sent).unwrap(), mode, faults, &by, 7) {
             Judged::Answer(answer) => {
                 assert_eq!((answer.by.channel, answer.by.name.as_deref()), (Channel::Client, Some("alice")));
                 let content = answer.content.map_or(String::new(), |content| content.get().to_owned());

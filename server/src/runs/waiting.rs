@@ -1,0 +1,226 @@
+//! Programs that wait for people in the store, and how they go on (waiting.md 4.4 and state.md 6).
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault};
+use ptc_host::state::{Commit, End, Key, Owner as StoreOwner, StateError, Write};
+use tokio::time::sleep;
+use tracing::info;
+
+use super::attend::{LongCall, NotKept};
+use super::held::Held;
+use super::lease::Lease;
+use super::look::WaitingRun;
+use super::prints::PrintLog;
+use super::question::KeptQuestion;
+use super::record::{KeptCall, RunRecord, Status, Wait};
+use super::seed::{Ran, RunSeed, Suspension};
+use super::{PermitSlot, Runs, drive, key};
+use crate::principal::Principal;
+use crate::protocol::tool::ToolReply;
+use ptc_host::digest::short_hash;
+
+/// How often a program that may go on asks for a permit while there is none.
+const PERMIT_LOOK: Duration = Duration::from_millis(50);
+
+/// Prepares the program of a run for going on, in whatever process.
+pub(crate) trait Prepares: Send + Sync {
+    /// The program of this call of `tool`; `seed` is its run. `None` if its arguments are none any more.
+    fn prepare_again(
+        &self,
+        tool: &str,
+        call: &KeptCall,
+        principal: &Principal,
+        seed: &RunSeed,
+    ) -> Option<Prepared>;
+}
+
+/// A program that may go on.
+pub(crate) struct Prepared {
+    /// As its call had it.
+    pub(crate) request: EvalRequest,
+    /// Who asks on its behalf.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// Makes the reply of its outcome.
+    pub(crate) shaped: Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>,
+}
+
+/// A run that waits from its first record on.
+pub(super) struct Beginning {
+    pub(super) id: Arc<str>,
+    pub(super) tool: &'static str,
+    pub(super) began_ms: i64,
+    pub(super) calls: u32,
+    pub(super) prints: PrintLog,
+}
+
+impl Runs {
+    /// Keeps a program that waits. Whoever has the last answer goes on with it.
+    pub(super) async fn keep_program(
+        &self,
+        principal: &Principal,
+        beginning: Beginning,
+        suspension: Suspension,
+    ) -> Result<WaitingRun, NotKept> {
+        let key = key(principal, &beginning.id).map_err(|_| NotKept::Unavailable)?;
+        self.has_room_in_store(principal, key.owner()).await?;
+        let Beginning { tool, began_ms, calls, prints, .. } = beginning;
+        let record = RunRecord {
+            status: Status::Waiting,
+            principal: principal.shared_name(),
+            tool: tool.to_owned(),
+            began_ms,
+            calls,
+            prints,
+            outcome: None,
+            call: None,
+            wait: None,
+            asked: 0,
+            snapshot: bytes::Bytes::new(),
+        };
+        let record = self.waiting_record(record, suspension);
+        let write = Write::put(key.clone(), 0, record.to_bytes());
+        let write = write.resting(self.waiting_life()).ending(End::After(self.waiting_life()));
+        self.store.commit(Commit::one(write)).await.map_err(|error| NotKept::of(&error))?;
+        self.tells_waiting(&key, &record);
+        Ok(WaitingRun::of_record(key.id(), &record))
+    }
+
+    /// The record of a run whose program has left the machine.
+    pub(super) fn waiting_record(&self, record: RunRecord, suspension: Suspension) -> RunRecord {
+        let Suspension { suspended, call } = suspension;
+        let questions: Vec<KeptQuestion> = suspended.questions.iter().map(KeptQuestion::new).collect();
+        let last = questions.iter().map(|question| question.id.number()).max().unwrap_or(0);
+        let expires_at_ms = self.expires_at_ms();
+        RunRecord {
+            status: Status::Waiting,
+            call: Some(call),
+            wait: Some(Wait { questions, expires_at_ms, is_pinned: false }),
+            asked: record.asked.max(last),
+            snapshot: suspended.snapshot,
+            ..record
+        }
+    }
+
+    /// Goes on with a run whose record is `record` at `version`, with all of its answers: a task of its own does.
+    ///
+    /// # Errors
+    /// [`StateError::Conflict`] if somebody else does, or changed it; what the store says. Nothing has run then.
+    pub(super) async fn go_on(
+        self: &Arc<Self>,
+        key: &Key,
+        version: u64,
+        record: RunRecord,
+    ) -> Result<(), StateError> {
+        let principal = self.principal(&record.principal);
+        let (seed, pinned) = RunSeed::of(key.id().clone());
+        // Its client knows the id.
+        seed.tell();
+        let prepares = self.prepares.get().cloned();
+        let prepared = match (&prepares, &record.call) {
+            (Some(prepares), Some(call)) => prepares.prepare_again(&record.tool, call, &principal, &seed),
+            _ => None,
+        };
+        let running = RunRecord {
+            status: Status::Running,
+            wait: None,
+            call: None,
+            snapshot: bytes::Bytes::new(),
+            ..record.clone()
+        };
+        let mut request = match &prepared {
+            Some(prepared) => prepared.request.clone(),
+            None => EvalRequest::new(""),
+        };
+        let is_long = record.call.as_ref().is_some_and(|call| call.is_long);
+        if is_long {
+            request.limits.timeout = self.settings.timeout;
+        }
+        let LongCall { calls, prints, acknowledged, pinned, began, .. } =
+            self.followed((seed, pinned), None, &mut request);
+        if let Some(progress) = &request.progress {
+            progress.send_modify(|so_far| so_far.made = record.calls);
+        }
+        let (store, replica) = (self.store.clone(), self.replica.clone());
+        let as_read = (version, &running);
+        let lease =
+            Lease::take(store, replica, key.clone(), as_read, self.longest_life(), acknowledged).await?;
+        info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
+        let kept = (record.prints.clone(), record.asked);
+        let held =
+            Arc::new(Held::new(key.clone(), record.tool.clone(), (began, record.began_ms), calls, kept));
+        let permit = PermitSlot::default();
+        let work = match prepared {
+            Some(prepared) => {
+                self.clone().resumed(prepared, request, record, principal.clone(), permit.clone()).boxed()
+            }
+            None => std::future::ready(Ran::Ended(other_build())).boxed(),
+        };
+        self.clone().begin_driving(principal, drive::Driven { held, lease, work, prints, permit, pinned });
+        self.has_changed(key);
+        Ok(())
+    }
+
+    /// The program from where it waited, as soon as it may run.
+    fn resumed(
+        self: Arc<Self>,
+        prepared: Prepared,
+        mut request: EvalRequest,
+        record: RunRecord,
+        principal: Principal,
+        permit: PermitSlot,
+    ) -> impl Future<Output = Ran> + Send {
+        let answers = record.questions().iter().filter_map(|kept| Some((kept.id, kept.answer.clone()?)));
+        let resume = Resume { snapshot: record.snapshot.clone(), answers: answers.collect(), gate: None };
+        request.resume = Some(Arc::new(resume));
+        request.asker = prepared.asker;
+        let shaped = prepared.shaped;
+        async move {
+            while !permit.fill(|| self.enter(&principal)) {
+                sleep(PERMIT_LOOK).await;
+            }
+            let outcome = self.engine.eval(request).await;
+            match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
+                (Some(suspended), _, Some(call)) => {
+                    let call = KeptCall { round: call.round + 1, ..call };
+                    Ran::Waits(Box::new(Suspension { suspended: *suspended, call }))
+                }
+                (_, Some(ResumeFault::OtherBuild), _) => Ran::Ended(other_build()),
+                (suspended, ..) => Ran::Ended(shaped(EvalOutcome { suspended, ..outcome })),
+            }
+        }
+    }
+
+    /// How long the record of a program that waits lies there: its end can be told for a while.
+    pub(super) fn waiting_life(&self) -> Duration {
+        self.settings.waiting_ttl + self.settings.ttl
+    }
+
+    /// Whether there is room for one more run, as the store has it.
+    pub(super) async fn has_room_in_store(
+        &self,
+        principal: &Principal,
+        owner: &StoreOwner,
+    ) -> Result<(), NotKept> {
+        if !self.has_room(principal) {
+            return Err(NotKept::TooMany);
+        }
+        let kind = ptc_host::state::Kind::Run;
+        let listed = self.store.list(Some(owner), kind).await.map_err(|error| NotKept::of(&error))?;
+        let bytes: u64 = listed.iter().map(|run| run.bytes).sum();
+        if listed.len() >= self.settings.max_per_owner || bytes >= self.settings.max_bytes_per_owner {
+            return Err(NotKept::TooMany);
+        }
+        let all = self.store.list(None, kind).await.map_err(|error| NotKept::of(&error))?;
+        if all.len() < self.settings.max { Ok(()) } else { Err(NotKept::TooMany) }
+    }
+}
+
+/// The outcome of a run that this build cannot go on with.
+fn other_build() -> ToolReply {
+    let message = ResumeFault::OtherBuild.to_string();
+    ToolReply::failure("invalid_config", &message, &message)
+}

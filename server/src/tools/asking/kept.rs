@@ -1,0 +1,195 @@
+//! A program whose run is kept: no client is asked about it, or none may answer (waiting.md 4.4).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ptc_host::engine::{Asker, EvalRequest, Suspended};
+use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_mcp::json::object_text;
+use tokio::time::timeout;
+use tracing::{debug, info};
+
+use super::live::Replies;
+use super::round::Round;
+use super::{Asks, Caller, MOST_ROUNDS, Shaped};
+use crate::protocol::tool::{CallContext, Retry, ToolReply};
+use crate::request_state::{Carried, Content, Jti};
+use crate::runs::{
+    KeptCall, KeptQuestion, Ran, RunSeed, Runs, Seen, Suspension, Took, WaitingRun, is_enough,
+};
+use crate::tools::evaluator::Evaluator;
+use crate::tools::runs::not_seen;
+use crate::tools::shaping::{Shaper, running, waiting};
+
+/// How long a call waits for what its client says has been done on a page (waiting.md 4.2).
+const PAGE: Duration = Duration::from_secs(15);
+
+impl Asks {
+    /// Whether somebody may answer this in a run that is kept.
+    pub(super) fn keeps(&self, question: &Question) -> bool {
+        self.0.runs.is_some() && (is_enough(Channel::Model, question) || self.0.rules.out_of_band)
+    }
+
+    /// What becomes of a program that has left the machine: it goes to its client if that may answer everything, else its run is kept.
+    pub(super) async fn leave(
+        &self,
+        evaluator: Arc<dyn Evaluator>,
+        request: EvalRequest,
+        caller: &Caller,
+        (round, suspended): (u32, Suspended),
+        shaped: Shaped,
+    ) -> Ran {
+        let asked = &caller.context.asked;
+        let screen = caller.screen();
+        let travels = asked.line.is_none()
+            && asked.modes.is_any()
+            && caller.is_attended()
+            && round <= MOST_ROUNDS
+            && suspended.questions.iter().all(|open| screen.shows(open.question.level, &open.question.mode));
+        let is_kept = |open: &OpenQuestion| self.keeps(&open.question);
+        if !travels && caller.seed.is_some() && suspended.questions.iter().all(is_kept) {
+            info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
+            let call = caller.kept(round);
+            return Ran::Waits(Box::new(Suspension { suspended, call }));
+        }
+        Ran::Ended(self.send_off(evaluator, request, caller, (round, suspended), shaped).await)
+    }
+
+    /// The answer of a call whose run waits. A client of the modern era that is asked by it brings a handle back.
+    pub(crate) async fn waiting(
+        &self,
+        call: (&'static str, Option<&str>),
+        context: &CallContext,
+        run: &WaitingRun,
+        shaper: &Shaper,
+    ) -> ToolReply {
+        let caller = Caller::new(call, context, None);
+        match self.handle(&caller, run, run.round.max(1)).await {
+            Some(reply) => reply,
+            None => self.told(run, shaper, &[]),
+        }
+    }
+
+    /// The answer that tells of a run that waits. `notes`: what has become of answers.
+    pub(crate) fn told(&self, run: &WaitingRun, shaper: &Shaper, notes: &[String]) -> ToolReply {
+        waiting(shaper, run, self.0.rules.console.as_deref(), notes)
+    }
+
+    /// Asks the client for what a kept run waits for, if it is asked so.
+    async fn handle(&self, caller: &Caller, run: &WaitingRun, round: u32) -> Option<ToolReply> {
+        let asked = &caller.context.asked;
+        if asked.line.is_some() || !asked.modes.is_any() || round > MOST_ROUNDS {
+            return None;
+        }
+        let questions = run.questions.iter().map(|kept| self.as_shown(caller, run, kept));
+        let questions: Vec<OpenQuestion> = questions.collect::<Option<_>>()?;
+        let mut jti = Jti::default();
+        getrandom::fill(&mut jti).ok()?;
+        let asked = Round::new(&questions);
+        let carried = Carried::Kept(run.run_id.to_string());
+        let content = Content { jti, round, asked: asked.write(), carried };
+        self.required(caller, content, &asked, self.0.states.until()).await
+    }
+
+    /// A question as this client is shown it: what it may not answer is a page of the console.
+    fn as_shown(&self, caller: &Caller, run: &WaitingRun, kept: &KeptQuestion) -> Option<OpenQuestion> {
+        let (screen, question) = (caller.screen(), &kept.question);
+        if screen.shows(question.level, &question.mode) {
+            return Some(OpenQuestion { id: kept.id, question: question.clone() });
+        }
+        let page = format!("{}#q={}", self.0.rules.console.as_deref()?, run.run_id);
+        let mode = ptc_host::questions::Mode::Url(page.into());
+        Some(OpenQuestion { id: kept.id, question: Question { mode, ..question.clone() } })
+    }
+
+    /// Goes on with a kept run: answers of its client are taken, and what becomes of it is told.
+    pub(super) async fn go_on_kept(
+        &self,
+        runs: &Arc<Runs>,
+        caller: &Caller,
+        (id, retry): (&str, &Retry),
+        shaper: &Shaper,
+    ) -> ToolReply {
+        let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
+        let answers = retry.responses.as_deref().unwrap_or("{}");
+        let took = match runs.answer(&caller.principal, id, answers, by).await {
+            Ok(took) => took,
+            Err(why) => return not_seen(why),
+        };
+        // What its user has answered on a page may not be there yet.
+        let awaited =
+            |(id, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::NotHere).then_some(*id);
+        let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
+        let whose = (&caller.principal, id);
+        let seen = match runs.wait_past(&answered, whose, PAGE).await {
+            Ok(Seen::Running(_)) => runs.wait(&caller.principal, id, runs.patience()).await,
+            seen => seen,
+        };
+        match seen {
+            Ok(Seen::Ended(_, reply)) => *reply,
+            Ok(Seen::Running(progress)) => running(shaper, &progress),
+            Ok(Seen::Waiting(run)) => match self.handle(caller, &run, retry.state.content.round + 1).await {
+                Some(reply) => reply,
+                None => self.told(&run, shaper, &[]),
+            },
+            Err(why) => not_seen(why),
+        }
+    }
+
+    /// Who asks on behalf of a run that goes on without a call: its questions are kept.
+    pub(crate) fn asker_of_run(
+        &self,
+        tool: &'static str,
+        context: &CallContext,
+        seed: &RunSeed,
+        round: u32,
+    ) -> Option<Arc<dyn Asker>> {
+        let mut caller = Caller::new((tool, None), context, None);
+        caller.seed = Some(seed.clone());
+        self.asker(&caller, round)
+    }
+
+    /// Has replies counted that come after the call has been answered with a run that waits.
+    pub(super) fn heed_late(&self, caller: &Caller, mut replies: Replies) {
+        let (Some(runs), Some(seed)) = (self.0.runs.clone(), caller.seed.clone()) else { return };
+        let principal = caller.principal.clone();
+        let life = runs.settings().waiting_ttl;
+        tokio::spawn(async move {
+            let heed = async {
+                while let Some(reply) = replies.next().await {
+                    let Some((id, answer)) = reply else { continue };
+                    let by = answer.by.clone();
+                    let taken = runs.answer(&principal, &seed.id, &sent(id, &answer), by).await;
+                    debug!(event = "late_reply", is_taken = taken.is_ok());
+                }
+            };
+            let _ = timeout(life, heed).await;
+        });
+    }
+}
+
+impl Caller {
+    /// What a run keeps of this call.
+    fn kept(&self, round: u32) -> KeptCall {
+        KeptCall {
+            arguments: self.arguments.as_deref().map(str::to_owned),
+            revision: self.context.revision.name().to_owned(),
+            result_room: self.context.result_room,
+            eval: self.context.eval_id.number(),
+            round,
+            is_long: self.is_long,
+        }
+    }
+}
+
+/// An answer as its client had sent it.
+fn sent(id: QuestionId, answer: &Answer) -> String {
+    let result = object_text(|result| {
+        result.string("action", answer.action.as_str());
+        if let (Action::Accept, Some(content)) = (answer.action, &answer.content) {
+            result.raw("content", content.get());
+        }
+    });
+    object_text(|answers| answers.raw(&id.to_string(), &result))
+}

@@ -1,4 +1,4 @@
-//! Names in `_meta`.
+//! Names in `_meta`, and of extensions.
 
 /// The revision of a modern request: what makes it one.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -14,3 +14,5 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The token under which a client wants progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The name of the tasks extension among the `extensions` of capabilities.
+pub const TASKS: &str = "io.modelcontextprotocol/tasks";

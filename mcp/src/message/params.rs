@@ -40,6 +40,8 @@ pub struct Params<'a> {
     pub level: Option<Raw<'a>>,
     /// `requestId` of `notifications/cancelled`.
     pub request_id: Option<Raw<'a>>,
+    /// `taskId` of a request about a task, mirrored in `Mcp-Name`.
+    pub task_id: Option<Raw<'a>>,
     /// `cursor` of a list.
     pub cursor: Option<Raw<'a>>,
     /// `uri` of `resources/read`, mirrored in `Mcp-Name`.
@@ -109,6 +111,7 @@ fn read_params<'a>(scanner: &mut Scanner<'a>) -> Result<ParamsMember<'a>, Malfor
             "capabilities" => &mut params.capabilities,
             "level" => &mut params.level,
             "requestId" => &mut params.request_id,
+            "taskId" => &mut params.task_id,
             "cursor" => &mut params.cursor,
             "uri" => &mut params.uri,
             "ref" => &mut params.reference,

@@ -26,7 +26,7 @@ use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::protocol::{Asking, Service, SessionNeed};
 use crate::request_state::{RequestStates, StateRules};
-use crate::runs::Runs;
+use crate::runs::{Prepares, Runs};
 use crate::server_state::ServerState;
 use crate::settings::{self, BootError, Http, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
@@ -39,7 +39,7 @@ use crate::tools::lisp_eval::Evaluator;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
-use crate::tools::{descriptions, run_tools, sessions};
+use crate::tools::{descriptions, run_tools, sessions, task_desk};
 
 /// A server without its transport.
 pub struct Assembly {
@@ -82,11 +82,12 @@ pub(super) fn assemble_with(
         let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
         Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
     });
-    let keeping = runs.clone().filter(|_| keeps);
+    let keeping = runs.clone();
     let asks = asking.as_ref().map(|asking| asks(settings, asking, (&state, keeping), audit.as_ref()));
     let options = EvalOptions { asks, runs: runs.clone(), ..eval_options(settings, upstreams, redactor) };
     if let Some(runs) = &runs {
-        runs.prepared_by(Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone())));
+        let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone()));
+        runs.prepared_by(prepares);
     }
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
@@ -114,6 +115,7 @@ pub(super) fn assemble_with(
     tools.extend(run_tools(&options));
     #[cfg(feature = "fixtures")]
     tools.extend(fixtures::tools(&fixture_evaluator(engine), &options));
+    let tasks = task_desk(&options);
     telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
@@ -129,6 +131,7 @@ pub(super) fn assemble_with(
     {
         service.prompts = Registry::new(fixtures::prompts(&fixture_evaluator(engine), &options));
     }
+    service.tasks = tasks;
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
 use ptc_host::engine::EvalId;
 use ptc_host::maybe_ready::MaybeReady;
 use tracing::field::display;
@@ -22,6 +22,7 @@ use super::observer::CallSpan;
 use super::reply::{self, Answers};
 use super::results;
 use super::service::Service;
+use super::tasks::Asking;
 use super::tool::ToolReply;
 use super::watches::{Wanted, Watch};
 use crate::concurrency_limiter::Permit;
@@ -78,6 +79,8 @@ pub(super) struct Channel {
     pub(super) place: Place,
     /// What its client asked for.
     pub(super) wanted: Wanted,
+    /// The tasks that it wants to be told of, and who it is.
+    pub(super) tasks: Option<(Asking, Vec<String>)>,
 }
 
 impl Channel {
@@ -86,11 +89,19 @@ impl Channel {
         service: &Service,
         connection: &Connection,
         id: &RequestId,
-        wanted: &Wanted,
+        (wanted, tasks): (&Wanted, Option<(Asking, Vec<String>)>),
         notify: &mut (impl FnMut(Vec<u8>) + Send),
     ) {
+        let (own, news) = match (&service.tasks, tasks) {
+            (Some(desk), Some((asking, ids))) => desk.listen(asking, ids).await,
+            _ => (Vec::new(), stream::pending().boxed()),
+        };
+        let mut news = news.fuse();
         let Some(exposed) = &service.exposed else {
-            notify(results::subscription_acknowledged(id, &Wanted::default()));
+            notify(results::subscription_acknowledged(id, &Wanted::default(), &own));
+            while let Some(task) = news.next().await {
+                notify(results::tasks::notification(service, id, &task));
+            }
             return std::future::pending().await;
         };
         let watch = Watching { exposed: exposed.clone(), watch: exposed.watch(wanted.clone()) };
@@ -106,10 +117,12 @@ impl Channel {
             resources: wanted.resources && exposed.resources,
             prompts: wanted.prompts && exposed.prompts,
         };
-        notify(results::subscription_acknowledged(id, &offered));
+        notify(results::subscription_acknowledged(id, &offered, &own));
         loop {
-            let notice = watch.watch.next().await;
-            notify(results::change(&notice, Some(id)));
+            tokio::select! {
+                notice = watch.watch.next() => notify(results::change(&notice, Some(id))),
+                Some(task) = news.next() => notify(results::tasks::notification(service, id, &task)),
+            }
         }
     }
 }
@@ -243,13 +256,14 @@ impl Call {
             Work::Listen(channel) => {
                 let last = results::subscription_ended(service, id);
                 let connection = ticket.connection();
-                let Channel { place, wanted } = &mut **channel;
+                let Channel { place, wanted, tasks } = &mut **channel;
+                let asked_for = (&*wanted, tasks.take());
                 return tokio::select! {
                     by = cancelled => Finished::Cancelled(by, last),
                     () = place => Finished::Reply(last),
                     () = connection.drained() => Finished::Reply(last),
                     () = service.drained() => Finished::Reply(last),
-                    () = Channel::tell(service, connection, id, wanted, &mut notify) => Finished::Reply(last),
+                    () = Channel::tell(service, connection, id, asked_for, &mut notify) => Finished::Reply(last),
                 };
             }
         };

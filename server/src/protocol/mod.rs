@@ -20,6 +20,7 @@ pub mod progress;
 pub mod reply;
 mod results;
 pub mod service;
+pub(crate) mod tasks;
 pub mod tool;
 mod watches;
 

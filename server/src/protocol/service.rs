@@ -18,6 +18,7 @@ use super::exposed::Exposed;
 use super::listeners::{ListenerLimits, Listeners};
 use super::observer::Observers;
 use super::reply::{self, Answers};
+use super::tasks::TaskDesk;
 use super::tool::Registry;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::identity;
@@ -88,6 +89,8 @@ pub struct Service {
     pub(crate) client_roots: Option<ClientRoots>,
     /// How clients are asked; `None` if nobody is.
     pub(crate) asking: Option<Asking>,
+    /// Who has the tasks that calls become; `None` where none do.
+    pub(crate) tasks: Option<Arc<dyn TaskDesk>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
     draining: Drain,
@@ -114,6 +117,7 @@ impl Service {
             session_need: SessionNeed::None,
             client_roots: None,
             asking: None,
+            tasks: None,
             observers: None,
             draining: Drain::default(),
             starting: AtomicBool::new(false),

@@ -64,6 +64,7 @@ impl Runs {
             } else if wait.questions.iter().all(|question| question.answer.is_some()) {
                 self.go_on(&key, read.version, record).await
             } else {
+                record.updated_ms = clock::now_ms();
                 self.keep_answers(&key, read.version, &record).await
             };
             match written {
@@ -88,7 +89,7 @@ impl Runs {
     ) -> Result<(), StateError> {
         use ptc_host::state::{Commit, End, Write};
         let write = Write::put(key.clone(), version, record.to_bytes());
-        let write = write.resting(self.waiting_life()).ending(End::Keep);
+        let write = write.resting(self.waiting_life(record)).ending(End::Keep);
         self.store.commit(Commit::one(write)).await
     }
 }

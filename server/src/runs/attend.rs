@@ -33,12 +33,19 @@ pub(crate) struct LongCall {
     pub(super) acknowledged: watch::Sender<Acknowledged>,
     pub(super) seed: RunSeed,
     pub(super) pinned: PinnedQuestions,
+    /// Whether its client is told that it is a task.
+    is_task: bool,
 }
 
 impl LongCall {
     /// The run that it may become, for whoever asks on behalf of its program.
     pub(crate) fn seed(&self) -> &RunSeed {
         &self.seed
+    }
+
+    /// The same call, whose client is told of a task if it is told of a run that goes on.
+    pub(crate) fn told_as_task(self, is_task: bool) -> LongCall {
+        LongCall { is_task, ..self }
     }
 
     /// Whether its program may take as long as a run may.
@@ -106,7 +113,7 @@ impl Runs {
             request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, progress }));
         }
         let (began, began_ms) = (Instant::now(), clock::now_ms());
-        LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned }
+        LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned, is_task: false }
     }
 
     /// Runs `work` until it ends, waits for people, or its client's patience ends; then a task of its own goes on with it.
@@ -118,7 +125,8 @@ impl Runs {
         mut work: BoxFuture<'static, Ran>,
         permit: Permit,
     ) -> Attended {
-        let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned } = call;
+        let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned, is_task } =
+            call;
         self.knows(&principal);
         let mut log = PrintLog::default();
         let questions = loop {
@@ -148,6 +156,9 @@ impl Runs {
             Ok(key) => Held::new(key, tool.to_owned(), (began, began_ms), calls, (log, 0)),
             Err(_) => return Attended::NotKept(NotKept::Unavailable),
         };
+        if is_task {
+            held.promise(self.promised_ms(began_ms));
+        }
         let why = match self.keep(held, &principal, questions, acknowledged).await {
             Ok((held, lease)) => {
                 seed.tell();
@@ -196,7 +207,9 @@ impl Runs {
         self.has_room_in_store(principal, held.key.owner()).await?;
         let waits = questions.is_some();
         if let Some(questions) = questions {
-            held.waits(questions, self.expires_at_ms());
+            let expires_at_ms = self.expires_at_ms();
+            held.waits(questions, expires_at_ms);
+            self.promises_past(&held, expires_at_ms);
         }
         let held = Arc::new(held);
         let (store, replica) = (self.store.clone(), self.replica.clone());

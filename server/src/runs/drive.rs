@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::state::StateError;
+use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{error, info, warn};
@@ -87,14 +88,15 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
                 Ok(Ran::Waits(suspension)) => Driving::Leaves(suspension),
                 Err(_) => {
                     error!(event = "worker_raise", tool = held.tool, kind = "panic");
-                    let (message, feedback) = ("internal error", "The server failed; run the program again.");
-                    Driving::Ends(Status::Done, ToolReply::failure("internal_error", message, feedback))
+                    Driving::Ends(Status::Done, ToolReply::refused(RpcError::internal()))
                 }
             },
             Some(questions) = pinned.recv() => {
                 permit.give_back();
                 expires = Some(Instant::now() + ttl);
-                held.waits(questions, runs.expires_at_ms());
+                let expires_at_ms = runs.expires_at_ms();
+                held.waits(questions, expires_at_ms);
+                runs.promises_past(&held, expires_at_ms);
                 runs.tells_waiting(&held.key, &held.record());
                 if lease.beat(|| held.record()).await.is_err() {
                     break Driving::Lost;
@@ -151,7 +153,7 @@ async fn until(at: Option<Instant>) {
 async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspension) {
     let record = runs.waiting_record(held.record(), suspension);
     held.has_asked(record.questions());
-    match lease.leave(&record, runs.waiting_life()).await {
+    match lease.leave(&record, runs.waiting_life(&record)).await {
         Ok(()) => {
             runs.tells_waiting(&held.key, &record);
             held.leaves();
@@ -171,7 +173,7 @@ async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspensio
 /// Writes the end of a run, and then tells it.
 async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, reply: ToolReply) {
     let record = held.record().ended(status, &reply);
-    let ttl = runs.settings.ttl;
+    let ttl = runs.rest_of(&record);
     let mut written = lease.settle(&record, ttl).await;
     if written == Err(StateError::Full) {
         let message = "the outcome was not kept: the records of this owner take as many bytes as they may \

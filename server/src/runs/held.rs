@@ -1,5 +1,6 @@
 //! A run that this process has.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use ptc_host::state::Key;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::clock;
 use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
 use super::question::KeptQuestion;
@@ -65,7 +67,11 @@ pub(super) struct Held {
     /// A message for it may have come.
     pub(super) wake: Notify,
     phase: watch::Sender<Phase>,
-    end: Mutex<Option<(Status, ToolReply)>>,
+    /// When that changed last, or an answer came, in milliseconds since 1970.
+    updated_ms: AtomicI64,
+    /// Until when its client was told that it is kept, in milliseconds since 1970; 0 if it was told nothing.
+    until_ms: AtomicI64,
+    pub(super) end: Mutex<Option<(Status, ToolReply)>>,
     /// What it waits for, while it does so here.
     pinned: Mutex<Option<PinnedWait>>,
     /// The number of the last question that it has asked.
@@ -111,6 +117,8 @@ impl Held {
             orders: watch::Sender::new(Order::GoOn),
             wake: Notify::new(),
             phase: watch::Sender::new(Phase::Running),
+            updated_ms: AtomicI64::new(clock::now_ms()),
+            until_ms: AtomicI64::new(0),
             end: Mutex::new(None),
             pinned: Mutex::new(None),
             asked: Mutex::new(asked),
@@ -133,8 +141,26 @@ impl Held {
             call: None,
             wait,
             asked: *locked(&self.asked),
+            updated_ms: self.updated_ms.load(Ordering::Relaxed),
+            until_ms: self.until_ms.load(Ordering::Relaxed),
             snapshot: Bytes::new(),
         }
+    }
+
+    /// Notes that its client is told that it is kept until then.
+    pub(super) fn promise(&self, until_ms: i64) {
+        self.until_ms.fetch_max(until_ms, Ordering::Relaxed);
+    }
+
+    fn changes_to(&self, phase: Phase) {
+        self.updated_ms.store(clock::now_ms(), Ordering::Relaxed);
+        self.phase.send_replace(phase);
+    }
+
+    /// What it waits for here, if it does.
+    pub(super) fn waiting(&self) -> Option<WaitingRun> {
+        let record = self.record();
+        record.wait.as_ref().map(|_| WaitingRun::of_record(self.key.id(), &record))
     }
 
     /// How far it is, and that a client is told.
@@ -156,9 +182,9 @@ impl Held {
     pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
         let questions: Vec<KeptQuestion> = pinned.open.iter().map(KeptQuestion::new).collect();
         self.has_asked(&questions);
-        let wait = Wait { questions, expires_at_ms, is_pinned: true };
+        let wait = Wait { questions, expires_at_ms, is_pinned: true, tail_ms: 0 };
         *locked(&self.pinned) = Some(PinnedWait { wait, answered: pinned.answered });
-        self.phase.send_replace(Phase::Waiting);
+        self.changes_to(Phase::Waiting);
     }
 
     /// Notes the number of the last question.
@@ -180,8 +206,9 @@ impl Held {
         let taken = take(questions);
         if questions.iter().all(|question| question.answer.is_some()) {
             // It goes on as soon as it has a permit.
-            self.phase.send_replace(Phase::Running);
+            self.changes_to(Phase::Running);
         }
+        self.updated_ms.store(clock::now_ms(), Ordering::Relaxed);
         self.wake.notify_one();
         Some(taken)
     }
@@ -202,7 +229,7 @@ impl Held {
     pub(super) fn ends(&self, status: Status, reply: ToolReply) {
         *locked(&self.end) = Some((status, reply));
         locked(&self.pinned).take();
-        self.phase.send_replace(Phase::Ended);
+        self.changes_to(Phase::Ended);
     }
 
     /// Notes that its program is in the store now.
@@ -248,9 +275,8 @@ impl Held {
             reply.report = None;
             return Some(Seen::Ended(*status, Box::new(seen)));
         }
-        let record = self.record();
-        Some(match &record.wait {
-            Some(_) => Seen::Waiting(WaitingRun::of_record(self.key.id(), &record)),
+        Some(match self.waiting() {
+            Some(waiting) => Seen::Waiting(waiting),
             None => Seen::Running(self.progress()),
         })
     }

@@ -48,7 +48,8 @@ impl WaitingRun {
     }
 
     pub(super) fn of_record(run_id: &Arc<str>, record: &RunRecord) -> WaitingRun {
-        let nothing = Wait { questions: Vec::new(), expires_at_ms: record.began_ms, is_pinned: false };
+        let nothing =
+            Wait { questions: Vec::new(), expires_at_ms: record.began_ms, is_pinned: false, tail_ms: 0 };
         let round = record.call.as_ref().map_or(0, |call| call.round);
         WaitingRun { round, ..WaitingRun::of(run_id, record.wait.as_ref().unwrap_or(&nothing)) }
     }
@@ -195,7 +196,7 @@ impl Runs {
     /// Whether nobody answered in time, by the store's clock.
     pub(super) fn has_expired(&self, read: &Versioned, record: &RunRecord) -> bool {
         let is_kept = record.status == Status::Waiting && !record.needs_holder();
-        is_kept && read.ends_in.is_some_and(|left| left <= self.settings.ttl)
+        is_kept && read.ends_in.is_some_and(|left| left <= record.tail(self.settings.ttl))
     }
 
     /// Records how a run has ended that no process has, as `end` says.
@@ -222,7 +223,7 @@ impl Runs {
         };
         let record = record.ended(status, &reply);
         let write = Write::put(key.clone(), taken.version, record.to_bytes()).under(taken.fence);
-        let write = write.resting(self.settings.ttl).ending(End::Never);
+        let write = write.resting(self.rest_of(&record)).ending(End::Never);
         self.store.commit(Commit::one(write)).await.map_err(|error| not_seen(&error))?;
         taken.version += 1;
         let run_hash = &short_hash(key.id().as_bytes())[..8];
@@ -261,7 +262,7 @@ fn ids(questions: &[KeptQuestion]) -> Vec<QuestionId> {
     open.map(|question| question.id).collect()
 }
 
-fn ended(record: &RunRecord) -> Seen {
+pub(super) fn ended(record: &RunRecord) -> Seen {
     let reply = match (&record.outcome, record.status) {
         (Some(outcome), _) => outcome.reply(),
         (None, Status::Cancelled) => cancellation(),

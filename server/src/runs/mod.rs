@@ -27,6 +27,7 @@ mod question;
 mod record;
 mod seed;
 mod shutdown;
+mod task;
 mod waiting;
 
 #[cfg(test)]
@@ -188,7 +189,6 @@ impl Runs {
         let _ = self.on_waiting.set(Box::new(told));
     }
 
-    #[expect(dead_code, reason = "tasks are told of")]
     /// The names of runs of this process, and of those that are answered or stopped here, when they change.
     pub(crate) fn changes(&self) -> broadcast::Receiver<Name> {
         self.changes.subscribe()
@@ -243,7 +243,7 @@ impl Runs {
 
     /// How long the record of a program that runs lies there, whatever becomes of its process.
     fn longest_life(&self) -> Duration {
-        self.settings.timeout + self.waiting_life() + Duration::from_secs(60)
+        self.settings.timeout + self.settings.waiting_ttl + self.settings.ttl + Duration::from_secs(60)
     }
 }
 

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::engine::{Attachments, EvalId};
+use ptc_mcp::RpcError;
 use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
+use super::clock;
 use super::prints::PrintLog;
 use super::question::KeptQuestion;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
@@ -62,6 +64,9 @@ pub(crate) struct KeptCall {
     pub(crate) round: u32,
     /// Whether it may take as long as a run may.
     pub(crate) is_long: bool,
+    /// What its client shows to its user of what it is asked as a task, as bits; `None` if it is not.
+    #[serde(default)]
+    pub(crate) task_modes: Option<u8>,
 }
 
 /// What a run waits for.
@@ -73,6 +78,9 @@ pub(super) struct Wait {
     pub(super) expires_at_ms: i64,
     /// Whether only the process that has it can go on with it.
     pub(super) is_pinned: bool,
+    /// How long its end is told at least if nobody answers, in milliseconds; 0 for as long as that of any run.
+    #[serde(default)]
+    pub(super) tail_ms: u64,
 }
 
 /// How far a run is: another one is worth writing.
@@ -111,6 +119,11 @@ pub(super) struct RunRecord {
     /// The number of the last question that it has asked.
     #[serde(default)]
     pub(super) asked: u32,
+    /// When it began or ended to run or to wait, or an answer came, in milliseconds since 1970, for readers.
+    pub(super) updated_ms: i64,
+    /// Until when its client was told that it is kept, in milliseconds since 1970; 0 if it was told nothing.
+    #[serde(default)]
+    pub(super) until_ms: i64,
     /// The program, while it waits and any process can go on with it.
     #[serde(skip)]
     pub(super) snapshot: Bytes,
@@ -146,6 +159,7 @@ impl RunRecord {
             outcome: Some(KeptReply::of(reply)),
             call: None,
             wait: None,
+            updated_ms: clock::now_ms(),
             snapshot: Bytes::new(),
             ..self
         }
@@ -170,6 +184,11 @@ impl RunRecord {
             Status::Waiting => self.wait.as_ref().is_none_or(|wait| wait.is_pinned),
             _ => false,
         }
+    }
+
+    /// How long its end is told if nobody answers what it waits for. `ttl`: as it is of any run.
+    pub(super) fn tail(&self, ttl: Duration) -> Duration {
+        ttl.max(Duration::from_millis(self.wait.as_ref().map_or(0, |wait| wait.tail_ms)))
     }
 
     /// The questions, if it waits.
@@ -219,6 +238,18 @@ pub(super) struct KeptReply {
     attached: Vec<KeptBlock>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     eval: Option<u64>,
+    /// The JSON-RPC error that its call is answered with instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<KeptError>,
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct KeptError {
+    code: i64,
+    message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -261,6 +292,10 @@ impl KeptReply {
             structured: reply.structured.clone(),
             attached: blocks.collect(),
             eval: reply.eval_id.map(EvalId::number),
+            error: match reply.instead.as_deref() {
+                Some(Instead::Refused(error)) => Some(KeptError::of(error)),
+                _ => None,
+            },
         }
     }
 
@@ -283,8 +318,18 @@ impl KeptReply {
             attachments: Attachments::of(contents.collect()),
             eval_id: self.eval.map(EvalId::from_number),
             report: None,
-            instead: None,
+            instead: self.error.clone().map(|error| Box::new(Instead::Refused(error.into_error()))),
         }
+    }
+}
+
+impl KeptError {
+    fn of(error: &RpcError) -> KeptError {
+        KeptError { code: error.code, message: error.message.clone(), data: error.data.clone() }
+    }
+
+    fn into_error(self) -> RpcError {
+        RpcError { code: self.code, message: self.message, data: self.data }
     }
 }
 
@@ -306,6 +351,8 @@ mod tests {
             call: None,
             wait: None,
             asked: 0,
+            updated_ms: 1,
+            until_ms: 7,
             snapshot: Bytes::from_static(b"program"),
         }
     }

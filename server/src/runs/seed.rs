@@ -38,6 +38,17 @@ pub(crate) enum Ran {
     Waits(Box<Suspension>),
 }
 
+impl Ran {
+    /// The answer of a call that becomes no run.
+    pub(crate) fn alone(self) -> ToolReply {
+        match self {
+            Ran::Ended(reply) => reply,
+            // Only a call with a seed is told to keep its run.
+            Ran::Waits(_) => ToolReply::failure("internal_error", "internal error", "Run the program again."),
+        }
+    }
+}
+
 /// A program that has left the machine.
 #[derive(Debug)]
 pub(crate) struct Suspension {

@@ -161,6 +161,8 @@ async fn what_nobody_holds_was_interrupted() {
         call: None,
         wait: None,
         asked: 0,
+        updated_ms: 1,
+        until_ms: 0,
         snapshot: Default::default(),
         status: Status::Running,
         tool: "lisp_eval".to_owned(),

@@ -18,7 +18,7 @@ use super::prints::PrintLog;
 use super::question::KeptQuestion;
 use super::record::{KeptCall, RunRecord, Status, Wait};
 use super::seed::{Ran, RunSeed, Suspension};
-use super::{PermitSlot, Runs, drive, key};
+use super::{PermitSlot, Runs, clock, drive, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use ptc_host::digest::short_hash;
@@ -79,11 +79,14 @@ impl Runs {
             call: None,
             wait: None,
             asked: 0,
+            updated_ms: began_ms,
+            until_ms: 0,
             snapshot: bytes::Bytes::new(),
         };
         let record = self.waiting_record(record, suspension);
         let write = Write::put(key.clone(), 0, record.to_bytes());
-        let write = write.resting(self.waiting_life()).ending(End::After(self.waiting_life()));
+        let life = self.waiting_life(&record);
+        let write = write.resting(life).ending(End::After(life));
         self.store.commit(Commit::one(write)).await.map_err(|error| NotKept::of(&error))?;
         self.tells_waiting(&key, &record);
         Ok(WaitingRun::of_record(key.id(), &record))
@@ -95,10 +98,14 @@ impl Runs {
         let questions: Vec<KeptQuestion> = suspended.questions.iter().map(KeptQuestion::new).collect();
         let last = questions.iter().map(|question| question.id.number()).max().unwrap_or(0);
         let expires_at_ms = self.expires_at_ms();
+        let until_ms = self.promised_past(record.until_ms, expires_at_ms);
+        let tail_ms = u64::try_from(until_ms - expires_at_ms).unwrap_or(0);
         RunRecord {
             status: Status::Waiting,
             call: Some(call),
-            wait: Some(Wait { questions, expires_at_ms, is_pinned: false }),
+            wait: Some(Wait { questions, expires_at_ms, is_pinned: false, tail_ms }),
+            updated_ms: clock::now_ms(),
+            until_ms,
             asked: record.asked.max(last),
             snapshot: suspended.snapshot,
             ..record
@@ -128,6 +135,7 @@ impl Runs {
             status: Status::Running,
             wait: None,
             call: None,
+            updated_ms: clock::now_ms(),
             snapshot: bytes::Bytes::new(),
             ..record.clone()
         };
@@ -152,6 +160,7 @@ impl Runs {
         let kept = (record.prints.clone(), record.asked);
         let held =
             Arc::new(Held::new(key.clone(), record.tool.clone(), (began, record.began_ms), calls, kept));
+        held.promise(record.until_ms);
         let permit = PermitSlot::default();
         let work = match prepared {
             Some(prepared) => {
@@ -195,8 +204,8 @@ impl Runs {
     }
 
     /// How long the record of a program that waits lies there: its end can be told for a while.
-    pub(super) fn waiting_life(&self) -> Duration {
-        self.settings.waiting_ttl + self.settings.ttl
+    pub(super) fn waiting_life(&self, record: &RunRecord) -> Duration {
+        self.settings.waiting_ttl + record.tail(self.settings.ttl)
     }
 
     /// Whether there is room for one more run, as the store has it.

@@ -13,7 +13,9 @@ mod runs;
 pub mod schemas;
 pub mod sessions;
 pub mod shaping;
+mod tasks;
 mod unknown_arguments;
 
 pub(crate) use long::MAX_WAIT;
 pub(crate) use runs::tools as run_tools;
+pub(crate) use tasks::desk as task_desk;

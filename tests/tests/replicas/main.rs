@@ -5,9 +5,12 @@ mod client;
 mod folder;
 mod kept;
 mod listening;
+#[path = "../support/modern.rs"]
+mod modern;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;
 mod runs;
 mod sessions;
 mod shared;
+mod tasks;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptc_mcp::Revision;
 use ptc_mcp::json::write_string;
 use ptc_mcp::message::id::RequestId;
+use ptc_mcp::meta::TASKS;
 use tracing::debug;
 
 use crate::protocol::handled::Handled;
@@ -28,6 +29,9 @@ pub fn answer(service: &Arc<Service>, id: &RequestId) -> Handled {
             out.extend_from_slice(b",\"logging\":{}");
         }
         out.extend(service.exposed.iter().flat_map(|exposed| exposed.capabilities(true).into_bytes()));
+        if service.tasks.is_some() {
+            out.extend_from_slice(format!(",\"extensions\":{{\"{TASKS}\":{{}}}}").as_bytes());
+        }
         out.push(b'}');
         if !service.instructions.is_empty() {
             out.extend_from_slice(b",\"instructions\":");

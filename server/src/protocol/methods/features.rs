@@ -133,6 +133,25 @@ fn run(
     exposed: Arc<Exposed>,
     ask: Ask,
 ) -> Handled {
+    let (era, owner) = (from.era, from.connection.owner().principal.shared_name());
+    let (own_service, own_id) = (service.clone(), id.clone());
+    let running = Box::pin(async move {
+        match exposed.answer(&owner, ask).await {
+            Ok(result) => results::feature(&own_service, era, &own_id, method, &result),
+            Err(error) => reply::error(Answers::Request(&own_id), &error),
+        }
+    });
+    admit(service, from, id, true, Work::Feature { method, running })
+}
+
+/// Admits work that is no call of a tool, if the conversation has capacity, and the process if `is_gated`.
+pub(super) fn admit(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    is_gated: bool,
+    work: Work,
+) -> Handled {
     if service.is_draining() || from.connection.is_draining() {
         return Handled::error(id, &RpcError::new(RpcError::REFUSED, "the server is shutting down"));
     }
@@ -149,30 +168,22 @@ fn run(
         Err(Refused::Duplicate) => return Handled::error(id, &RpcError::duplicate_id(id)),
     };
     let principal = &from.connection.owner().principal;
-    let permit = match service.limiter.try_enter(principal) {
+    let permit = match is_gated.then(|| service.limiter.try_enter(principal)).transpose() {
         Ok(permit) => permit,
         Err(full) => return busy(full.limit(), full.to_string()),
     };
-    let (era, owner) = (from.era, principal.shared_name());
-    let (own_service, own_id) = (service.clone(), id.clone());
-    let running = Box::pin(async move {
-        match exposed.answer(&owner, ask).await {
-            Ok(result) => results::feature(&own_service, era, &own_id, method, &result),
-            Err(error) => reply::error(Answers::Request(&own_id), &error),
-        }
-    });
     Handled::Call(Box::new(Call {
         service: service.clone(),
         id: id.clone(),
-        era,
-        work: Work::Feature { method, running },
+        era: from.era,
+        work,
         started: Instant::now(),
         cancelled,
         hearing: None,
         outgoing: None,
         patience: Duration::ZERO,
         ticket,
-        permit: Some(permit),
+        permit,
         span: None,
     }))
 }

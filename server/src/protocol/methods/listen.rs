@@ -1,7 +1,7 @@
 //! `subscriptions/listen`: a channel for notifications outside any request (2026-07-28).
 //!
 //! With `--expose` its client is told of resources that change, and of lists of resources and prompts; changes of the tools
-//! are never told, for lists have a time to live. The channel is open until the server stops, or its place is needed for
+//! are never told, for lists have a time to live. With `--long-runs` it is told of its tasks. The channel is open until the server stops, or its place is needed for
 //! somebody who has fewer of them; then it ends with a result.
 
 use std::sync::Arc;
@@ -14,11 +14,13 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 use tracing::{debug, warn};
 
+use super::tasks::{asking, undeclared};
 use crate::protocol::call::{Call, Channel, Work};
 use crate::protocol::connection::{Connection, Refused};
 use crate::protocol::handled::Handled;
 use crate::protocol::reply::{self, Answers};
 use crate::protocol::service::Service;
+use crate::protocol::tasks::{self, MOST_LISTENED};
 use crate::protocol::watches::Wanted;
 
 /// Makes the channel ready to be opened.
@@ -28,11 +30,23 @@ pub fn answer(
     id: &RequestId,
     params: &ParamsMember<'_>,
 ) -> Handled {
-    let wanted = params.object().and_then(|params| params.notifications);
-    let Some(wanted) = wanted.filter(|raw| raw.kind() == Kind::Object) else {
-        let message = "Invalid params: notifications must be an object";
-        return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message));
+    let invalid = |what: &str| {
+        let message = format!("Invalid params: {what}");
+        Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, message))
     };
+    let params = params.object();
+    let wanted = params.and_then(|params| params.notifications).filter(|raw| raw.kind() == Kind::Object);
+    let (Some(params), Some(wanted)) = (params, wanted) else {
+        return invalid("notifications must be an object");
+    };
+    let (wanted, tasks) = match read(wanted) {
+        Ok(read) => read,
+        Err(what) => return invalid(&what),
+    };
+    if tasks.is_some() && !tasks::declared(params.meta.capabilities) {
+        return undeclared(id);
+    }
+    let tasks = tasks.map(|ids| (asking(connection, params), ids));
     debug!(event = "subscriptions_listen", request_id = %id);
     let saturated = |limit, reached: String| {
         let error = RpcError::new(RpcError::REFUSED, format!("server saturated: {reached}"));
@@ -56,7 +70,7 @@ pub fn answer(
         service: service.clone(),
         id: id.clone(),
         era: Era::Modern,
-        work: Work::Listen(Box::new(Channel { place, wanted: read(wanted) })),
+        work: Work::Listen(Box::new(Channel { place, wanted, tasks })),
         started: Instant::now(),
         cancelled,
         hearing: None,
@@ -68,13 +82,33 @@ pub fn answer(
     }))
 }
 
-/// What the client asks for. Whatever is not as it should be is not asked for.
-fn read(notifications: Raw<'_>) -> Wanted {
+/// What the client asks for, and the tasks among it. Of the rest, whatever is not as it should be is not asked for.
+///
+/// # Errors
+/// What is wrong with the ids of tasks.
+fn read(notifications: Raw<'_>) -> Result<(Wanted, Option<Vec<String>>), String> {
     let given: Value = serde_json::from_str(notifications.text()).unwrap_or_default();
     let uris = given["resourceSubscriptions"].as_array();
-    Wanted {
+    let wanted = Wanted {
         uris: uris.into_iter().flatten().filter_map(|uri| uri.as_str().map(str::to_owned)).collect(),
         resources: given["resourcesListChanged"] == true,
         prompts: given["promptsListChanged"] == true,
+    };
+    Ok((wanted, task_ids(&given["taskIds"])?))
+}
+
+/// The ids of tasks, each once; `None` if none are asked for.
+fn task_ids(given: &Value) -> Result<Option<Vec<String>>, String> {
+    if given.is_null() {
+        return Ok(None);
     }
+    let ids = given.as_array().map(|ids| ids.iter().map(|id| id.as_str().map(str::to_owned)));
+    let ids: Option<Vec<String>> = ids.and_then(Iterator::collect);
+    let mut ids = ids.ok_or("notifications.taskIds must be an array of strings")?;
+    if ids.len() > MOST_LISTENED {
+        return Err(format!("notifications.taskIds may have {MOST_LISTENED} ids, not {}", ids.len()));
+    }
+    ids.sort();
+    ids.dedup();
+    Ok(Some(ids))
 }

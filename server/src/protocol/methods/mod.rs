@@ -12,6 +12,7 @@ pub mod ping;
 mod roots;
 mod set_level;
 pub mod shutdown;
+mod tasks;
 pub mod tools_call;
 mod tools_list;
 
@@ -124,8 +125,10 @@ fn modern_request(
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
         other => {
-            let feature =
-                other.and_then(|method| features::answer(service, from, id, method, &message.params));
+            let feature = other.and_then(|method| {
+                features::answer(service, from, id, method, &message.params)
+                    .or_else(|| tasks::answer(service, from, id, method, &message.params))
+            });
             feature.unwrap_or_else(|| {
                 warn!(event = "method_not_found", request_id = %id, method = loggable(other));
                 let body = reply::error(Answers::Request(id), &RpcError::method_not_found());

@@ -27,6 +27,7 @@ use crate::protocol::hearing::Hearing;
 use crate::protocol::observer::CallSpan;
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
+use crate::protocol::tasks;
 use crate::protocol::tool::{Asked, CallContext, Origin, Prepared, Retry, Tool, ToolReply, short_name};
 use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
 
@@ -147,6 +148,9 @@ impl Request<'_> {
     /// What a call has that is asked nothing.
     fn plain(&self) -> Asked {
         Asked {
+            takes_tasks: self.from.era == Era::Modern
+                && self.service.tasks.is_some()
+                && tasks::declared(self.params.meta.capabilities),
             #[cfg(feature = "fixtures")]
             given: crate::protocol::tool::Given::of(self.params),
             ..Asked::default()

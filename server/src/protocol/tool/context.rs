@@ -49,6 +49,8 @@ pub struct Asked {
     pub(crate) line: Option<ClientLine>,
     /// The state that it brought back, and what it answers: modern era.
     pub(crate) retry: Option<Arc<Retry>>,
+    /// Whether the call may become a task, which is then asked what its program waits for: modern era.
+    pub(crate) takes_tasks: bool,
     /// What else a fixture knows of it.
     #[cfg(feature = "fixtures")]
     pub(crate) given: Given,

@@ -7,6 +7,7 @@ mod blocks;
 mod context;
 mod registry;
 pub mod reply;
+mod task;
 
 use futures_util::future::BoxFuture;
 
@@ -18,6 +19,7 @@ pub(crate) use registry::Registry;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
 pub(crate) use reply::{Instead, ReplyText};
+pub(crate) use task::{Task, TaskState};
 
 use ptc_mcp::json::Raw;
 

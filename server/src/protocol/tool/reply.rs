@@ -9,6 +9,7 @@ use ptc_mcp::RpcError;
 use ptc_mcp::json::{Raw, string_len, write_string};
 
 use super::blocks;
+use super::task::Task;
 use crate::concurrency_limiter::Full;
 use crate::report::CallReport;
 
@@ -64,6 +65,8 @@ pub(crate) enum Instead {
     Written(Vec<u8>),
     /// The refusal of what it brought back.
     Refused(RpcError),
+    /// The task that the call has become (modern era).
+    Task(Task),
 }
 
 impl ToolReply {
@@ -109,6 +112,11 @@ impl ToolReply {
     pub(crate) fn refused(error: RpcError) -> Self {
         let text = error.message.clone();
         ToolReply { instead: Some(Box::new(Instead::Refused(error))), ..Self::text(true, text) }
+    }
+
+    /// Tells of the task that the call has become.
+    pub(crate) fn task(task: Task) -> Self {
+        ToolReply { instead: Some(Box::new(Instead::Task(task))), ..Self::text(false, "task") }
     }
 
     /// This text beside this structured content.

@@ -13,6 +13,7 @@ use tracing::{debug, info};
 use super::live::Replies;
 use super::round::Round;
 use super::{Asks, Caller, MOST_ROUNDS, Shaped};
+use crate::protocol::Elicitation;
 use crate::protocol::tool::{CallContext, Retry, ToolReply};
 use crate::request_state::{Carried, Content, Jti};
 use crate::runs::{
@@ -27,8 +28,16 @@ const PAGE: Duration = Duration::from_secs(15);
 
 impl Asks {
     /// Whether somebody may answer this in a run that is kept.
-    pub(super) fn keeps(&self, question: &Question) -> bool {
-        self.0.runs.is_some() && (is_enough(Channel::Model, question) || self.0.rules.out_of_band)
+    pub(super) fn keeps(&self, caller: &Caller, question: &Question) -> bool {
+        let Some(runs) = &self.0.runs else { return false };
+        let by_anybody = is_enough(Channel::Model, question) || self.0.rules.out_of_band;
+        (runs.settings().keeps && by_anybody) || caller.is_asked_by_its_task(question)
+    }
+
+    /// Whether anything of this call may be answered in a run that is kept.
+    pub(super) fn keeps_any(&self, context: &CallContext) -> bool {
+        let asked_by_task = context.asked.takes_tasks && context.asked.modes.is_any();
+        self.0.runs.as_ref().is_some_and(|runs| runs.settings().keeps || asked_by_task)
     }
 
     /// What becomes of a program that has left the machine: it goes to its client if that may answer everything, else its run is kept.
@@ -47,7 +56,7 @@ impl Asks {
             && caller.is_attended()
             && round <= MOST_ROUNDS
             && suspended.questions.iter().all(|open| screen.shows(open.question.level, &open.question.mode));
-        let is_kept = |open: &OpenQuestion| self.keeps(&open.question);
+        let is_kept = |open: &OpenQuestion| self.keeps(caller, &open.question);
         if !travels && caller.seed.is_some() && suspended.questions.iter().all(is_kept) {
             info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
             let call = caller.kept(round);
@@ -94,13 +103,8 @@ impl Asks {
 
     /// A question as this client is shown it: what it may not answer is a page of the console.
     fn as_shown(&self, caller: &Caller, run: &WaitingRun, kept: &KeptQuestion) -> Option<OpenQuestion> {
-        let (screen, question) = (caller.screen(), &kept.question);
-        if screen.shows(question.level, &question.mode) {
-            return Some(OpenQuestion { id: kept.id, question: question.clone() });
-        }
-        let page = format!("{}#q={}", self.0.rules.console.as_deref()?, run.run_id);
-        let mode = ptc_host::questions::Mode::Url(page.into());
-        Some(OpenQuestion { id: kept.id, question: Question { mode, ..question.clone() } })
+        let mode = self.mode_of(caller.screen(), run, kept)?;
+        Some(OpenQuestion { id: kept.id, question: Question { mode, ..kept.question.clone() } })
     }
 
     /// Goes on with a kept run: answers of its client are taken, and what becomes of it is told.
@@ -179,6 +183,7 @@ impl Caller {
             eval: self.context.eval_id.number(),
             round,
             is_long: self.is_long,
+            task_modes: self.task_modes.map(Elicitation::bits),
         }
     }
 }

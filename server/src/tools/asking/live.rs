@@ -35,7 +35,7 @@ struct CallAsker {
 impl Asks {
     /// What asks the client of this call, and keeps its run where that does not do, if either is possible at all.
     pub(super) fn asker(&self, caller: &Caller, round: u32) -> Option<Arc<dyn Asker>> {
-        let keeps = self.0.runs.is_some() && caller.seed.is_some();
+        let keeps = caller.seed.is_some() && self.keeps_any(&caller.context);
         if !caller.context.asked.modes.is_any() && !keeps {
             return None;
         }
@@ -55,7 +55,7 @@ impl Asks {
         context: &CallContext,
         long: Option<&LongCall>,
     ) -> Option<Arc<dyn Asker>> {
-        let keeps = self.0.runs.is_some() && long.is_some();
+        let keeps = long.is_some() && self.keeps_any(context);
         if context.asked.line.is_none() && !keeps {
             return None;
         }
@@ -80,7 +80,7 @@ impl CallAsker {
 
     /// Whether a run that waits for this can be kept: somebody may answer it.
     fn is_kept(&self, question: &Question) -> bool {
-        self.caller.seed.is_some() && self.asks.keeps(question)
+        self.caller.seed.is_some() && self.asks.keeps(&self.caller, question)
     }
 }
 

@@ -14,6 +14,7 @@ mod outcome;
 mod retry;
 mod round;
 mod shown;
+mod task;
 mod travelling;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use self::shown::Screen;
 use super::evaluator::Evaluator;
 use super::shaping::Shaper;
 use crate::principal::Principal;
+use crate::protocol::Elicitation;
 use crate::protocol::tool::{CallContext, ToolReply};
 use crate::request_state::{Carried, RequestStates, arguments_digest};
 use crate::runs::{LongCall, Ran, RunSeed, Runs};
@@ -86,6 +88,8 @@ struct Caller {
     seed: Option<RunSeed>,
     /// Whether that may take as long as a run may.
     is_long: bool,
+    /// What its client shows to its user of what a task asks; `None` if the run is no task.
+    task_modes: Option<Elicitation>,
 }
 
 impl Caller {
@@ -101,6 +105,7 @@ impl Caller {
             context: context.clone(),
             seed: long.map(|long| long.seed().clone()),
             is_long: long.is_some_and(LongCall::is_long),
+            task_modes: Some(context.asked.modes).filter(|_| context.asked.takes_tasks),
         }
     }
 
@@ -165,7 +170,7 @@ impl Asks {
         (shaper, shaped): (Shaper, impl FnOnce(EvalOutcome) -> ToolReply + Send + 'static),
     ) -> BoxFuture<'static, Ran> {
         let asked = &context.asked;
-        let keeps = self.0.runs.is_some() && long.is_some();
+        let keeps = long.is_some() && self.keeps_any(context);
         if asked.retry.is_none() && !asked.modes.is_any() && !keeps {
             let eval = evaluator.eval(request);
             return async move { Ran::Ended(shaped(eval.await)) }.boxed();

@@ -98,7 +98,7 @@ fn written(asked: &[u8; 32], reply: &ToolReply) -> Option<Vec<u8>> {
             to.text(requests);
             to.text(state);
         }
-        Some(Instead::Refused(_)) => return None,
+        Some(Instead::Refused(_) | Instead::Task(_)) => return None,
     }
     Some(to.into_bytes())
 }

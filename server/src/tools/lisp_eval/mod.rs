@@ -146,7 +146,7 @@ impl Prepares for LispEval {
             result_room: call.result_room,
             progress: None,
             audience: None,
-            asked: Default::default(),
+            asked: Asks::of_run(call),
         };
         let request = self.request(arguments, &context);
         let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
@@ -181,7 +181,7 @@ impl Tool for LispEval {
             Err(message) => return refused(message),
         };
         let mut request = self.request(arguments, context);
-        let long_call = match long::begin(self.options.runs.as_ref(), given, &mut request) {
+        let long_call = match long::begin(self.options.runs.as_ref(), (given, context), &mut request) {
             Ok(long_call) => long_call,
             Err(message) => return refused(message),
         };

@@ -11,7 +11,7 @@ use ptc_mcp::json::Raw;
 
 use super::shaping::{Shaper, running};
 use crate::principal::Principal;
-use crate::protocol::tool::{Prepared, ToolReply};
+use crate::protocol::tool::{CallContext, Prepared, ToolReply};
 use crate::runs::{Attended, LongCall, NotKept, Ran, Runs, WaitingRun};
 
 pub(crate) use arguments::MAX_WAIT;
@@ -21,6 +21,8 @@ pub(super) use arguments::{run_id, wait_ms};
 pub(super) struct Long {
     runs: Arc<Runs>,
     call: LongCall,
+    /// Whether its client takes tasks.
+    takes_tasks: bool,
 }
 
 impl Long {
@@ -37,7 +39,7 @@ impl Long {
 /// The message: `wait_ms` is none.
 pub(super) fn begin(
     runs: Option<&Arc<Runs>>,
-    arguments: Option<Raw<'_>>,
+    (arguments, context): (Option<Raw<'_>>, &CallContext),
     request: &mut EvalRequest,
 ) -> Result<Option<Long>, String> {
     let Some(runs) = runs else { return Ok(None) };
@@ -49,7 +51,9 @@ pub(super) fn begin(
     if wait.is_none() && !settings.keeps {
         return Ok(None);
     }
-    Ok(runs.lengthen(wait, request).map(|call| Long { runs: runs.clone(), call }))
+    let takes_tasks = context.asked.takes_tasks;
+    let call = runs.lengthen(wait, request).map(|call| call.told_as_task(takes_tasks));
+    Ok(call.map(|call| Long { runs: runs.clone(), call, takes_tasks }))
 }
 
 /// The answer of a call whose run waits.
@@ -63,7 +67,9 @@ pub(super) fn prepared(
     (shaper, waiting): (Shaper, WhenWaiting),
     work: BoxFuture<'static, Ran>,
 ) -> Prepared {
-    let Some(Long { runs, call }) = long else { return Prepared::Gated(work.map(alone).boxed()) };
+    let Some(Long { runs, call, takes_tasks }) = long else {
+        return Prepared::Gated(work.map(Ran::alone).boxed());
+    };
     if call.is_long() && !runs.has_room(principal) {
         return Prepared::Done(too_many());
     }
@@ -71,11 +77,18 @@ pub(super) fn prepared(
         Ok(permit) => permit,
         Err(full) => return Prepared::Full(full),
     };
-    let attended = runs.attend(call, principal.clone(), tool, work, permit);
+    let attended = runs.clone().attend(call, principal.clone(), tool, work, permit);
+    let principal = principal.clone();
     let answer = attended.then(move |attended| async move {
         match attended {
             Attended::Ended(reply) => reply,
-            Attended::Running(progress) => running(&shaper, &progress),
+            Attended::Running(progress) => {
+                match runs.task_here(&principal, &progress.run_id).filter(|_| takes_tasks) {
+                    // Who is told that there is a task asks it what it waits for.
+                    Some(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
+                    None => running(&shaper, &progress),
+                }
+            }
             Attended::Waiting(run) => waiting(run).await,
             Attended::NotKept(NotKept::TooMany) => too_many(),
             Attended::NotKept(NotKept::Unavailable) => {
@@ -85,15 +98,6 @@ pub(super) fn prepared(
         }
     });
     Prepared::Free(answer.boxed())
-}
-
-/// The answer of a call that becomes no run.
-fn alone(ran: Ran) -> ToolReply {
-    match ran {
-        Ran::Ended(reply) => reply,
-        // Only a run is given to whoever keeps it.
-        Ran::Waits(_) => ToolReply::failure("internal_error", "internal error", "Run the program again."),
-    }
 }
 
 /// There are as many runs as there may be (waiting.md 8).

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalFuture, EvalId, EvalRequest, Limits};
 use ptc_host::state::StoreLimits;
@@ -13,13 +14,18 @@ use tokio::sync::oneshot;
 
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::principal::{Owner, Principal};
-use crate::protocol::tool::{Asked, CallContext, Prepared, ReplyText, Tool, ToolReply};
+use crate::protocol::Elicitation;
+use crate::protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk};
+use crate::protocol::tool::{
+    Asked, CallContext, Instead, Prepared, ReplyText, Task, TaskState, Tool, ToolReply,
+};
 use crate::runs::Runs;
 use crate::server_state::ServerState;
 use crate::settings::{self, Profile};
 use crate::testing::assert_fits;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
 use crate::tools::shaping::Shaper;
+use crate::tools::task_desk;
 
 /// Runs each program when it is told to.
 struct Late {
@@ -35,7 +41,7 @@ impl Evaluator for Late {
         *self.timeout.lock().unwrap() = Some(request.limits.timeout);
         let engine = self.engine.clone();
         EvalFuture::of(async move {
-            let _ = told.await;
+            told.await.expect("somebody tells it");
             engine.eval(request).await
         })
     }
@@ -44,6 +50,7 @@ impl Evaluator for Late {
 struct Bench {
     late: Arc<Late>,
     tools: Vec<Box<dyn Tool>>,
+    desk: Arc<dyn TaskDesk>,
 }
 
 fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Bench {
@@ -86,11 +93,15 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
     let late = Arc::new(Late { engine, waiting: Mutex::default(), timeout: Mutex::default() });
     let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(late.clone(), options.clone()))];
     tools.extend(super::tools(&options));
-    Bench { late, tools }
+    Bench { late, tools, desk: task_desk(&options).unwrap() }
 }
 
 impl Bench {
     fn prepare(&self, tool: &str, arguments: &Value) -> Prepared {
+        self.prepare_as(tool, arguments, Asked::default())
+    }
+
+    fn prepare_as(&self, tool: &str, arguments: &Value, asked: Asked) -> Prepared {
         let context = CallContext {
             origin: None,
             owner: Owner::of(Principal::process()),
@@ -100,7 +111,7 @@ impl Bench {
             result_room: None,
             progress: None,
             audience: None,
-            asked: Asked::default(),
+            asked,
         };
         self.tool(tool).prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }
@@ -119,12 +130,42 @@ impl Bench {
         reply
     }
 
+    /// The task that a program becomes.
+    async fn task(&self, program: &str) -> Task {
+        let asked = Asked { takes_tasks: true, ..Asked::default() };
+        let arguments = json!({"program": program, "wait_ms": 0});
+        let Prepared::Free(work) = self.prepare_as("lisp_eval", &arguments, asked) else { panic!("another") };
+        match work.await.instead.as_deref() {
+            Some(Instead::Task(task)) => task.clone(),
+            other => panic!("no task: {other:?}"),
+        }
+    }
+
+    async fn seen(&self, principal: Principal, id: &str) -> Result<Task, NoTask> {
+        self.desk.get(asking(principal), id.to_owned()).await
+    }
+
+    /// The task once it does not run any more.
+    async fn ended(&self, id: &str) -> Task {
+        loop {
+            let task = self.seen(Principal::process(), id).await.unwrap();
+            if !matches!(task.state, TaskState::Working) {
+                return task;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     fn go_on(&self) {
         self.late.waiting.lock().unwrap().drain(..).for_each(|told| {
             // It may have been cancelled.
             let _ = told.send(());
         });
     }
+}
+
+fn asking(principal: Principal) -> Asking {
+    Asking { principal, modes: Elicitation::NONE }
 }
 
 fn structured(reply: &ToolReply) -> Value {
@@ -216,4 +257,66 @@ async fn a_program_that_runs_on_holds_its_permit() {
     bench.go_on();
     bench.call("lisp_wait", json!({"run_id": running["run_id"]})).await;
     assert!(matches!(bench.prepare("lisp_eval", &second), Prepared::Free(_)));
+}
+
+#[tokio::test]
+async fn a_task_is_nobodys_but_its_callers() {
+    let bench = bench(Profile::Structured, 4, None);
+    let id = bench.task("1").await.id;
+    let (other, name) = (Principal::named("other"), || id.to_string());
+    assert_eq!(bench.seen(other.clone(), &id).await.unwrap_err(), NoTask::Unknown);
+    assert_eq!(bench.desk.cancel(asking(other.clone()), name()).await, Err(NoTask::Unknown));
+    let update = bench.desk.update(asking(other.clone()), name(), "{}".to_owned());
+    assert_eq!(update.await, Err(NotTaken::Task(NoTask::Unknown)));
+    let (own, _) = bench.desk.listen(asking(other), vec![name()]).await;
+    assert!(own.is_empty(), "{own:?}");
+    let (own, _) = bench.desk.listen(asking(Principal::process()), vec![name(), "run_x".to_owned()]).await;
+    assert_eq!(own, [name()]);
+    assert!(matches!(bench.seen(Principal::process(), &id).await.unwrap().state, TaskState::Working));
+}
+
+#[tokio::test]
+async fn a_task_is_told_to_be_kept_as_long_as_its_program_may_run_and_its_end_is_kept() {
+    let bench = bench(Profile::Structured, 4, None);
+    let task = bench.task("(+ 1 2)").await;
+    assert_eq!(task.ttl_ms, 677_000);
+    bench.go_on();
+    let ended = bench.ended(&task.id).await;
+    let TaskState::Completed(reply) = &ended.state else { panic!("{ended:?}") };
+    assert_eq!(structured(reply)["result"], "user=> 3");
+    assert_eq!((ended.ttl_ms, ended.created_ms), (677_000, task.created_ms));
+    // Whoever waits for the run is told as before.
+    let waited = bench.call("lisp_wait", json!({"run_id": &*task.id})).await;
+    assert_eq!(structured(&waited), structured(reply));
+}
+
+#[tokio::test]
+async fn a_program_that_brings_its_server_down_is_a_failed_task() {
+    let bench = bench(Profile::Structured, 4, None);
+    let task = bench.task("1").await;
+    // Nobody tells it to go on any more.
+    bench.late.waiting.lock().unwrap().clear();
+    let ended = bench.ended(&task.id).await;
+    let TaskState::Failed(error) = &ended.state else { panic!("{ended:?}") };
+    assert_eq!((error.code, ended.message.as_deref()), (-32603, Some("Internal error")));
+}
+
+#[tokio::test]
+async fn a_channel_tells_what_a_task_is_and_what_becomes_of_it() {
+    let bench = bench(Profile::Structured, 4, None);
+    let (stopped, done) = (bench.task("1").await.id, bench.task("(+ 1 2)").await.id);
+    let ids = vec![stopped.to_string(), done.to_string()];
+    let (own, mut news) = bench.desk.listen(asking(Principal::process()), ids.clone()).await;
+    assert_eq!(own, ids);
+    for id in &ids {
+        let task = news.next().await.unwrap();
+        assert!(*task.id == **id && matches!(task.state, TaskState::Working), "{task:?}");
+    }
+    bench.desk.cancel(asking(Principal::process()), stopped.to_string()).await.unwrap();
+    let task = news.next().await.unwrap();
+    assert!(task.id == stopped && matches!(task.state, TaskState::Cancelled), "{task:?}");
+    bench.go_on();
+    let task = news.next().await.unwrap();
+    assert!(task.id == done && matches!(task.state, TaskState::Completed(_)), "{task:?}");
+    assert!(news.next().await.is_none(), "all have ended");
 }

@@ -50,7 +50,7 @@ impl Eval {
         given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let mut request = self.request(&given, arguments, context)?;
-        let long_call = long::begin(self.options.runs.as_ref(), arguments, &mut request)?;
+        let long_call = long::begin(self.options.runs.as_ref(), (arguments, context), &mut request)?;
         let asks = self.options.asks.as_ref();
         let about = long_call.as_ref().map(long::Long::call);
         request.asker = asks.and_then(|asks| asks.asker_here("lisp_session_eval", context, about));

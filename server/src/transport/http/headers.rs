@@ -126,6 +126,7 @@ pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), 
     let mirrored = match &**method {
         "tools/call" | "prompts/get" => params.and_then(|params| params.name),
         "resources/read" => params.and_then(|params| params.uri),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => params.and_then(|params| params.task_id),
         _ => return Ok(()),
     };
     compare("Mcp-Name", headers.name, mirrored.and_then(Raw::as_str).as_deref(), true)

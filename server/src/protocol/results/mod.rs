@@ -1,27 +1,35 @@
 //! Results that several methods write, and the members common to all results of an era.
 
+pub(super) mod tasks;
+
 use ptc_host::engine::EvalId;
 use ptc_mcp::Era;
 use ptc_mcp::json::{Object, Value, write_array, write_string};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
-use super::reply::{self, Answers};
-use super::service::Service;
-use super::tool::{Instead, ToolReply};
-use super::watches::{Notice, Wanted};
+use crate::protocol::reply::{self, Answers};
+use crate::protocol::service::Service;
+use crate::protocol::tool::{Instead, ToolReply};
+use crate::protocol::watches::{Notice, Wanted};
 
 /// How long a client may keep a list, in milliseconds.
 const TTL_MS: u32 = 60_000;
 
 /// The whole response of a tool call.
-pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply: &ToolReply) -> Vec<u8> {
+pub(in crate::protocol) fn tool_call(
+    service: &Service,
+    era: Era,
+    id: &RequestId,
+    tool_reply: &ToolReply,
+) -> Vec<u8> {
     match tool_reply.instead.as_deref() {
         None | Some(Instead::Written(_)) => {}
         Some(Instead::Refused(error)) => return reply::error(Answers::Request(id), error),
         Some(Instead::Input { requests, state }) => {
             return input_required(service, id, (requests, state), tool_reply.eval_id);
         }
+        Some(Instead::Task(task)) => return tasks::created(service, id, task),
     }
     let room = service.server_info.len() + tool_reply.len_hint();
     reply::result_of(room, id, |out| {
@@ -44,6 +52,15 @@ pub(super) fn tool_call(service: &Service, era: Era, id: &RequestId, tool_reply:
     })
 }
 
+/// The result that the call of a task would have had, where the task is told of.
+pub(in crate::protocol) fn write_task_result(service: &Service, out: &mut Vec<u8>, tool_reply: &ToolReply) {
+    out.push(b'{');
+    tool_reply.write_members(out);
+    out.extend_from_slice(b",\"resultType\":\"complete\"");
+    write_server_meta(service, out, tool_reply.eval_id);
+    out.push(b'}');
+}
+
 /// The whole response of a call whose client is asked for something first (2026-07-28).
 fn input_required(
     service: &Service,
@@ -62,7 +79,13 @@ fn input_required(
 }
 
 /// The whole response of a request for a feature of the upstreams; `result` is a JSON object.
-pub(super) fn feature(service: &Service, era: Era, id: &RequestId, method: &str, result: &Value) -> Vec<u8> {
+pub(in crate::protocol) fn feature(
+    service: &Service,
+    era: Era,
+    id: &RequestId,
+    method: &str,
+    result: &Value,
+) -> Vec<u8> {
     reply::result(id, |out| {
         let members = result.to_string();
         out.extend_from_slice(members.strip_suffix('}').unwrap_or("{").as_bytes());
@@ -82,7 +105,11 @@ pub(super) fn feature(service: &Service, era: Era, id: &RequestId, method: &str,
 }
 
 /// The first message of a notification channel: the notifications that will come.
-pub(super) fn subscription_acknowledged(id: &RequestId, wanted: &Wanted) -> Vec<u8> {
+pub(in crate::protocol) fn subscription_acknowledged(
+    id: &RequestId,
+    wanted: &Wanted,
+    tasks: &[String],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(
         b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\
@@ -100,6 +127,9 @@ pub(super) fn subscription_acknowledged(id: &RequestId, wanted: &Wanted) -> Vec<
         write_array(notifications.key("resourceSubscriptions"), &wanted.uris, |out, uri| {
             write_string(out, uri)
         });
+    }
+    if !tasks.is_empty() {
+        notifications.strings("taskIds", tasks.iter().map(String::as_str));
     }
     notifications.end();
     out.extend_from_slice(b",\"_meta\":{");
@@ -136,7 +166,7 @@ pub(crate) fn change(notice: &Notice, channel: Option<&RequestId>) -> Vec<u8> {
 }
 
 /// The last message of a notification channel: it has ended normally.
-pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
+pub(in crate::protocol) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
     reply::result(id, |out| {
         out.extend_from_slice(b"{\"resultType\":\"complete\",\"_meta\":{");
         write_name(out, SERVER_INFO);
@@ -149,13 +179,13 @@ pub(super) fn subscription_ended(service: &Service, id: &RequestId) -> Vec<u8> {
 }
 
 /// Writes `ttlMs` and `cacheScope`.
-pub(super) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
+pub(in crate::protocol) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
     let ttl = if service.is_starting() { 0 } else { TTL_MS };
     out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes());
 }
 
 /// Writes `_meta` of a modern result: who answers, and which evaluation it was.
-pub(super) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
+pub(in crate::protocol) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
     out.extend_from_slice(b",\"_meta\":{");
     write_name(out, SERVER_INFO);
     out.extend_from_slice(service.server_info.as_bytes());

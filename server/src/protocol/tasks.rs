@@ -1,0 +1,146 @@
+//! The tasks extension of 2026-07-28, `io.modelcontextprotocol/tasks` (waiting.md 6.3): what the protocol asks of whoever has the
+//! tasks, and what their clients have declared.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use ptc_mcp::RpcError;
+use ptc_mcp::json::{Kind, Raw};
+use ptc_mcp::meta::TASKS;
+
+use super::elicitation::Elicitation;
+use super::tool::Task;
+use crate::principal::Principal;
+
+/// Most tasks that one channel tells of.
+pub(crate) const MOST_LISTENED: usize = 64;
+
+/// Why a task is not seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoTask {
+    /// There is none of that id for that principal.
+    Unknown,
+    /// The store does not answer.
+    Unavailable,
+}
+
+/// What a client has sent that is no answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// There is no such task to be seen.
+    Task(NoTask),
+    /// The value of this key is no elicitation result.
+    Response(String),
+}
+
+/// Who asks for tasks.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    /// The caller: tasks of others are unknown.
+    pub(crate) principal: Principal,
+    /// What its request says that it shows to its user.
+    pub(crate) modes: Elicitation,
+}
+
+/// The tasks that a channel tells of: the ids of those that are the caller's own, and each of them whenever it has changed.
+pub(crate) type TaskNews = (Vec<String>, BoxStream<'static, Task>);
+
+/// Whoever has the tasks.
+pub(crate) trait TaskDesk: Send + Sync {
+    /// The task of that id as it is now.
+    fn get(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<Task, NoTask>>;
+
+    /// Takes answers to what a task asks. `responses` is the text of a JSON object; keys that are not open are ignored.
+    fn update(
+        &self,
+        asking: Asking,
+        id: String,
+        responses: String,
+    ) -> BoxFuture<'static, Result<(), NotTaken>>;
+
+    /// Has a task end. One that has ended stays as it is.
+    fn cancel(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
+
+    /// Tells of these tasks from now on, of each as it is first. Dropping the stream ends that.
+    fn listen(&self, asking: Asking, ids: Vec<String>) -> BoxFuture<'static, TaskNews>;
+}
+
+impl NoTask {
+    /// What its client is told.
+    pub(crate) fn error(self) -> RpcError {
+        match self {
+            NoTask::Unknown => {
+                RpcError::new(RpcError::INVALID_PARAMS, "Failed to retrieve task: Task not found")
+            }
+            NoTask::Unavailable => RpcError::new(
+                RpcError::REFUSED,
+                "the state store is unavailable; the task is not lost: retry in a second",
+            ),
+        }
+    }
+}
+
+impl NotTaken {
+    /// What its client is told.
+    pub(crate) fn error(&self) -> RpcError {
+        match self {
+            NotTaken::Task(why) => why.error(),
+            NotTaken::Response(key) => {
+                let message = format!("Invalid params: inputResponses.{key} is not an elicitation result");
+                let data = Some(r#"{"reason":"responses"}"#.into());
+                RpcError { data, ..RpcError::new(RpcError::INVALID_PARAMS, message) }
+            }
+        }
+    }
+}
+
+/// Whether these capabilities, as a request declares them, have the extension.
+pub(crate) fn declared(capabilities: Option<Raw<'_>>) -> bool {
+    let extensions = find(capabilities, "extensions");
+    find(extensions, TASKS).is_some_and(|settings| settings.kind() == Kind::Object)
+}
+
+fn find<'a>(object: Option<Raw<'a>>, name: &str) -> Option<Raw<'a>> {
+    object?.members()?.find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+/// The refusal of a request that has not declared the extension.
+pub(crate) fn undeclared() -> RpcError {
+    let data = format!("{{\"requiredCapabilities\":{{\"extensions\":{{\"{TASKS}\":{{}}}}}}}}");
+    let message = "Missing required client capability: this request does not declare the tasks extension";
+    RpcError { data: Some(data.into()), ..RpcError::new(RpcError::MISSING_CAPABILITY, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_is_declared_by_an_object_at_its_name() {
+        let declares = |text: &str| declared(Some(Raw::parse(text).unwrap()));
+        assert!(declares(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#));
+        assert!(declares(r#"{"extensions":{"a/b":{},"io.modelcontextprotocol/tasks":{"x":1}}}"#));
+        for none in [
+            "{}",
+            "[]",
+            r#"{"extensions":[]}"#,
+            r#"{"extensions":{}}"#,
+            r#"{"extensions":{"io.modelcontextprotocol/tasks":true}}"#,
+            r#"{"extensions":{"io.modelcontextprotocol/tasks":null}}"#,
+            r#"{"tasks":{}}"#,
+            r#"{"io.modelcontextprotocol/tasks":{}}"#,
+        ] {
+            assert!(!declares(none), "{none}");
+        }
+        assert!(!declared(None));
+    }
+
+    #[test]
+    fn refusals_say_what_is_missing() {
+        let error = undeclared();
+        let data: serde_json::Value = serde_json::from_str(error.data.as_deref().unwrap()).unwrap();
+        assert_eq!(data["requiredCapabilities"]["extensions"][TASKS], serde_json::json!({}));
+        assert_eq!(error.code, -32021);
+        let response = NotTaken::Response("q1".into()).error();
+        assert_eq!(response.message, "Invalid params: inputResponses.q1 is not an elicitation result");
+    }
+}

@@ -1,0 +1,39 @@
+//! What a call has become that is answered before it has ended (waiting.md 6.3).
+
+use std::sync::Arc;
+
+use ptc_mcp::RpcError;
+
+use super::ToolReply;
+
+/// A task as its client sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    /// The id of its run.
+    pub(crate) id: Arc<str>,
+    /// What is to be said of its state.
+    pub(crate) message: Option<String>,
+    /// When its call came, in milliseconds since 1970.
+    pub(crate) created_ms: i64,
+    /// When its state changed last, in milliseconds since 1970.
+    pub(crate) updated_ms: i64,
+    /// How long after `created_ms` it is kept at least, in milliseconds.
+    pub(crate) ttl_ms: u64,
+    /// Its state.
+    pub(crate) state: TaskState,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone)]
+pub(crate) enum TaskState {
+    /// Its program runs.
+    Working,
+    /// Its program waits for people: `inputRequests`, a JSON object of what is open.
+    Input(String),
+    /// Its call has this result.
+    Completed(Box<ToolReply>),
+    /// Its call is answered with this error.
+    Failed(RpcError),
+    /// Somebody stopped it.
+    Cancelled,
+}

@@ -1,0 +1,161 @@
+//! Runs as their clients see them who have been given tasks (waiting.md 6.3).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::held::{Held, locked};
+use super::look::{WaitingRun, ended};
+use super::record::{RunRecord, Status};
+use super::{NotSeen, Runs, Seen, clock, key};
+use crate::principal::Principal;
+use crate::protocol::tool::{Instead, Task, TaskState, ToolReply};
+
+/// A run, and how long it is kept.
+#[derive(Debug)]
+pub(crate) struct TaskRun {
+    /// Its id.
+    run_id: Arc<str>,
+    /// When its call came, in milliseconds since 1970.
+    created_ms: i64,
+    /// When it began or ended to run or to wait, or an answer came, in milliseconds since 1970.
+    updated_ms: i64,
+    /// Until when it is kept at least, in milliseconds since 1970.
+    until_ms: i64,
+    /// Upstream calls that it has made.
+    calls: u32,
+    /// Where it stands.
+    standing: Standing,
+}
+
+/// Where a run stands.
+#[derive(Debug)]
+enum Standing {
+    /// Its program runs.
+    Running,
+    /// It waits for people.
+    Waiting(WaitingRun),
+    /// It has ended so.
+    Ended(Status, Box<ToolReply>),
+}
+
+impl TaskRun {
+    /// The run as its client sees it. `requests`: what a run asks that waits, as `inputRequests`.
+    pub(crate) fn into_task(self, requests: impl FnOnce(&WaitingRun) -> String) -> Task {
+        let (message, state) = match self.standing {
+            Standing::Running => (Some(format!("{} upstream calls made", self.calls)), TaskState::Working),
+            Standing::Waiting(waiting) => {
+                let message = match waiting.questions.len() {
+                    1 => "1 answer is needed before it goes on".to_owned(),
+                    count => format!("{count} answers are needed before it goes on"),
+                };
+                (Some(message), TaskState::Input(requests(&waiting)))
+            }
+            Standing::Ended(Status::Cancelled, _) => {
+                (Some("the run was cancelled".to_owned()), TaskState::Cancelled)
+            }
+            Standing::Ended(_, reply) => match reply.instead.as_deref() {
+                Some(Instead::Refused(error)) => {
+                    (Some(error.message.clone()), TaskState::Failed(error.clone()))
+                }
+                _ => (None, TaskState::Completed(reply)),
+            },
+        };
+        Task {
+            id: self.run_id,
+            message,
+            created_ms: self.created_ms,
+            updated_ms: self.updated_ms,
+            ttl_ms: u64::try_from(self.until_ms - self.created_ms).unwrap_or(0),
+            state,
+        }
+    }
+}
+
+impl Runs {
+    /// The run as it is now. Looking takes nothing from it: what it has printed is still to be told.
+    ///
+    /// # Errors
+    /// It is not there, or the store is not.
+    pub(crate) async fn task(&self, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
+        if let Some(task) = self.task_here(principal, id) {
+            return Ok(task);
+        }
+        let key = key(principal, id)?;
+        let (record, _) = self.look(&key).await?;
+        let standing = match record.status {
+            Status::Running => Standing::Running,
+            Status::Waiting => Standing::Waiting(WaitingRun::of_record(key.id(), &record)),
+            _ => match ended(&record) {
+                Seen::Ended(status, reply) => Standing::Ended(status, reply),
+                Seen::Running(_) | Seen::Waiting(_) => return Err(NotSeen::NotFound),
+            },
+        };
+        Ok(self.task_of(key.id().clone(), &record, standing))
+    }
+
+    /// The same for one that this process has.
+    pub(crate) fn task_here(&self, principal: &Principal, id: &str) -> Option<TaskRun> {
+        let held = self.here(principal, id)?;
+        let standing = held.standing()?;
+        Some(self.task_of(held.key.id().clone(), &held.record(), standing))
+    }
+
+    fn task_of(&self, run_id: Arc<str>, record: &RunRecord, standing: Standing) -> TaskRun {
+        let ttl = millis(self.settings.ttl);
+        // Nothing ends before that, whatever becomes of it.
+        let until_ms = match &standing {
+            Standing::Running => clock::now_ms() + ttl,
+            Standing::Waiting(run) => run.expires_at_ms + ttl,
+            Standing::Ended(..) => record.updated_ms + ttl,
+        };
+        TaskRun {
+            run_id,
+            created_ms: record.began_ms,
+            updated_ms: record.updated_ms,
+            until_ms: until_ms.max(record.until_ms),
+            calls: record.calls,
+            standing,
+        }
+    }
+
+    /// Until when a run is kept whose client is told that it is a task: as long as its program may run, and what has come of it is kept.
+    pub(super) fn promised_ms(&self, began_ms: i64) -> i64 {
+        began_ms + millis(self.settings.timeout) + millis(self.settings.ttl)
+    }
+
+    /// The same of one that was told so until `until_ms` (0: it was not), and now waits for people until `expires_at_ms`.
+    pub(super) fn promised_past(&self, until_ms: i64, expires_at_ms: i64) -> i64 {
+        if until_ms == 0 { 0 } else { until_ms.max(expires_at_ms + millis(self.settings.ttl)) }
+    }
+
+    /// Keeps a run that waits here as long as its client is told.
+    pub(super) fn promises_past(&self, held: &Held, expires_at_ms: i64) {
+        held.promise(self.promised_past(held.record().until_ms, expires_at_ms));
+    }
+
+    /// How long the record of a run that has ended lies there.
+    pub(super) fn rest_of(&self, record: &RunRecord) -> Duration {
+        let promised = u64::try_from(record.until_ms - clock::now_ms()).unwrap_or(0);
+        self.settings.ttl.max(Duration::from_millis(promised))
+    }
+}
+
+impl Held {
+    /// Where it stands; `None` if it is in the store.
+    fn standing(&self) -> Option<Standing> {
+        if self.has_left() {
+            return None;
+        }
+        if let Some((status, reply)) = &*locked(&self.end) {
+            return Some(Standing::Ended(*status, Box::new(reply.clone())));
+        }
+        Some(match self.waiting() {
+            Some(run) => Standing::Waiting(run),
+            None => Standing::Running,
+        })
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 4)
+}

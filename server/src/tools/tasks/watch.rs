@@ -1,0 +1,159 @@
+//! Tells of tasks whenever they change.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::time::{Instant, sleep_until};
+
+use super::Desk;
+use crate::protocol::tasks::{Asking, NoTask, TaskNews};
+use crate::protocol::tool::{Task, TaskState};
+
+/// How often a task is looked at whose changes nobody tells here: another replica has it, or the store has.
+const LOOK: Duration = Duration::from_secs(1);
+/// The least time between two such looks, however many tasks there are.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Tells of these tasks. Each is told once as it is, since nobody knows what its client has seen of it, and then whenever it has changed, until it
+/// has ended.
+pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> TaskNews {
+    // What changes between the first look and the first wait is told as well.
+    let changes = desk.runs.changes();
+    let mut watch = Watch {
+        desk,
+        asking,
+        changes,
+        watched: VecDeque::new(),
+        news: VecDeque::new(),
+        look: Instant::now(),
+    };
+    for id in ids {
+        if let Ok(task) = watch.desk.find(&watch.asking, &id).await {
+            watch.watched.push_back(Watched { id, mark: None });
+            watch.heed(watch.watched.len() - 1, Ok(task));
+        }
+    }
+    let own = watch.news.iter().map(|task| task.id.to_string()).collect();
+    watch.look = Instant::now() + watch.pause();
+    let news = stream::unfold(watch, |mut watch| async move { Some((watch.next().await?, watch)) });
+    (own, news.boxed())
+}
+
+/// What is told to one channel.
+struct Watch {
+    desk: Desk,
+    asking: Asking,
+    changes: broadcast::Receiver<(Arc<str>, Arc<str>)>,
+    /// Tasks that have not ended. The one that was looked at longest ago comes first.
+    watched: VecDeque<Watched>,
+    news: VecDeque<Task>,
+    /// When the next one is looked at.
+    look: Instant,
+}
+
+/// A task that is watched.
+struct Watched {
+    id: String,
+    /// What was told of it last.
+    mark: Option<Mark>,
+}
+
+/// What of a task is told when it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Mark {
+    Working(i64),
+    Input(i64, String),
+    Ended,
+}
+
+impl Mark {
+    fn of(task: &Task) -> Mark {
+        match &task.state {
+            TaskState::Working => Mark::Working(task.updated_ms),
+            TaskState::Input(requests) => Mark::Input(task.updated_ms, requests.clone()),
+            TaskState::Completed(_) | TaskState::Failed(_) | TaskState::Cancelled => Mark::Ended,
+        }
+    }
+}
+
+impl Watch {
+    /// The next task that has changed; `None` once all have ended.
+    async fn next(&mut self) -> Option<Task> {
+        loop {
+            if let Some(task) = self.news.pop_front() {
+                return Some(task);
+            }
+            if self.watched.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                changed = self.changes.recv() => match changed {
+                    Ok((principal, id)) => {
+                        let is_own = principal == *self.asking.principal.known_name();
+                        let at = self.watched.iter().position(|watched| *watched.id == *id);
+                        if let Some(at) = at.filter(|_| is_own) {
+                            self.look_at(at).await;
+                        }
+                    }
+                    // Whatever was missed is found by looking.
+                    Err(RecvError::Lagged(_)) => {
+                        for at in (0..self.watched.len()).rev() {
+                            self.look_at(at).await;
+                        }
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+                () = sleep_until(self.look) => {
+                    if let Some(at) = self.watched.iter().position(|watched| !self.is_told_here(&watched.id)) {
+                        self.look_at(at).await;
+                    }
+                    self.look = Instant::now() + self.pause();
+                }
+            }
+        }
+    }
+
+    /// Whether this process drives the task, and so tells of all its changes.
+    fn is_told_here(&self, id: &str) -> bool {
+        self.desk.runs.task_here(&self.asking.principal, id).is_some()
+    }
+
+    /// How long to wait for the next look, so that each task gets one in [`LOOK`] if there are few of them.
+    fn pause(&self) -> Duration {
+        let count = u32::try_from(self.watched.len()).unwrap_or(u32::MAX).max(1);
+        (LOOK / count).max(LEAST_PAUSE)
+    }
+
+    /// Looks at one of them, which is the last to be looked at again.
+    async fn look_at(&mut self, at: usize) {
+        let Some(watched) = self.watched.remove(at) else { return };
+        let found = self.desk.find(&self.asking, &watched.id).await;
+        self.watched.push_back(watched);
+        self.heed(self.watched.len() - 1, found);
+    }
+
+    /// Has one of them told if it has changed. What has ended is not watched any more.
+    fn heed(&mut self, at: usize, found: Result<Task, NoTask>) {
+        let task = match found {
+            Ok(task) => task,
+            Err(NoTask::Unavailable) => return,
+            Err(NoTask::Unknown) => {
+                self.watched.remove(at);
+                return;
+            }
+        };
+        let mark = Mark::of(&task);
+        if mark == Mark::Ended {
+            self.watched.remove(at);
+        } else if let Some(watched) = self.watched.get_mut(at) {
+            if watched.mark.as_ref() == Some(&mark) {
+                return;
+            }
+            watched.mark = Some(mark);
+        }
+        self.news.push_back(task);
+    }
+}

@@ -87,6 +87,8 @@ pub(super) fn assemble_with(
     let options = EvalOptions { asks, runs: runs.clone(), ..eval_options(settings, upstreams, redactor) };
     if let Some(runs) = &runs {
         let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone()));
+        #[cfg(feature = "fixtures")]
+        let prepares = fixtures::prepares(prepares, &fixture_evaluator(engine), &options);
         runs.prepared_by(prepares);
     }
     let card = options.card.clone();

@@ -71,6 +71,24 @@ pub(crate) enum NotSeen {
     Unavailable,
 }
 
+impl NotSeen {
+    /// What whoever looks for it is told.
+    pub(crate) fn reply(self) -> ToolReply {
+        match self {
+            NotSeen::NotFound => ToolReply::failure(
+                "run_not_found",
+                "run not found",
+                "No run of that run_id is yours; results are kept for a while only (--run-ttl-ms). Run the program again.",
+            ),
+            NotSeen::Unavailable => ToolReply::failure(
+                "state_unavailable",
+                "the state store is unavailable",
+                "The run is not lost. Retry in a second.",
+            ),
+        }
+    }
+}
+
 /// How long a holder elsewhere is waited for that was told to cancel a run: it hears of it within a second.
 const OBEDIENCE: Duration = Duration::from_secs(15);
 

@@ -20,7 +20,6 @@ use crate::runs::{
     KeptCall, KeptQuestion, Ran, RunSeed, Runs, Seen, Suspension, Took, WaitingRun, is_enough,
 };
 use crate::tools::evaluator::Evaluator;
-use crate::tools::runs::not_seen;
 use crate::tools::shaping::{Shaper, running, waiting};
 
 /// How long a call waits for what its client says has been done on a page (waiting.md 4.2).
@@ -119,7 +118,7 @@ impl Asks {
         let answers = retry.responses.as_deref().unwrap_or("{}");
         let took = match runs.answer(&caller.principal, id, answers, by).await {
             Ok(took) => took,
-            Err(why) => return not_seen(why),
+            Err(why) => return why.reply(),
         };
         // What its user has answered on a page may not be there yet.
         let awaited =
@@ -137,7 +136,7 @@ impl Asks {
                 Some(reply) => reply,
                 None => self.told(&run, shaper, &[]),
             },
-            Err(why) => not_seen(why),
+            Err(why) => why.reply(),
         }
     }
 

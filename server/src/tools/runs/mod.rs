@@ -35,29 +35,13 @@ fn told(options: &EvalOptions, shaper: &Shaper, seen: Result<Seen, NotSeen>, not
         (Ok(Seen::Ended(_, reply)), _) => *reply,
         (Ok(Seen::Waiting(run)), Some(asks)) => asks.told(&run, shaper, notes),
         (Ok(Seen::Waiting(run)), None) => waiting(shaper, &run, None, notes),
-        (Err(why), _) => not_seen(why),
+        (Err(why), _) => why.reply(),
     }
 }
 
 /// The failure of a tool whose arguments are wrong.
 fn args_error(message: &str) -> ToolReply {
     ToolReply::failure("args_error", message, message)
-}
-
-/// The answer where a run is not seen.
-pub(super) fn not_seen(why: NotSeen) -> ToolReply {
-    match why {
-        NotSeen::NotFound => ToolReply::failure(
-            "run_not_found",
-            "run not found",
-            "No run of that run_id is yours; results are kept for a while only (--run-ttl-ms). Run the program again.",
-        ),
-        NotSeen::Unavailable => ToolReply::failure(
-            "state_unavailable",
-            "the state store is unavailable",
-            "The run is not lost. Retry in a second.",
-        ),
-    }
 }
 
 /// As long as a client waits that does not say.

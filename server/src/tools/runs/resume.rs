@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
 use ptc_mcp::json::{Kind, Raw};
 
-use super::{DEFAULT_WAIT, args_error, not_seen, told};
+use super::{DEFAULT_WAIT, args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
 use crate::runs::{Runs, Took};
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
@@ -60,7 +60,7 @@ impl Tool for Resume {
                             took.iter().filter_map(|(id, took)| (*took == Took::Counted).then_some(*id)),
                         );
                     }
-                    Err(why) => return not_seen(why),
+                    Err(why) => return why.reply(),
                 }
             }
             told(&options, &shaper, runs.wait_past(&counted, (&principal, &id), wait).await, &notes)

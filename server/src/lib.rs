@@ -26,3 +26,4 @@ mod timestamp;
 pub mod tools;
 pub mod transport;
 mod usage;
+mod webhook;

@@ -6,3 +6,8 @@ use jiff::Timestamp;
 pub(crate) fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
+
+/// The same of milliseconds since 1970; `None` beyond what a calendar has.
+pub(crate) fn of_millis(at_ms: i64) -> Option<String> {
+    Timestamp::from_millisecond(at_ms).ok().map(instant)
+}

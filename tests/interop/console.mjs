@@ -13,9 +13,9 @@ import { Browser, freePort, until } from "./browser.mjs";
 const TOKEN = "console-test-0123456789abcdef0123456789";
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-/** A tool server: `rows` answers a lot after a while, `never` does not answer. */
+/** A tool server: `rows` answers a lot after a while, `never` does not answer, `move` needs an approval. */
 function upstream() {
-  const tools = ["rows", "never"].map((name) => ({ name, description: `The tool ${name}. ${HOSTILE}`, inputSchema: { type: "object" } }));
+  const tools = ["rows", "never", "move"].map((name) => ({ name, description: `The tool ${name}. ${HOSTILE}`, inputSchema: { type: "object" } }));
   createInterface({ input: process.stdin }).on("line", (line) => {
     const { id, method, params } = JSON.parse(line);
     if (id === undefined) return;
@@ -23,6 +23,7 @@ function upstream() {
     if (method === "initialize") say({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "rows", version: "1" } } });
     else if (method === "tools/list") say({ result: { tools } });
     else if (method !== "tools/call") say({ error: { code: -32601, message: "method not found" } });
+    else if (params.name === "move") say({ result: { content: [{ type: "text", text: `moved ${params.arguments.from}` }] } });
     else if (params.name === "rows") setTimeout(() => say({ result: { content: [{ type: "text", text: "x".repeat(9000) }] } }), params.arguments.after ?? 40);
   });
 }
@@ -34,9 +35,10 @@ async function main(ptc, folder) {
   const config = join(scratch, "upstreams.json");
   const tokens = join(scratch, "tokens");
   writeFileSync(tokens, `operator:${TOKEN}\nother:${TOKEN}-of-somebody-else\n`);
-  writeFileSync(config, JSON.stringify({ upstreams: { rows: { transport: "mcp_stdio", command: process.execPath, args: [fileURLToPath(import.meta.url), "upstream"] } } }));
+  writeFileSync(config, JSON.stringify({ upstreams: { rows: { transport: "mcp_stdio", command: process.execPath, args: [fileURLToPath(import.meta.url), "upstream"],
+    approve_tools: ["move"], approve_level: "out_of_band" } } }));
   const server = spawn(ptc, ["start", "--http", "--http-port", String(port), "--http-auth-token-file", tokens, "--console",
-    "--sessions", "--upstreams-config", config, "--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000", "--log-level", "warn"], { stdio: ["ignore", "inherit", "inherit"] });
+    "--sessions", "--questions", "auto", "--upstreams-config", config, "--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000", "--log-level", "warn"], { stdio: ["ignore", "inherit", "inherit"] });
   const ended = new Promise((resolve) => server.once("exit", resolve));
   let browser;
   try {
@@ -111,7 +113,7 @@ async function look(origin, browser, folder) {
   for (const shown of ["(pmap", "runtime_error", HOSTILE, "lisp_session_eval"]) assert.ok(recent.includes(shown), `${shown} in ${recent}`);
   assert.ok(!recent.includes("somebody else"), "only the caller's own calls");
   assert.match(await browser.text("#upstreams"), /rows[\s\S]*started/);
-  assert.match(await until("the catalog", () => browser.text("#catalog")), /2 tools/);
+  assert.match(await until("the catalog", () => browser.text("#catalog")), /3 tools/);
   assert.match(await browser.text("#sessions"), /ptcs_/);
   assert.match(await browser.text("#tiles"), /Payload reduction\n[\d.]+ ×/);
   assert.ok((await browser.evaluate("document.querySelectorAll('#reduction rect').length")) >= 2);
@@ -124,8 +126,35 @@ async function look(origin, browser, folder) {
   await browser.evaluate("document.querySelector('#catalog details').open = true");
   assert.match(await browser.text("#catalog"), /The tool never/);
 
+  // What waits for people: nine calls behind one question, whole, and a form of every kind of field. An address leads to a run.
+  assert.match(await browser.text("#waiting"), /No program waits for anybody/);
+  const waits = async (program) => (await call("lisp_eval", { program })).content[0].text.match(/run_[\w-]{24}/)[0];
+  const moves = `(pmap (fn [n] (:value (tool/call {:server "rows" :tool "move" :args {:from (str "f" n) :note "${HOSTILE}"}}))) (range 9))`;
+  const form = await waits(`(:value (ask {:message "Where to? ${HOSTILE}" :schema {:type "object" :required ["name" "tags"] :properties {
+    :name {:type "string" :maxLength 20 :description "${HOSTILE}"} :note {:type "string"} :count {:type "integer" :minimum 1 :maximum 9 :default 3} :ratio {:type "number"}
+    :sure {:type "boolean"} :region {:type "string" :enum ["eu" "us"]}
+    :plan {:type "string" :oneOf [{:const "a" :title "Plan A"} {:const "b" :title "Plan B"}] :default "b"}
+    :tags {:type "array" :items {:type "string" :enum ["x" "y" "z"]}}}}}))`);
+  const nine = await waits(moves);
+  await browser.evaluate(`location.hash = "#q=${nine}"`);
+  const inRun = (run, expression) => browser.evaluate(`(() => { const run = document.getElementById("run-${run}")?.closest(".run"); return ${expression}; })()`);
+  const press = (run, text) => inRun(run, `[...run.querySelectorAll("button")].find((one) => one.innerText === ${JSON.stringify(text)}).click()`);
+  await until("the run that the address names", () => inRun(nine, "run?.classList.contains('wanted')"));
+  assert.equal(await inRun(nine, "document.activeElement === run.querySelector('h3')"), true);
+  const shown = await inRun(nine, "[...run.querySelectorAll('.calls li')].map((call) => call.innerText)");
+  assert.equal(shown.length, 9);
+  for (const [n, text] of shown.entries()) {
+    assert.ok(text.includes(`"from":"f${n}"`) && text.includes(HOSTILE), text);
+    assert.match(text, /SHA-256 [0-9a-f]{64}$/);
+  }
+  assert.match(await inRun(nine, "run.innerText"), /Allow 9 call\(s\) of move at rows\?/);
+  assert.match(await inRun(nine, "run.innerText"), /ends in \d+:\d\d/);
+  assert.equal(await browser.evaluate("document.querySelectorAll('#waiting .run').length"), 2);
+  assert.match(await browser.text("#waiting-note"), /2 open questions/);
+  assert.match(await inRun(form, "run.innerText"), /at most 20 characters|onerror=alert/);
+
   // Everything that can be operated has a name, and the outline has one top.
-  const unnamed = await browser.evaluate("[...document.querySelectorAll('button, input, svg[role=img]')].filter((e) => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length)).length");
+  const unnamed = await browser.evaluate("[...document.querySelectorAll('button, input, select, svg[role=img]')].filter((e) => !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length)).length");
   assert.equal(unnamed, 0);
   assert.equal(await browser.evaluate("document.querySelectorAll('h1').length"), 1);
   assert.equal(await browser.evaluate("[...document.querySelectorAll('table')].every((t) => t.caption && t.querySelector('th[scope=col]'))"), true);
@@ -143,6 +172,33 @@ async function look(origin, browser, folder) {
   assert.equal(await browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
   await browser.send("Emulation.setDeviceMetricsOverride", { width: 1280, height: 900, deviceScaleFactor: 1, mobile: false });
 
+  // One click allows all nine. The form is filled in, and not sent before it is whole.
+  await press(nine, "Allow");
+  await until("the nine are gone", async () => !(await inRun(nine, "run")));
+  const moved = await call("lisp_resume", { run_id: nine, wait_ms: 20000 });
+  for (let n = 0; n < 9; n += 1) assert.ok(moved.content[0].text.includes(`moved f${n}`), moved.content[0].text);
+  const field = (label) => `[...run.querySelectorAll("label, legend")].find((one) => one.innerText.trim() === ${JSON.stringify(label)})`;
+  await press(form, "Answer");
+  assert.equal(await inRun(form, `${field("name (required)")}.control.matches(":invalid")`), true);
+  assert.deepEqual(await inRun(form, `[${field("count")}.control.value, ${field("plan")}.control.selectedOptions[0].text, ${field("region")}.control.value]`), ["3", "Plan B", ""]);
+  await inRun(form, `(${field("name (required)")}.control.value = ${JSON.stringify(HOSTILE.slice(0, 20))}, ${field("ratio")}.control.value = "2.5", ${field("sure")}.control.value = "1",
+    ${field("region")}.control.value = "1", ${field("x")}.control.checked = true, ${field("z")}.control.checked = true, 0)`);
+  // What was filled in stays, whatever else the page draws meanwhile.
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  await press(form, "Answer");
+  await until("the form is gone", async () => !(await inRun(form, "run")));
+  const said = (await call("lisp_resume", { run_id: form, wait_ms: 20000 })).content[0].text;
+  for (const part of [HOSTILE.slice(0, 20), '"count" 3', '"ratio" 2.5', '"sure" false', '"region" "us"', '"plan" "b"', '"tags" ["x" "z"]']) assert.ok(said.includes(part), `${part} in ${said}`);
+  assert.ok(!said.includes('"note"'), said);
+  assert.match(await browser.text("#waiting-note"), new RegExp(`${nine} does not wait any more`));
+
+  // A run can be stopped, by a second press.
+  const stopped = await waits('(ask {:message "Sure?"})');
+  await until("the run", () => inRun(stopped, "run !== undefined && run !== null"));
+  await press(stopped, "Stop");
+  await press(stopped, "Stop it for good");
+  await until("it is gone", async () => !(await inRun(stopped, "run")));
+
   // What ends is gone from the list of what runs.
   hanging.abort();
   assert.equal(await hangs, "gone");
@@ -150,6 +206,8 @@ async function look(origin, browser, folder) {
   await browser.evaluate("document.getElementById('leave').click()");
   assert.equal(await browser.evaluate("document.getElementById('board').hidden"), true);
   assert.equal(await browser.evaluate("document.getElementById('recent').childElementCount"), 0);
+  assert.equal(await browser.evaluate("document.getElementById('waiting').childElementCount"), 0);
+  assert.deepEqual(requests.filter((url) => url.includes(TOKEN) || url.includes("operator")), [], "tokens or names in addresses");
 
   assert.deepEqual(await browser.evaluate("window.violations ?? []"), [], "violations of the content security policy");
   assert.deepEqual(complaints, [], "complaints in the browser's log");

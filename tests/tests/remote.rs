@@ -89,3 +89,61 @@ async fn health_is_an_exit_status() {
     };
     assert!(text(&gone.stderr).contains("connection refused"), "{}", text(&gone.stderr));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_programs_that_a_server_keeps_are_listed_shown_and_stopped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tokens, operators) = (folder.path().join("tokens"), folder.path().join("operators"));
+    std::fs::write(&tokens, format!("alice:{TOKEN}\nbob:{TOKEN}-bob\n")).expect("written");
+    std::fs::write(&operators, format!("{TOKEN}-ops\n")).expect("written");
+    let bobs = folder.path().join("bob");
+    std::fs::write(&bobs, format!("{TOKEN}-bob\n")).expect("written");
+    let [tokens, operators, bobs] =
+        [&tokens, &operators, &bobs].map(|path| path.to_str().expect("UTF-8").to_owned());
+    let files = ["--http-auth-token-file", &tokens, "--http-operator-token-file", &operators];
+    let flags = ["--http", "--console", "--questions", "auto", "--response-profile", "structured"];
+    let listener = Listener::start(&[&flags[..], &files].concat(), None, &Redactor::new());
+    let port = listener.address.port().to_string();
+    let runs = async |file: &str, more: &[&str]| {
+        ptc(&[&["runs", "--port", &port, "--token-file", file], more].concat(), "").await
+    };
+    let none = runs(&tokens, &[]).await;
+    assert!(none.status.success() && none.stdout.is_empty(), "{}", text(&none.stderr));
+    assert!(text(&none.stderr).contains("no program runs or waits"));
+
+    let program = ptc_mcp::json::json!({"program": "(:ok (ask {:message \"Which region?\"}))"});
+    let waiting = listener.call(Some(TOKEN), "lisp_eval", program).await;
+    let id = waiting["structuredContent"]["run_id"].as_str().expect("an id").to_owned();
+    let listed = runs(&tokens, &[]).await;
+    let shown = text(&listed.stdout);
+    assert!(shown.starts_with(&format!("{id}  waiting  lisp_eval, 0 upstream calls, ends in ")), "{shown}");
+    assert!(shown.contains("\n  q1 ask: A program asks: Which region?\n"), "{shown}");
+    let json = runs(&tokens, &["--json"]).await;
+    let line: ptc_mcp::json::Value = ptc_mcp::json::from_str(text(&json.stdout).trim()).expect("JSON");
+    assert_eq!(line["run_id"], id.as_str());
+    let whole = runs(&operators, &["show", &id]).await;
+    let shown = text(&whole.stdout);
+    assert!(
+        shown.contains(", of alice, ends in ") && shown.contains("  ends unless somebody answers by 20"),
+        "{shown}"
+    );
+
+    // Nobody else sees it or stops it, and a token is needed.
+    assert!(runs(&bobs, &[]).await.stdout.is_empty());
+    for (work, told) in [("show", "run not found"), ("cancel", "run not found")] {
+        let refused = runs(&bobs, &[work, &id]).await;
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
+    }
+    let nobody = ptc(&["runs", "--port", &port], "").await;
+    assert!(text(&nobody.stderr).contains("--token-file"), "{}", text(&nobody.stderr));
+
+    let stopped = runs(&operators, &["cancel", &id]).await;
+    assert_eq!(
+        (text(&stopped.stdout), stopped.status.code()),
+        (format!("{id} cancelled\n").as_str(), Some(0))
+    );
+    assert!(runs(&tokens, &[]).await.stdout.is_empty());
+    assert!(text(&runs(&tokens, &["--all"]).await.stdout).contains("  cancelled  "));
+    listener.stop().await;
+}

@@ -40,6 +40,7 @@ use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
 use crate::tools::{descriptions, run_tools, sessions, task_desk};
+use crate::webhook::Webhook;
 
 /// A server without its transport.
 pub struct Assembly {
@@ -118,6 +119,8 @@ pub(super) fn assemble_with(
     #[cfg(feature = "fixtures")]
     tools.extend(fixtures::tools(&fixture_evaluator(engine), &options));
     let tasks = task_desk(&options);
+    telemetry.sources.webhook = webhook(settings, engine, &state, runs.as_ref())?;
+    telemetry.sources.runs = runs.clone();
     telemetry.sources.state = Some(state);
     telemetry.metrics = metrics(settings, &tools, upstreams);
     let mut service =
@@ -201,7 +204,7 @@ fn asks(
         open: questions.open,
         questions: questions.per_program,
         console: console.and_then(console_page),
-        out_of_band: console.is_some(),
+        out_of_band: console.is_some() || questions.webhook.is_some(),
     };
     let listener = audit.cloned().map(|audit| -> Listener {
         Arc::new(move |principal: &Principal, eval, asker| {
@@ -213,7 +216,28 @@ fn asks(
 
 /// Where people's browsers find the console.
 fn console_page(http: &Http) -> Option<Arc<str>> {
-    Some(format!("{}/console", http.public_url.as_ref()?.origin()).into())
+    Some(format!("{}/console", http.origin()?).into())
+}
+
+/// The webhook of approvals, which is told from now on of each run that begins to wait.
+fn webhook(
+    settings: &Settings,
+    engine: &Engine,
+    state: &ServerState,
+    runs: Option<&Arc<Runs>>,
+) -> Result<Option<Arc<Webhook>>, BootError> {
+    let origin = settings.http.as_ref().and_then(Http::origin);
+    let (Some(wanted), Some(origin), Some(runs)) = (&settings.questions.webhook, origin, runs) else {
+        return Ok(None);
+    };
+    let client = super::upstreams::client(settings)?;
+    let webhook = Webhook::new(wanted, &origin, client, engine.clone(), state.shared_store());
+    let webhook = webhook
+        .map_err(|error| BootError::new(format!("--approval-webhook-url cannot be requested: {error}")))?;
+    let webhook = Arc::new(webhook);
+    let told = webhook.clone();
+    runs.on_waiting(move |run| told.tell(run));
+    Ok(Some(webhook))
 }
 
 /// What clients reach of the upstreams besides tools, if anything.

@@ -55,9 +55,9 @@ pub fn run(args: &HealthArgs) -> ExitCode {
 }
 
 /// The flag, else what `ptc start` would be told by the variable, else its default.
-fn port(args: &HealthArgs, env: &ProcessEnv) -> Result<u16, String> {
+pub(super) fn port(given: Option<u16>, env: &ProcessEnv) -> Result<u16, String> {
     let set = || find("http-port").in_environment(env);
-    match (args.port, set()) {
+    match (given, set()) {
         (Some(port), _) => Ok(port),
         (None, None) => Ok(DEFAULT_PORT),
         (None, Some((name, text))) => {
@@ -79,7 +79,7 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
             url
         }
         None => {
-            let port = port(args, &ProcessEnv::current())?;
+            let port = port(args.port, &ProcessEnv::current())?;
             Url::parse(&format!("http://127.0.0.1:{port}{path}")).map_err(|error| error.to_string())?
         }
     };

@@ -11,6 +11,7 @@ pub mod health;
 pub mod limits;
 pub mod repl;
 pub mod report;
+pub mod runs;
 pub mod setup;
 pub mod sign_in;
 pub mod start;
@@ -67,6 +68,8 @@ enum Command {
     Auth(sign_in::auth::AuthArgs),
     /// List, delete or export what a server keeps with --state-dir or --state-url
     State(store::StateArgs),
+    /// List, show or stop the programs that a running server keeps, through its console
+    Runs(runs::RunsArgs),
     /// Take over the servers that MCP clients have
     Import(setup::import::ImportArgs),
     /// Make an upstreams file, and have a client start `ptc`
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Logout(args) => sign_in::logout::run(&args),
         Command::Auth(args) => sign_in::auth::run(&args),
         Command::State(args) => store::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Import(args) => setup::import::run(args),
         Command::Init(args) => setup::init::run(args),
         Command::Add(args) => setup::add::run(args),

@@ -10,7 +10,9 @@ use ptc_host::upstream::Phase;
 use crate::identity;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
+use crate::runs::Runs;
 use crate::server_state::ServerState;
+use crate::webhook::Webhook;
 use ptc_host::digest::short_hash;
 
 /// Sessions, as operators see them.
@@ -33,6 +35,10 @@ pub struct Sources {
     pub engine: Option<Engine>,
     /// What outlives the process.
     pub(crate) state: Option<ServerState>,
+    /// Programs that outlive their requests, where there are some.
+    pub(crate) runs: Option<Arc<Runs>>,
+    /// Who else answers what they wait for.
+    pub(crate) webhook: Option<Arc<Webhook>>,
 }
 
 impl Sources {

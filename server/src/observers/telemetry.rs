@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::audit::AuditLog;
-use super::console::{self, Console, Facts};
+use super::console::{self, Console, Facts, RunsFacts};
 use super::metrics::{Exposition, Metrics, write_process};
 use super::recent::{Recorder, Ring};
 use super::recording::Recording;
@@ -12,6 +12,7 @@ use super::sources::Sources;
 use super::trace::Traces;
 use crate::principal::Principal;
 use crate::protocol::observer::{CallObserver, Observers};
+use crate::runs::RunView;
 
 /// The enabled observers of a process, and its other sources of telemetry.
 #[derive(Default)]
@@ -61,6 +62,11 @@ impl Telemetry {
     /// The tools of all upstreams, for the operators' page.
     pub(crate) fn console_catalog(&self) -> String {
         console::catalog(&self.sources)
+    }
+
+    /// Runs, for the operators' page.
+    pub(crate) fn console_runs(&self, facts: &RunsFacts<'_>, views: &[RunView]) -> String {
+        self.console.as_ref().map(|console| console::runs(console, facts, views)).unwrap_or_default()
     }
 
     /// The sign-ins of `principal`, for the operators' page.

@@ -299,6 +299,18 @@ pub const QUESTIONS: Group = Group {
             Number(262_144),
             "Longest `requestState`; a larger program is kept, and its handle travels",
         ),
+        flag(
+            "approval-webhook-url",
+            Text,
+            Unset,
+            "URL that is told of each approval that a kept program waits for, and may answer it; needs --http",
+        ),
+        flag(
+            "approval-webhook-secret-file",
+            Path,
+            Unset,
+            "File of the secret that signs messages to the webhook and its answers: one or two lines, of which the first signs",
+        ),
     ],
 };
 

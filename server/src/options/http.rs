@@ -8,6 +8,7 @@ use ptc_host::credentials::Secret;
 use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{Health, Http, Limits, NamedToken, PublicUrl, RateLimit};
+use crate::webhook::ANSWERS;
 
 /// Least length of a token, in bytes.
 const MIN_TOKEN_BYTES: usize = 32;
@@ -36,6 +37,9 @@ pub(super) fn resolve(
     let public_url = public_url(values)?;
     if public_url.is_some() {
         paths.extend(SIGN_IN_PATHS);
+    }
+    if values.text("approval-webhook-url").is_some() {
+        paths.push(ANSWERS);
     }
     if (1..paths.len()).any(|at| paths[..at].contains(&paths[at])) {
         return Err(BootError::new("HTTP paths must be distinct"));

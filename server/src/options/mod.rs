@@ -14,6 +14,7 @@ mod memory;
 mod resolve;
 pub(crate) mod sign_in_store;
 pub(crate) mod state;
+mod webhook;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use super::values::Values;
 use crate::settings::BootError;
 use crate::settings::{
     Aggregator, Diagnostics, Http, Limits, LogLevel, PayloadPolicy, Planner, Profile, QuestionMode,
-    Questions, Runs, Sessions, Settings,
+    Questions, Runs, Sessions, Settings, Webhook,
 };
 
 impl Settings {
@@ -43,7 +43,8 @@ impl Settings {
         limits.max_total_memory_bytes_per_owner =
             values.share("max-total-memory-bytes-per-owner", all, principals)? as u64;
         let sessions = sessions(&mut values, principals)?;
-        let questions = questions(&values, choices.questions)?;
+        let webhook = super::webhook::resolve(&values, http.as_ref())?;
+        let questions = questions(&values, choices.questions, webhook)?;
         let runs = runs(&mut values, questions.mode)?;
         let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
@@ -136,13 +137,18 @@ impl Choices {
     }
 }
 
-fn questions(values: &Values<'_>, mode: Option<QuestionMode>) -> Result<Questions, BootError> {
+fn questions(
+    values: &Values<'_>,
+    mode: Option<QuestionMode>,
+    webhook: Option<Webhook>,
+) -> Result<Questions, BootError> {
     Ok(Questions {
         mode,
         open: values.time("question-open-ms")?,
         per_program: u32::try_from(values.number("max-questions-per-program")?).unwrap_or(u32::MAX),
         state_ttl: values.time("request-state-ttl-ms")?,
         max_state_bytes: values.size("max-request-state-bytes")?,
+        webhook,
     })
 }
 

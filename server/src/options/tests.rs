@@ -328,3 +328,48 @@ fn probes_have_an_address() {
         );
     }
 }
+
+#[test]
+fn a_webhook_has_a_secret_and_a_way_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (secret, exposed) = (folder.path().join("secret"), folder.path().join("exposed"));
+    let line = format!("{}\n", "w".repeat(32));
+    for (path, mode) in [(&secret, 0o600), (&exposed, 0o644)] {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(path, &line).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let [secret, exposed] = [&secret, &exposed].map(|path| path.to_str().unwrap());
+    let url = ["--approval-webhook-url", "https://hooks.example/T0K3N"];
+    let file = ["--approval-webhook-secret-file", secret];
+    let both = [url, file].concat();
+    let http = [&both[..], &["--http"]].concat();
+    let settings = resolve(&http, &[]).unwrap();
+    assert_eq!(settings.questions.webhook.unwrap().url.as_str(), "https://hooks.example/T0K3N");
+    assert_eq!(settings.http.unwrap().origin().unwrap(), "http://127.0.0.1:7332");
+
+    let together = "--approval-webhook-url and --approval-webhook-secret-file must be given together";
+    assert_eq!(refused(&url, &[]), together);
+    assert_eq!(refused(&file, &[]), together);
+    assert_eq!(refused(&both, &[]), "--approval-webhook-url needs --http: the webhook answers over HTTP");
+    let token = "t".repeat(32);
+    let open = [&http[..], &["--http-host", "0.0.0.0", "--http-auth-token", &token]].concat();
+    assert!(refused(&open, &[]).starts_with("--approval-webhook-url needs --public-url, unless"));
+    let public = [&open[..], &["--public-url", "https://ptc.example/mcp"]].concat();
+    assert_eq!(resolve(&public, &[]).unwrap().http.unwrap().origin().unwrap(), "https://ptc.example");
+    let plain = ["--http", "--approval-webhook-url", "http://hooks.example/T0K3N", file[0], file[1]];
+    let told = refused(&plain, &[]);
+    assert!(
+        told.starts_with("--approval-webhook-url / PTC_APPROVAL_WEBHOOK_URL must be an https URL")
+            && !told.contains("T0K3N"),
+        "{told}"
+    );
+    let told = refused(&["--http", url[0], url[1], file[0], exposed], &[]);
+    assert!(
+        told.starts_with("--approval-webhook-secret-file: ")
+            && told.ends_with("must belong to you and have mode 0600"),
+        "{told}"
+    );
+    let path = [&http[..], &["--http-path", "/webhook/answers"]].concat();
+    assert_eq!(refused(&path, &[]), "HTTP paths must be distinct");
+}

@@ -12,7 +12,6 @@ use super::record::{RunRecord, Status};
 use super::{NotSeen, Runs};
 use crate::principal::Principal;
 
-#[expect(dead_code, reason = "the console shows it")]
 /// A run as somebody sees it who does not wait for it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunView {
@@ -56,7 +55,6 @@ impl RunView {
 }
 
 impl Runs {
-    #[expect(dead_code, reason = "the console lists them")]
     /// The runs of one principal, or of all of them for operators; the latest first.
     ///
     /// # Errors

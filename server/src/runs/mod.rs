@@ -183,7 +183,6 @@ impl Runs {
         let _ = self.prepares.set(prepares);
     }
 
-    #[expect(dead_code, reason = "the webhook listens")]
     /// Has this told of each run that begins to wait.
     pub(crate) fn on_waiting(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
         let _ = self.on_waiting.set(Box::new(told));

@@ -199,6 +199,24 @@ pub struct Questions {
     pub state_ttl: Duration,
     /// Longest state that travels with a client.
     pub max_state_bytes: usize,
+    /// Who else is told of approvals and answers them.
+    pub webhook: Option<Webhook>,
+}
+
+/// The operator's webhook for approvals.
+#[derive(Clone)]
+pub struct Webhook {
+    /// Where messages go: https, or http on this machine.
+    pub url: url::Url,
+    /// What signs them, and answers to them.
+    pub secret: Secret,
+}
+
+impl std::fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The path may be a secret of its own.
+        f.debug_struct("Webhook").field("host", &self.url.host_str()).finish_non_exhaustive()
+    }
 }
 
 impl Questions {
@@ -374,6 +392,16 @@ impl Http {
     /// Principals that may call: those of the tokens, or the one of a listener without tokens.
     pub(crate) fn principals(&self) -> usize {
         if self.auth_disabled { 1 } else { self.tokens.len().max(1) }
+    }
+
+    /// Where browsers and others reach the listener: scheme, host and port. `None` if the operator does not say, and it is not only
+    /// reached from this machine.
+    pub(crate) fn origin(&self) -> Option<String> {
+        if let Some(url) = &self.public_url {
+            return Some(url.origin().to_owned());
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        self.is_loopback().then(|| format!("{scheme}://{}", SocketAddr::new(self.host, self.port)))
     }
 
     /// Whether the listener can be reached from this machine only.

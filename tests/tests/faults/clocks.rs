@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 21] = [
+const TIME_OF_DAY: [(&str, &str); 23] = [
     (
         "agent/src/llm/bedrock/mod.rs",
         "the date of a signed request, which its receiver compares with its own",
@@ -36,6 +36,11 @@ const TIME_OF_DAY: [(&str, &str); 21] = [
     (
         "server/src/transport/http/sealed_id.rs",
         "when an HTTP session began, for whatever replica its client reaches",
+    ),
+    ("server/src/observers/console/runs.rs", "what the page shows as now"),
+    (
+        "server/src/webhook/signature.rs",
+        "when a message was signed, which its receiver compares with its own",
     ),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
     ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),

@@ -6,6 +6,7 @@ mod console;
 mod debug;
 mod language_card;
 mod metrics;
+mod runs;
 #[path = "../support/in_process.rs"]
 mod support;
 mod traces;

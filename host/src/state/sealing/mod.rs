@@ -2,6 +2,7 @@
 
 mod seal;
 mod secret;
+mod signature;
 mod store;
 
 pub use seal::{NotOpened, Seals};

@@ -170,6 +170,11 @@ impl Secret {
 }
 
 impl Line {
+    /// As it stands in the file.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// The key for one purpose and this salt.
     pub(super) fn key(&self, salt: &[u8], label: &'static str) -> Option<LessSafeKey> {
         let expanded = Salt::new(HKDF_SHA256, salt).extract(&self.text);

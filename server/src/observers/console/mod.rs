@@ -1,16 +1,19 @@
 //! The operators' page (`--console`): running and finished calls, what they fetched and what they returned.
 //!
-//! The page itself is static and holds no data. Data comes from read-only routes behind the same checks as the MCP
-//! path. Every caller sees its own calls, sessions and sign-ins. Upstreams and their catalog are shown to every caller, because
+//! The page itself is static and holds no data. Data comes from routes behind the same checks as the MCP path, which only
+//! read; what runs wait for is answered on others. Every caller sees its own calls, sessions, sign-ins and runs, an operator the runs
+//! of all. Upstreams and their catalog are shown to every caller, because
 //! any program can list them anyway.
 
 mod live;
 mod page;
+mod runs;
 mod sign_ins;
 mod state;
 mod timeline;
 
 pub(crate) use page::PAGE;
+pub(crate) use runs::{RunsFacts, cancelled, runs, taken};
 pub(crate) use sign_ins::sign_ins;
 pub(crate) use state::Facts;
 pub use state::{catalog, state};

@@ -1,11 +1,14 @@
 //! The routes of the console: a static page, and its data behind the same checks as the MCP path.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::{HeaderValue, Method, StatusCode};
+use hyper::body::Incoming;
 
 use super::answer::{self, Answer};
+use super::console_runs;
 use super::headers::Headers;
 use super::post::Waiting;
 use super::router::{Endpoint, Seen, Step, admit};
@@ -19,11 +22,11 @@ const SIGN_INS: &str = "/console/api/sign-ins";
 
 /// Answers a request of the console; `None` for any other path.
 pub(super) fn step(
-    endpoint: &Endpoint,
+    endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
     (method, path): (&Method, &str),
-    headers: &Headers<'_>,
+    (headers, body): (&Headers<'_>, Incoming),
     seen: &mut Seen,
 ) -> Option<Step> {
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
@@ -41,6 +44,9 @@ pub(super) fn step(
         Err(refusal) => return Some(Step::Ready(*refusal)),
     };
     seen.principal = Some(caller.principal.clone());
+    if console_runs::is_path(path) {
+        return Some(console_runs::step(endpoint, caller, (method, path), headers, body));
+    }
     if !is_read(method) {
         return Some(Step::Ready(answer::method_not_allowed("GET, HEAD")));
     }
@@ -70,14 +76,14 @@ pub(super) fn step(
 
 /// Whether the answer to `path` must not be stored anywhere.
 pub(super) fn holds_data(path: &str) -> bool {
-    matches!(path, STATE | CATALOG | SIGN_INS)
+    matches!(path, STATE | CATALOG | SIGN_INS) || console_runs::is_path(path)
 }
 
-fn is_read(method: &Method) -> bool {
+pub(super) fn is_read(method: &Method) -> bool {
     *method == Method::GET || *method == Method::HEAD
 }
 
-fn data(json: String) -> Answer {
+pub(super) fn data(json: String) -> Answer {
     let mut answer = answer::json(StatusCode::OK, json);
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer

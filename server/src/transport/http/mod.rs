@@ -11,6 +11,7 @@ mod calm;
 mod connection;
 mod connection_registry;
 mod console;
+mod console_runs;
 mod counts;
 
 mod ended_elsewhere;
@@ -29,7 +30,9 @@ mod router;
 mod sealed_id;
 mod sessions;
 mod sign_in;
+mod small_body;
 mod tls;
+mod webhook;
 
 #[cfg(test)]
 mod tests;

@@ -177,7 +177,7 @@ fn is_large(received: &Received) -> bool {
 }
 
 /// The answer to a body that could not be read.
-fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
+pub(super) fn not_read(endpoint: &Endpoint, unread: Unread) -> Answer {
     let no_room = match unread {
         Unread::TooLarge => return answer::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large"),
         Unread::TooSlow => return answer::text(StatusCode::REQUEST_TIMEOUT, "request timeout"),
@@ -613,7 +613,7 @@ async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<C
 }
 
 /// Whether the body is declared as JSON, or not declared at all.
-fn is_json(headers: &Headers<'_>) -> bool {
+pub(super) fn is_json(headers: &Headers<'_>) -> bool {
     // A page can send a body of no stated type to anywhere without asking first. Programs that do not state it either are
     // told from pages by the missing `Origin`.
     let Ok(value) = headers.content_type.only() else { return false };

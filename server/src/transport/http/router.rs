@@ -31,7 +31,7 @@ use super::origin::{OriginRule, is_loopback_authority};
 use super::post::{self, Waiting};
 use super::sessions::{NoSession, Session, Sessions};
 use super::sign_in::{self, SignInPage};
-use super::{console, ids, metrics};
+use super::{console, ids, metrics, webhook};
 use crate::observers::Telemetry;
 use crate::principal::Principal;
 use crate::protocol::{Drain, Service, SessionNeed};
@@ -202,7 +202,10 @@ fn step(
                     return step;
                 }
                 let request = (&parts.method, path);
-                match console::step(endpoint, peer, authority(), request, headers, seen) {
+                if webhook::is_path(endpoint, path) {
+                    return webhook::step(endpoint, peer, authority(), request, (headers, body));
+                }
+                match console::step(endpoint, peer, authority(), request, (headers, body), seen) {
                     Some(step) => return step,
                     None => answer::text(StatusCode::NOT_FOUND, "not found"),
                 }
@@ -226,7 +229,13 @@ impl Exchange {
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
         let is_mcp = path == endpoint.path;
-        answer::caching(&mut answer, is_mcp || console::holds_data(path) || sign_in::holds_data(path));
+        answer::caching(
+            &mut answer,
+            is_mcp
+                || console::holds_data(path)
+                || sign_in::holds_data(path)
+                || webhook::is_path(endpoint, path),
+        );
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);

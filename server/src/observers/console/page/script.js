@@ -1,6 +1,6 @@
 "use strict";
-// Asks the server for its state every two seconds and draws it. Nothing is kept but the token, in memory; nothing that
-// the server says is ever read as HTML.
+// Asks the server for its state every two seconds and draws it; sends what a person answers. Nothing is kept but the token, in
+// memory; nothing that the server says is ever read as HTML.
 (() => {
   const PERIOD = 2000;
   const byId = (id) => document.getElementById(id);
@@ -245,6 +245,237 @@
         cell(bytes(session.memory_bytes), "number"), cell(clock(session.updated_at), "number"))));
   };
 
+  // --- what runs wait for --------------------------------------------------------------------------------------------
+  // A question is drawn once and then only told what has changed, so that nobody loses what was filled in.
+  const cards = new Map();
+  let ahead = 0;
+  let sought = null;
+  const seek = () => { sought = new URLSearchParams(location.hash.slice(1)).get("q"); };
+  const left = (ms) => {
+    if (ms <= 0) return "its time is over";
+    const seconds = Math.ceil(ms / 1000), pad = (number) => String(number).padStart(2, "0");
+    const hours = Math.floor(seconds / 3600);
+    return `ends in ${hours > 0 ? `${hours}:${pad(Math.floor(seconds / 60) % 60)}` : Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
+  };
+  const tick = () => {
+    for (const card of cards.values()) {
+      if (card.expires !== null) card.deadline.textContent = left(card.expires - (Date.now() + ahead));
+    }
+  };
+
+  // A field of a form: what is shown, and the JSON of what was filled in; `undefined` where nothing was.
+  let fields = 0;
+  const field = (name, schema, required) => {
+    const id = `field-${fields += 1}`;
+    const about = [schema.description, bounds(schema)].filter(Boolean).join(" · ");
+    const hint = about ? node("span", { class: "muted", id: `${id}-hint` }, about) : null;
+    const title = `${schema.title || name}${required ? " (required)" : ""}`;
+    const common = { id, ...(hint ? { "aria-describedby": `${id}-hint` } : {}), ...(required ? { required: "" } : {}) };
+    const choices = schema.enum ? schema.enum.map((value) => ({ value, label: value }))
+      : (schema.oneOf || []).map((one) => ({ value: one.const, label: one.title }));
+    const labelled = (input, read) => ({ shown: node("div", {}, node("label", { for: id }, title), hint, input), read });
+    const select = (options, chosen, read) => {
+      const input = node("select", common, node("option", { value: "" }, "—"),
+        ...options.map((option, at) => node("option", { value: String(at) }, option.label)));
+      const at = options.findIndex((option) => option.value === chosen);
+      if (at >= 0) input.value = String(at);
+      return labelled(input, () => (input.value === "" ? undefined : read(options[Number(input.value)].value)));
+    };
+    if (schema.type === "array") {
+      const items = schema.items.enum ? schema.items.enum.map((value) => ({ value, label: value }))
+        : schema.items.anyOf.map((one) => ({ value: one.const, label: one.title }));
+      const boxes = items.map((item) => {
+        const box = node("input", { type: "checkbox" });
+        box.checked = (schema.default || []).includes(item.value);
+        return { box, item };
+      });
+      const shown = node("fieldset", hint ? { "aria-describedby": `${id}-hint` } : {}, node("legend", {}, title), hint,
+        ...boxes.map(({ box, item }) => node("label", { class: "tick" }, box, item.label)));
+      return { shown, read: () => {
+        const picked = boxes.filter(({ box }) => box.checked).map(({ item }) => item.value);
+        return picked.length === 0 && !required ? undefined : JSON.stringify(picked);
+      } };
+    }
+    if (schema.type === "boolean") {
+      return select([{ value: true, label: "Yes" }, { value: false, label: "No" }], schema.default, String);
+    }
+    if (choices.length > 0) return select(choices, schema.default, JSON.stringify);
+    const number = schema.type === "number" || schema.type === "integer";
+    const kinds = { email: "email", uri: "url", date: "date" };
+    const input = node("input", { ...common, type: number ? "number" : kinds[schema.format] || "text", autocomplete: "off" });
+    if (number) input.step = schema.type === "integer" ? "1" : "any";
+    for (const [attribute, key] of [["min", "minimum"], ["max", "maximum"], ["minlength", "minLength"], ["maxlength", "maxLength"]]) {
+      if (schema[key] !== undefined) input.setAttribute(attribute, String(schema[key]));
+    }
+    if (schema.default !== undefined) input.value = String(schema.default);
+    return labelled(input, () => {
+      if (input.value === "") return undefined;
+      if (!number) return JSON.stringify(input.value);
+      return /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(input.value) ? input.value : String(Number(input.value));
+    });
+  };
+  const bounds = (schema) => {
+    const range = (least, most, what) => (least !== undefined && most !== undefined ? `${least} to ${most}${what}`
+      : least !== undefined ? `at least ${least}${what}` : most !== undefined ? `at most ${most}${what}` : "");
+    if (schema.type === "array") return range(schema.minItems, schema.maxItems, " of these");
+    if (schema.type === "string") {
+      const form = schema.format === "date-time" ? "such as 2026-07-28T12:00:00Z" : "";
+      return [range(schema.minLength, schema.maxLength, " characters"), form, schema.pattern ? `must match ${schema.pattern}` : ""].filter(Boolean).join(" · ");
+    }
+    return range(schema.minimum, schema.maximum, "");
+  };
+
+  const OUTCOMES = { counted: "Answered.", already_answered: "Somebody has answered that already.", not_open: "That is not asked any more.",
+    not_here: "This is not answered here.", no_answer: "That is no answer." };
+  const answerCard = (run, asked) => {
+    const told = node("p", { class: "muted", role: "status" });
+    const fault = node("p", { class: "trouble" });
+    const actions = node("div", { class: "actions" });
+    const content = [];
+    let read = () => undefined;
+    const send = async (answer) => {
+      for (const button of actions.children) button.disabled = true;
+      told.textContent = "sending …";
+      try {
+        const body = `{"principal":${JSON.stringify(run.principal)},"answers":{${JSON.stringify(asked.id)}:${answer}}}`;
+        const became = (await post(`/console/api/runs/${run.run_id}/answers`, body)).answers[asked.id];
+        told.textContent = became.outcome === "misfit" ? "" : OUTCOMES[became.outcome] || became.outcome;
+        fault.textContent = became.outcome === "misfit" ? `The answer does not fit: ${became.fault}` : "";
+      } catch (trouble) {
+        told.textContent = `Not answered: ${trouble.message}.`;
+      }
+      for (const button of actions.children) button.disabled = false;
+      refresh();
+    };
+    const button = (text, kind, click) => actions.append(node("button", { type: "button", class: kind, click }, text));
+    const says = (action) => () => send(`{"action":"${action}"}`);
+    if (asked.kind === "approval") {
+      content.push(node("h4", {}, asked.message.split("\n")[0]),
+        node("ol", { class: "calls" }, ...asked.calls.map((call) => node("li", {}, node("pre", {}, call.arguments_text),
+          node("span", { class: "muted digest" }, `SHA-256 ${call.arguments_digest}`)))));
+      for (const [decision, text] of [["allow", "Allow"], ["refuse", "Refuse"]]) {
+        button(text, decision === "allow" ? "primary" : "", () => send(`{"action":"accept","content":{"decision":"${decision}"}}`));
+      }
+    } else if (asked.url !== undefined) {
+      const web = URL.canParse(asked.url) && ["http:", "https:"].includes(new URL(asked.url).protocol);
+      content.push(node("h4", {}, asked.message),
+        node("p", {}, web ? node("a", { href: asked.url, target: "_blank", rel: "noopener noreferrer" }, asked.url) : node("code", {}, asked.url)));
+      button("I have been there", "primary", says("accept"));
+      button("Decline", "", says("decline"));
+      button("Dismiss", "", says("cancel"));
+    } else {
+      const required = asked.schema.required || [];
+      const all = Object.entries(asked.schema.properties).map(([name, schema]) => ({ name, ...field(name, schema, required.includes(name)) }));
+      const form = node("form", { class: "fields" }, ...all.map((one) => one.shown));
+      read = () => {
+        const members = all.map((one) => [one.name, one.read()]).filter(([, json]) => json !== undefined);
+        return `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
+      };
+      const fill = () => { if (form.reportValidity()) send(`{"action":"accept","content":${read()}}`); };
+      form.addEventListener("submit", (event) => { event.preventDefault(); fill(); });
+      content.push(node("h4", {}, asked.message), form);
+      button(all.length > 0 ? "Answer" : "Accept", "primary", fill);
+      button("Decline", "", says("decline"));
+      button("Dismiss", "", says("cancel"));
+    }
+    const element = node("div", { class: "question", id: `question-${run.run_id}-${asked.id}` }, ...content, fault, actions, told);
+    const update = (now) => {
+      if (now.fault !== null) fault.textContent = `The answer does not fit: ${now.fault}`;
+      if (now.answer === null) return;
+      const said = now.answer.decision ? { allow: "Allowed", refuse: "Refused" }[now.answer.decision]
+        : { accept: "Answered", decline: "Declined", cancel: "Dismissed" }[now.answer.action];
+      actions.hidden = true;
+      fault.textContent = "";
+      told.textContent = `${said}${now.answer.name ? ` by ${now.answer.name}` : ""} (${now.answer.channel})`;
+    };
+    return { element, update };
+  };
+
+  const runCard = (run, caller) => {
+    const deadline = node("span", {});
+    const told = node("span", { class: "muted", role: "status" });
+    let sure = false;
+    const stop = node("button", { type: "button", click: async () => {
+      if (!sure) {
+        sure = true;
+        stop.textContent = "Stop it for good";
+        return;
+      }
+      stop.disabled = true;
+      try {
+        told.textContent = (await post(`/console/api/runs/${run.run_id}/cancel`, JSON.stringify({ principal: run.principal }))).status;
+      } catch (trouble) {
+        told.textContent = `Not stopped: ${trouble.message}.`;
+        stop.disabled = false;
+      }
+      refresh();
+    } }, "Stop");
+    const status = node("span", {});
+    const shown = program(run.program);
+    const head = node("h3", { id: `run-${run.run_id}`, tabindex: "-1" }, `${run.tool} `, node("span", { class: "mono" }, run.run_id));
+    const questions = node("div", {});
+    const element = node("article", { class: "run", "aria-labelledby": `run-${run.run_id}` },
+      node("div", { class: "head" }, head, node("span", { class: "actions" }, told, stop)),
+      node("p", { class: "muted" }, run.principal === caller ? null : `of ${run.principal} · `, status, " · ", deadline),
+      shown === null ? null : node("details", {}, node("summary", {}, "Program"), node("pre", {}, shown)),
+      questions);
+    const card = { element, head, deadline, expires: null, asked: new Map(), update: (now) => {
+      status.textContent = `${now.status}, began at ${clock(now.began_at)} UTC, ${count(now.upstream_calls)} upstream calls`;
+      card.expires = now.expires_at === null ? null : Date.parse(now.expires_at);
+      if (card.expires === null) deadline.textContent = "";
+      for (const asked of now.questions) {
+        if (!card.asked.has(asked.id)) {
+          card.asked.set(asked.id, answerCard(now, asked));
+          questions.append(card.asked.get(asked.id).element);
+        }
+        card.asked.get(asked.id).update(asked);
+      }
+      const open = new Set(now.questions.map((asked) => asked.id));
+      for (const [id, asked] of card.asked) {
+        if (!open.has(id)) { asked.element.remove(); card.asked.delete(id); }
+      }
+    } };
+    return card;
+  };
+
+  const waiting = (told) => {
+    const target = byId("waiting"), note = byId("waiting-note");
+    if (told === null) {
+      note.textContent = "The runs cannot be read just now.";
+      return;
+    }
+    ahead = Date.parse(told.now) - Date.now();
+    const open = told.runs.filter((run) => run.status === "waiting" || run.status === "running");
+    const keys = new Set();
+    for (const run of open) {
+      const key = `${run.principal} ${run.run_id}`;
+      keys.add(key);
+      if (!cards.has(key)) cards.set(key, runCard(run, told.caller));
+      const card = cards.get(key);
+      card.update(run);
+      if (card.element.parentNode !== target) target.append(card.element);
+    }
+    for (const [key, card] of cards) {
+      if (!keys.has(key)) { card.element.remove(); cards.delete(key); }
+    }
+    const none = target.querySelector(".empty");
+    if (open.length > 0 && none !== null) none.remove();
+    if (open.length === 0 && none === null) target.append(empty("No program waits for anybody."));
+    const questions = open.flatMap((run) => run.questions).filter((asked) => asked.answer === null).length;
+    const gone = sought !== null && !open.some((run) => run.run_id === sought);
+    note.textContent = gone ? `${sought} does not wait any more, or is not yours.` : questions === 0 ? "" : `${count(questions)} open questions`;
+    for (const run of open) {
+      const card = cards.get(`${run.principal} ${run.run_id}`);
+      const wanted = run.run_id === sought;
+      if (wanted && !card.element.classList.contains("wanted")) {
+        card.element.classList.add("wanted");
+        card.element.scrollIntoView({ block: "start" });
+        card.head.focus({ preventScroll: true });
+      } else if (!wanted) card.element.classList.remove("wanted");
+    }
+    tick();
+  };
+
   const show = (state, signIns) => {
     const server = state.server;
     byId("identity").textContent = `${server.instance} · version ${server.version} · up ${span(server.uptime_seconds * 1000)} · you are ${server.caller}`;
@@ -266,14 +497,21 @@
     target.className = `pill ${kind}`;
   };
   class Refused extends Error {}
+  const authorized = () => (token ? { Authorization: `Bearer ${token}` } : {});
   const ask = async (path) => {
-    const headers = token ? { Authorization: `Bearer ${token}` } : {};
-    const response = await fetch(path, { headers, cache: "no-store", credentials: "omit", redirect: "error" });
+    const response = await fetch(path, { headers: authorized(), cache: "no-store", credentials: "omit", redirect: "error" });
     if (response.status === 401) throw new Refused(token ? "This token is not valid here." : "This server asks for a token.");
     if (response.status === 429) throw new Refused(`Too many failed attempts. Try again in ${response.headers.get("retry-after") || "some"} seconds.`);
     if (response.status === 403) throw new Refused("The server does not admit this address (Host or Origin).");
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     return response.json();
+  };
+  const post = async (path, body) => {
+    const headers = { ...authorized(), "Content-Type": "application/json" };
+    const response = await fetch(path, { method: "POST", headers, body, cache: "no-store", credentials: "omit", redirect: "error" });
+    const said = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(said.error || `the server answered ${response.status}`);
+    return said;
   };
   const leave = (why) => {
     clearTimeout(timer);
@@ -281,7 +519,9 @@
     catalogAsked = false;
     opened.clear();
     drawn.clear();
-    for (const id of ["tiles", "reduction", "live", "recent", "upstreams", "catalog", "sessions"]) byId(id).replaceChildren();
+    cards.clear();
+    byId("waiting-note").textContent = "";
+    for (const id of ["tiles", "waiting", "reduction", "live", "recent", "upstreams", "catalog", "sessions"]) byId(id).replaceChildren();
     byId("identity").textContent = "";
     byId("board").hidden = true;
     byId("controls").hidden = true;
@@ -294,6 +534,10 @@
     clearTimeout(timer);
     try {
       const state = await ask("/console/api/state");
+      const runs = await ask("/console/api/runs").catch((trouble) => {
+        if (trouble instanceof Refused) throw trouble;
+        return null;
+      });
       const signIns = state.upstreams === null ? [] : (await ask("/console/api/sign-ins")).sign_ins;
       if (byId("board").hidden) {
         byId("gate").hidden = true;
@@ -303,6 +547,7 @@
         byId("trouble").textContent = "";
       }
       show(state, signIns);
+      waiting(runs);
       if (!catalogAsked && state.upstreams !== null) {
         catalogAsked = true;
         draw("catalog", (await ask("/console/api/catalog")).servers, catalog);
@@ -331,5 +576,11 @@
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden && !paused && !byId("board").hidden) refresh();
   });
+  window.addEventListener("hashchange", () => {
+    seek();
+    if (!byId("board").hidden) refresh();
+  });
+  setInterval(tick, 1000);
+  seek();
   byId("token").focus();
 })();

@@ -1,0 +1,105 @@
+//! What a webhook says to an approval.
+
+use std::sync::Arc;
+
+use ptc_host::questions::approval::Decision;
+use ptc_host::text::clip;
+use ptc_host::visible::visible_line;
+use serde::Deserialize;
+
+/// Longest name of who decided, in bytes.
+const MAX_NAME: usize = 256;
+
+/// A decision, and whose it is.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) decision: Decision,
+    /// Who decided, as the webhook knows them.
+    pub(super) by: Arc<str>,
+    run_id: Option<String>,
+    question_id: Option<String>,
+}
+
+/// As it is sent. A member that stands twice is refused: nobody knows which one was meant.
+#[derive(Deserialize)]
+struct Sent {
+    decision: String,
+    by: String,
+    run_id: Option<String>,
+    question_id: Option<String>,
+}
+
+impl Said {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(body: &[u8]) -> Result<Said, String> {
+        let sent: Sent = serde_json::from_slice(body)
+            .map_err(|error| format!(r#"not {{"decision":"allow"|"refuse","by":"…"}}: {error}"#))?;
+        let Some(decision) = Decision::from_word(&sent.decision) else {
+            return Err("`decision` must be \"allow\" or \"refuse\"".to_owned());
+        };
+        let by = visible_line(sent.by.trim());
+        if by.is_empty() {
+            return Err("`by` must name who decided".to_owned());
+        }
+        let by = clip(&by, MAX_NAME).into();
+        Ok(Said { decision, by, run_id: sent.run_id, question_id: sent.question_id })
+    }
+
+    /// Whether it is an answer to this question of this run; `None` if it does not say to which one.
+    pub(super) fn names(&self, run_id: &str, question: &str) -> Option<bool> {
+        match (&self.run_id, &self.question_id) {
+            (None, None) => None,
+            (run, asked) => Some(run.as_deref() == Some(run_id) && asked.as_deref() == Some(question)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_has_a_name() {
+        let said = Said::read(br#"{"decision":"refuse","by":" ada\u202e ","more":[1]}"#).unwrap();
+        assert_eq!((said.decision, &*said.by), (Decision::Refuse, "ada\\u202e"));
+        assert_eq!(said.names("run_a", "q1"), None);
+        let long = format!(r#"{{"decision":"allow","by":"{}"}}"#, "é".repeat(1000));
+        assert!(Said::read(long.as_bytes()).unwrap().by.len() <= MAX_NAME + "…".len());
+    }
+
+    #[test]
+    fn what_is_no_decision_is_told() {
+        for (body, told) in [
+            ("", "not {"),
+            ("[]", "not {"),
+            (r#"{"decision":"allow"}"#, "not {"),
+            (r#"{"by":"ada"}"#, "not {"),
+            (r#"{"decision":true,"by":"ada"}"#, "not {"),
+            (r#"{"decision":"refuse","decision":"allow","by":"ada"}"#, "not {"),
+            (r#"{"decision":"Allow","by":"ada"}"#, "`decision` must be"),
+            (r#"{"decision":"always","by":"ada"}"#, "`decision` must be"),
+            (r#"{"decision":"allow","by":" "}"#, "`by` must name"),
+        ] {
+            let why = Said::read(body.as_bytes()).unwrap_err();
+            assert!(why.starts_with(told), "{body}: {why}");
+        }
+    }
+
+    #[test]
+    fn an_answer_may_say_to_what() {
+        let named =
+            |rest: &str| Said::read(format!(r#"{{"decision":"allow","by":"a"{rest}}}"#).as_bytes()).unwrap();
+        assert_eq!(named(r#","run_id":"run_a","question_id":"q1""#).names("run_a", "q1"), Some(true));
+        for other in [
+            r#","run_id":"run_b","question_id":"q1""#,
+            r#","run_id":"run_a","question_id":"q2""#,
+            r#","run_id":"run_a""#,
+            r#","question_id":"q1""#,
+        ] {
+            assert_eq!(named(other).names("run_a", "q1"), Some(false), "{other}");
+        }
+    }
+}

@@ -58,6 +58,8 @@ pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};
 pub(crate) use question::{KeptQuestion, Took, is_enough};
 pub(crate) use record::KeptCall;
+#[cfg(test)]
+pub(crate) use record::Status;
 pub(crate) use seed::{Ran, RunSeed, Suspension};
 pub(crate) use waiting::{Prepared, Prepares};
 

@@ -92,6 +92,7 @@ impl Attempt<'_> {
         audit.called(&AuditedCall {
             principal: self.run.principal.as_deref(),
             eval: self.run.eval,
+            run_id: self.run.run_id.as_deref(),
             upstream: self.server,
             tool: self.tool,
             arguments,

@@ -17,6 +17,8 @@ pub struct AuditedCall<'a> {
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to.
     pub eval: EvalId,
+    /// The run that it is part of, if whoever began it gave it one.
+    pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
     /// The tool.

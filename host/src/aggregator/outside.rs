@@ -60,6 +60,7 @@ impl Aggregator {
             audit.called(&AuditedCall {
                 principal,
                 eval: EvalId::new(),
+                run_id: None,
                 upstream: server,
                 tool: call.tool,
                 arguments: call.arguments,

@@ -60,6 +60,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     let mut context =
         RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
     context.principal = request.principal.clone();
+    context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
     Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
 }

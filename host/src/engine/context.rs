@@ -20,6 +20,8 @@ pub struct RunContext {
     deadline: Cell<Instant>,
     /// Which eval it is.
     pub(crate) eval: EvalId,
+    /// The run that it is part of.
+    pub(crate) run_id: Option<Arc<str>>,
     /// On whose behalf it runs.
     pub principal: Option<Arc<str>>,
     /// Who hears what upstreams say of its calls.
@@ -53,6 +55,7 @@ impl RunContext {
             eval,
             started: Cell::new(started),
             deadline: Cell::new(deadline),
+            run_id: None,
             principal: None,
             audience: None,
             calls: Cell::new(0),

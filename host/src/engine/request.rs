@@ -113,6 +113,8 @@ pub struct EvalRequest {
     /// The program has begun already, and goes on where it waited.
     #[cfg(feature = "saved-sessions")]
     pub resume: Option<Arc<Resume>>,
+    /// The run that it is part of, whose id is good in all processes; records name it beside the eval.
+    pub run_id: Option<Arc<str>>,
     /// Which eval this is.
     pub id: EvalId,
 }
@@ -146,6 +148,7 @@ impl EvalRequest {
             asker: None,
             #[cfg(feature = "saved-sessions")]
             resume: None,
+            run_id: None,
             id,
         }
     }

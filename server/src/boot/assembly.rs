@@ -13,7 +13,7 @@ use tracing::info;
 use super::task::task;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::observers::Telemetry;
-use crate::observers::audit::AuditLog;
+use crate::observers::audit::{AuditLog, Subject};
 use crate::observers::console::Console;
 use crate::observers::metrics::Metrics;
 use crate::observers::recent::Ring;
@@ -95,6 +95,10 @@ pub(super) fn assemble_with(
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
     let mut telemetry = telemetry(settings, engine, upstreams, &recording);
+    if let (Some(runs), Some(audit)) = (&runs, &audit) {
+        let told = audit.clone();
+        runs.on_status(move |run| told.run(run));
+    }
     telemetry.audit = audit;
     let mut tools: Vec<Box<dyn Tool>> =
         vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
@@ -207,8 +211,8 @@ fn asks(
         out_of_band: console.is_some() || questions.webhook.is_some(),
     };
     let listener = audit.cloned().map(|audit| -> Listener {
-        Arc::new(move |principal: &Principal, eval, asker| {
-            audit.clone().over((principal.shared_name(), eval.to_string().into()), asker)
+        Arc::new(move |principal: &Principal, (eval, run_id), asker| {
+            audit.clone().over(Subject { principal: principal.shared_name(), eval, run_id }, asker)
         })
     });
     Asks::new(asking.states.clone(), state.shared_store(), rules, listener, runs)

@@ -108,6 +108,7 @@ impl Runs {
         let (progress, calls) = (progress.clone(), progress.subscribe());
         let (sink, prints) = mpsc::unbounded_channel();
         request.print_sink = Some(sink);
+        request.run_id = Some(seed.id.clone());
         let (acknowledged, lawful) = watch::channel(None);
         if let Some(upstreams) = request.upstreams.take() {
             request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, progress }));
@@ -216,8 +217,9 @@ impl Runs {
         let record = held.record();
         let made = Lease::make(store, replica, held.key.clone(), &record, self.longest_life(), acknowledged);
         let lease = made.await.map_err(|error| NotKept::of(&error))?;
-        if waits {
-            self.tells_waiting(&held.key, &record);
+        match waits {
+            true => self.tells_waiting(&held.key, &record),
+            false => self.tells_status(&held.key, &record),
         }
         Ok((held, lease))
     }

@@ -182,9 +182,13 @@ async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, repl
         written = lease.settle(&short, ttl).await;
     }
     match written {
-        Ok(()) => held.ends(status, reply),
+        Ok(()) => {
+            runs.tells_status(&held.key, &record);
+            held.ends(status, reply);
+        }
         Err(StateError::Unavailable(_)) => {
             // Who waits here is answered; others are as soon as the store is back.
+            runs.tells_status(&held.key, &record);
             held.ends(status, reply);
             for _ in 0..TRIES {
                 sleep(Duration::from_secs(1)).await;

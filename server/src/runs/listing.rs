@@ -33,6 +33,8 @@ pub(crate) struct RunView {
     pub(crate) questions: Vec<KeptQuestion>,
     /// Its program, while it waits where any process can go on with it.
     pub(crate) program: Option<String>,
+    /// Whether it has failed; `None` unless it has ended by itself.
+    pub(crate) has_failed: Option<bool>,
 }
 
 impl RunView {
@@ -50,6 +52,7 @@ impl RunView {
             expires_at_ms: record.wait.as_ref().map(|wait| wait.expires_at_ms),
             questions: record.questions().to_vec(),
             program: program.and_then(|(_, text)| Some(text.as_str()?.into_owned())),
+            has_failed: record.has_failed(),
         }
     }
 }
@@ -102,6 +105,14 @@ impl Runs {
         if let Some(told) = self.on_waiting.get() {
             told(&RunView::of(key.id(), record));
         }
+        self.tells_status(key, record);
         self.has_changed(key);
+    }
+
+    /// Tells whoever keeps a record of runs that this one has begun, waits, goes on, or has ended.
+    pub(super) fn tells_status(&self, key: &Key, record: &RunRecord) {
+        if let Some(told) = self.on_status.get() {
+            told(&RunView::of(key.id(), record));
+        }
     }
 }

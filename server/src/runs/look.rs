@@ -244,6 +244,7 @@ impl Runs {
         let write = write.resting(self.rest_of(&record)).ending(End::Never);
         self.store.commit(Commit::one(write)).await.map_err(|error| not_seen(&error))?;
         taken.version += 1;
+        self.tells_status(key, &record);
         let run_hash = &short_hash(key.id().as_bytes())[..8];
         info!(event = "run_ended", run_hash, status = status.as_str());
         Ok((record, taken))

@@ -100,6 +100,8 @@ pub struct Runs {
     prepares: OnceLock<Arc<dyn Prepares>>,
     /// Told of runs that begin to wait.
     on_waiting: OnceLock<Told>,
+    /// Told of runs whose status has changed.
+    on_status: OnceLock<Told>,
     changes: broadcast::Sender<Name>,
 }
 
@@ -135,6 +137,7 @@ impl Runs {
             principals: Mutex::default(),
             prepares: OnceLock::new(),
             on_waiting: OnceLock::new(),
+            on_status: OnceLock::new(),
             changes: broadcast::Sender::new(CHANGES),
         });
         if runs.is_shared {
@@ -188,6 +191,11 @@ impl Runs {
     /// Has this told of each run that begins to wait.
     pub(crate) fn on_waiting(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
         let _ = self.on_waiting.set(Box::new(told));
+    }
+
+    /// Has this told of each run that begins, waits, goes on or ends in this process, or whose end is found here.
+    pub(crate) fn on_status(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
+        let _ = self.on_status.set(Box::new(told));
     }
 
     /// The names of runs of this process, and of those that are answered or stopped here, when they change.

@@ -165,6 +165,12 @@ impl RunRecord {
         }
     }
 
+    /// Whether it has failed; `None` unless it has ended by itself.
+    pub(super) fn has_failed(&self) -> Option<bool> {
+        let outcome = self.outcome.as_ref().filter(|_| self.status == Status::Done)?;
+        Some(outcome.is_error || outcome.error.is_some())
+    }
+
     /// How far it is, as far as others are told.
     pub(super) fn mark(&self) -> Mark {
         let answered = self.questions().iter().filter(|question| question.answer.is_some()).count();

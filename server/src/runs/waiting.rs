@@ -156,6 +156,7 @@ impl Runs {
         let as_read = (version, &running);
         let lease =
             Lease::take(store, replica, key.clone(), as_read, self.longest_life(), acknowledged).await?;
+        self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
         let kept = (record.prints.clone(), record.asked);
         let held =

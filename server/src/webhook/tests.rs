@@ -48,6 +48,7 @@ fn run(id: &str, questions: Vec<KeptQuestion>) -> RunView {
         expires_at_ms: Some(1_000),
         questions,
         program: None,
+        has_failed: None,
     }
 }
 

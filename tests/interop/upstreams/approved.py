@@ -128,6 +128,7 @@ class Office:
             told = [line for line in answers if digest in line["arguments_digests"]]
             must(len(told) == 1 and told[0]["decision"] == "allow" and told[0]["by"] == by, "an answer allows each move", answers)
         must(self.old not in text, "no arguments in the audit log", lines)
+        return lines
 
 
 def through_the_client():
@@ -190,7 +191,12 @@ def on_the_console():
         office.has_moved_nine(office.call("lisp_resume", {"run_id": run, "wait_ms": 30000}, {}))
     finally:
         office.stop(signal.SIGTERM)
-    office.audited("console", "eve")
+    lines = office.audited("console", "eve")
+    # One id joins what both processes did of it.
+    whole = [line for line in lines if line.get("run_id") == run]
+    must([line["status"] for line in whole if line["kind"] == "run"] == ["waiting", "running", "done"], "the run's own lines", whole)
+    must(len([line for line in whole if line["kind"] == "upstream_call"]) == 10, "all calls are the run's", lines)
+    must(len([line for line in whole if line["kind"] in ("question", "answer")]) == 10, "and the question with its answers", lines)
 
 
 through_the_client()

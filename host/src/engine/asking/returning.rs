@@ -133,6 +133,7 @@ pub(in crate::engine) fn restore(
     let mut context =
         RunContext::new(request.id, started, started + limits.timeout, replies, request.asker.clone());
     context.principal = request.principal.clone();
+    context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
     context.calls.set(calls);
     context.log = CallLog::of(records, watched);

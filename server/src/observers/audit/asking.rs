@@ -7,13 +7,12 @@ use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
 
-use super::AuditLog;
+use super::{AuditLog, Subject};
 
 /// An asker whose questions and answers are written down.
 pub(super) struct Audited {
     log: Arc<AuditLog>,
-    principal: Arc<str>,
-    run: Arc<str>,
+    subject: Subject,
     inner: Arc<dyn Asker>,
     /// The questions that were told.
     told: Arc<Told>,
@@ -22,12 +21,8 @@ pub(super) struct Audited {
 type Told = Mutex<BTreeMap<QuestionId, Question>>;
 
 impl Audited {
-    pub(super) fn new(
-        log: Arc<AuditLog>,
-        (principal, run): (Arc<str>, Arc<str>),
-        inner: Arc<dyn Asker>,
-    ) -> Audited {
-        Audited { log, principal, run, inner, told: Arc::default() }
+    pub(super) fn new(log: Arc<AuditLog>, subject: Subject, inner: Arc<dyn Asker>) -> Audited {
+        Audited { log, subject, inner, told: Arc::default() }
     }
 
     /// Writes the questions that are new.
@@ -35,20 +30,19 @@ impl Audited {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for open in open {
             if told.insert(open.id, open.question.clone()).is_none() {
-                self.log.asked(&self.principal, &self.run, open);
+                self.log.asked(&self.subject, open);
             }
         }
     }
 
     /// What writes the answers, wherever they come.
     fn hears(&self) -> impl Fn(&[(QuestionId, Answer)]) + Send + use<> {
-        let (log, told) = (self.log.clone(), self.told.clone());
-        let (principal, run) = (self.principal.clone(), self.run.clone());
+        let (log, told, subject) = (self.log.clone(), self.told.clone(), self.subject.clone());
         move |answers| {
             let told = told.lock().unwrap_or_else(PoisonError::into_inner);
             for (id, answer) in answers {
                 if let Some(question) = told.get(id) {
-                    log.answered(&principal, &run, (*id, question), answer);
+                    log.answered(&subject, (*id, question), answer);
                 }
             }
         }
@@ -83,7 +77,7 @@ impl Asker for Audited {
     }
 
     fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
-        self.log.answered(&self.principal, &self.run, (id, question), answer);
+        self.log.answered(&self.subject, (id, question), answer);
         self.inner.came(id, question, answer);
     }
 

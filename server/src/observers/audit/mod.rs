@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::aggregator::{AuditedCall, CallAudit};
 use ptc_host::canonical_json::digest;
-use ptc_host::engine::Asker;
+use ptc_host::engine::{Asker, EvalId};
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, OpenQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
@@ -25,6 +25,7 @@ use self::asking::Audited;
 use self::writer::Writer;
 use super::metrics::{Exposition, MetricKind};
 use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
+use crate::runs::RunView;
 use crate::settings::BootError;
 use crate::timestamp::instant;
 use ptc_host::digest::{hex, sha256_hex};
@@ -59,31 +60,37 @@ impl AuditLog {
         lines.sample(&[("outcome", "lost")], counts.lost.load(Ordering::Relaxed));
     }
 
-    /// An asker whose questions and answers are written here, for a run of this principal and name.
-    pub fn over(self: Arc<Self>, run: (Arc<str>, Arc<str>), asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
-        Arc::new(Audited::new(self, run, asker))
+    /// An asker whose questions and answers are written here, for a program.
+    pub(crate) fn over(self: Arc<Self>, subject: Subject, asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
+        Arc::new(Audited::new(self, subject, asker))
     }
 
-    /// A question was put to somebody. `run` names the run, or the evaluation where it has no id.
-    fn asked(&self, principal: &str, run: &str, open: &OpenQuestion) {
+    /// A run has begun, waits, goes on, or has ended.
+    pub(crate) fn run(&self, run: &RunView) {
+        self.line("run", Timestamp::now(), |line| {
+            line.string("principal", &run.principal);
+            line.string("run_id", &run.run_id);
+            line.string("tool", &run.tool);
+            line.string("status", run.status.as_str());
+            if let Some(has_failed) = run.has_failed {
+                line.string("outcome", if has_failed { "error" } else { "ok" });
+            }
+            line.integer("upstream_calls", run.calls.into());
+        });
+    }
+
+    /// A question was put to somebody.
+    fn asked(&self, subject: &Subject, open: &OpenQuestion) {
         self.line("question", Timestamp::now(), |line| {
-            line.string("principal", principal);
-            line.string("run", run);
+            subject.write(line);
             question(line, open.id, &open.question);
         });
     }
 
     /// A question was answered.
-    pub fn answered(
-        &self,
-        principal: &str,
-        run: &str,
-        (id, asked): (QuestionId, &Question),
-        answer: &Answer,
-    ) {
+    fn answered(&self, subject: &Subject, (id, asked): (QuestionId, &Question), answer: &Answer) {
         self.line("answer", Timestamp::now(), |line| {
-            line.string("principal", principal);
-            line.string("run", run);
+            subject.write(line);
             question(line, id, asked);
             line.string("action", answer.action.as_str());
             if asked.kind == QuestionKind::Approval
@@ -103,6 +110,30 @@ impl AuditLog {
         });
         text.push('\n');
         self.writer.write(text.into_bytes());
+    }
+}
+
+/// Whose program it is that asks, and which.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) principal: Arc<str>,
+    pub(crate) eval: EvalId,
+    /// The run that it is part of, or may become.
+    pub(crate) run_id: Option<Arc<str>>,
+}
+
+impl Subject {
+    fn write(&self, line: &mut Object<'_>) {
+        line.string("principal", &self.principal);
+        program(line, self.eval, self.run_id.as_deref());
+    }
+}
+
+/// The eval, which is good in its process, and the run, which is good in all of them.
+fn program(line: &mut Object<'_>, eval: EvalId, run_id: Option<&str>) {
+    line.string("run", &eval.to_string());
+    if let Some(run_id) = run_id {
+        line.string("run_id", run_id);
     }
 }
 
@@ -169,7 +200,7 @@ impl CallAudit for AuditLog {
     fn called(&self, call: &AuditedCall<'_>) {
         self.line("upstream_call", Timestamp::now(), |line| {
             line.string("principal", call.principal.unwrap_or("process"));
-            line.string("run", &call.eval.to_string());
+            program(line, call.eval, call.run_id);
             line.string("upstream", call.upstream);
             line.string("tool", call.tool);
             line.string("arguments_digest", &arguments_digest(call.arguments));

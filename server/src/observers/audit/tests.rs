@@ -52,7 +52,10 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         binding: [0; 32],
     };
     let open = vec![OpenQuestion { id: QuestionId::new(1), question }];
-    let asker = log.clone().over(("alice".into(), "ev_1".into()), Arc::new(Person(Decision::Allow)));
+    let run_id: Arc<str> = "run_a".into();
+    let subject =
+        Subject { principal: "alice".into(), eval: EvalId::from_number(1), run_id: Some(run_id.clone()) };
+    let asker = log.clone().over(subject, Arc::new(Person(Decision::Allow)));
     let verdict = asker.ask(open.clone()).now_or_never().unwrap();
     assert!(matches!(verdict, Verdict::Answered(answers) if answers.len() == 1));
     // Asked a second time, it is no other question.
@@ -61,6 +64,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let called = AuditedCall {
         principal: Some("alice"),
         eval: EvalId::from_number(1),
+        run_id: Some("run_a"),
         upstream: "fs",
         tool: "delete",
         arguments,
@@ -69,7 +73,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         approved: Some(&by),
     };
     log.called(&called);
-    log.called(&AuditedCall { fault: None, approved: None, principal: None, ..called });
+    log.called(&AuditedCall { fault: None, approved: None, principal: None, run_id: None, ..called });
     log.flush(Duration::from_secs(30));
 
     let text = std::fs::read_to_string(&path).unwrap();
@@ -81,19 +85,20 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     }
     // The text is canonical already.
     let digest = sha256_hex(arguments);
-    let question = json!({"kind": "question", "principal": "alice", "run": "ev_1", "question": "q1", "question_kind": "approval",
+    let question = json!({"kind": "question", "principal": "alice", "run": "ev_00000001", "run_id": "run_a", "question": "q1", "question_kind": "approval",
         "level": "out_of_band", "upstream": "fs", "tool": "delete", "arguments_digests": [digest]});
     let mut answer = question.clone();
     answer["kind"] = json!("answer");
     answer["action"] = json!("accept");
     answer["decision"] = json!("allow");
     answer["by"] = json!({"channel": "console", "name": "bob"});
-    let failed = json!({"kind": "upstream_call", "principal": "alice", "run": "ev_00000001", "upstream": "fs", "tool": "delete",
+    let failed = json!({"kind": "upstream_call", "principal": "alice", "run": "ev_00000001", "run_id": "run_a", "upstream": "fs", "tool": "delete",
         "arguments_digest": digest, "outcome": "timeout", "duration_ms": 7, "by": {"channel": "console", "name": "bob"}});
     let mut made = failed.clone();
     made["principal"] = json!("process");
     made["outcome"] = json!("ok");
     let Value::Object(members) = &mut made else { unreachable!() };
     members.shift_remove("by");
+    members.shift_remove("run_id");
     assert_eq!(lines, [question, answer.clone(), answer, failed, made]);
 }

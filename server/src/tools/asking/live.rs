@@ -42,7 +42,10 @@ impl Asks {
         let (screen, until) = (caller.screen(), Instant::now() + self.0.rules.open);
         let asker = Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until });
         Some(match &self.0.listener {
-            Some(listener) => listener(&caller.principal, caller.context.eval_id, asker),
+            Some(listener) => {
+                let run_id = caller.seed.as_ref().map(|seed| seed.id.clone());
+                listener(&caller.principal, (caller.context.eval_id, run_id), asker)
+            }
             None => asker,
         })
     }

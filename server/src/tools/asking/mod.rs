@@ -44,8 +44,9 @@ const MOST_ROUNDS: u32 = 8;
 #[derive(Clone)]
 pub struct Asks(Arc<Shared>);
 
-/// Puts something between the program of a principal's call and whoever answers: the audit log.
-pub(crate) type Listener = Arc<dyn Fn(&Principal, EvalId, Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
+/// Puts something between the program of a principal's call and whoever answers: the audit log. The text is the id of its run.
+pub(crate) type Listener =
+    Arc<dyn Fn(&Principal, (EvalId, Option<Arc<str>>), Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
 
 struct Shared {
     /// Makes the states.
@@ -148,12 +149,12 @@ impl Asks {
     #[cfg(feature = "fixtures")]
     pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
         let before = self.0.listener.clone();
-        let listener: Listener = Arc::new(move |principal, eval, asker| {
+        let listener: Listener = Arc::new(move |principal, run, asker| {
             let asker = match &before {
-                Some(before) => before(principal, eval, asker),
+                Some(before) => before(principal, run.clone(), asker),
                 None => asker,
             };
-            listener(principal, eval, asker)
+            listener(principal, run, asker)
         });
         let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock);
         let (rules, runs) = (self.0.rules.clone(), self.0.runs.clone());

@@ -38,6 +38,7 @@
   const cell = (content, kind) => node("td", { class: kind || "" }, content);
 
   const count = (number) => number.toLocaleString("en");
+  const some = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
   const bytes = (number) => {
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = 0;
@@ -45,6 +46,7 @@
     return `${unit === 0 || number >= 100 ? Math.round(number) : number.toFixed(1)} ${units[unit]}`;
   };
   const span = (ms) => {
+    if (ms === 0) return "0 s";
     if (ms < 1) return `${Math.round(ms * 1000)} µs`;
     if (ms < 1000) return `${ms < 10 && !Number.isInteger(ms) ? ms.toFixed(1) : Math.round(ms)} ms`;
     if (ms < 120000) return `${(ms / 1000).toFixed(1)} s`;
@@ -137,7 +139,7 @@
     const width = 960, left = 230, right = 190, line = 22;
     const scale = (ms) => (ms / whole) * (width - left - right);
     const chart = shape("svg", { viewBox: `0 0 ${width} ${line * (rows.length + 1) + 8}`, role: "img",
-      "aria-label": `${rows.length} upstream calls within ${span(whole)}` });
+      "aria-label": `${some(rows.length, "upstream call")} within ${span(whole)}` });
     const put = (x, y, text, kind, anchor) => {
       const words = shape("text", { x, y, class: kind || "", "text-anchor": anchor || "start" });
       words.textContent = text;
@@ -420,7 +422,7 @@
       shown === null ? null : node("details", {}, node("summary", {}, "Program"), node("pre", {}, shown)),
       questions);
     const card = { element, head, deadline, expires: null, asked: new Map(), update: (now) => {
-      status.textContent = `${now.status}, began at ${clock(now.began_at)} UTC, ${count(now.upstream_calls)} upstream calls`;
+      status.textContent = `${now.status}, began at ${clock(now.began_at)} UTC, ${some(now.upstream_calls, "upstream call")}`;
       card.expires = now.expires_at === null ? null : Date.parse(now.expires_at);
       if (card.expires === null) deadline.textContent = "";
       for (const asked of now.questions) {
@@ -463,7 +465,7 @@
     if (open.length === 0 && none === null) target.append(empty("No program waits for anybody."));
     const questions = open.flatMap((run) => run.questions).filter((asked) => asked.answer === null).length;
     const gone = sought !== null && !open.some((run) => run.run_id === sought);
-    note.textContent = gone ? `${sought} does not wait any more, or is not yours.` : questions === 0 ? "" : `${count(questions)} open questions`;
+    note.textContent = gone ? `${sought} does not wait any more, or is not yours.` : questions === 0 ? "" : some(questions, "open question");
     for (const run of open) {
       const card = cards.get(`${run.principal} ${run.run_id}`);
       const wanted = run.run_id === sought;

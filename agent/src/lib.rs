@@ -119,6 +119,12 @@ pub mod telemetry;
 mod template;
 pub mod tool;
 
+/// What people are asked, and by whom: [`RunOptions::asker`].
+pub mod questions {
+    pub use ptc_host::engine::{Asker, Verdict};
+    pub use ptc_host::questions::*;
+}
+
 /// The programs of the pages.
 #[cfg(all(doctest, feature = "typed"))]
 mod pages {

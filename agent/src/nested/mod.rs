@@ -41,6 +41,7 @@ impl ToolHandler for AgentTool {
             let options = RunOptions {
                 context: arguments,
                 upstreams: run.upstreams.clone(),
+                asker: run.asker.clone(),
                 principal: run.principal.clone(),
                 observer: run.emitter.observer(),
                 collect_messages: false,

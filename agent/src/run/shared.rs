@@ -8,7 +8,7 @@ use crate::llm::{Llm, LlmRegistry, RetryPolicy, Retrying, ScriptedLlm};
 use crate::settings::Config;
 use crate::telemetry::Emitter;
 use crate::tool::{Extensions, JsonMap};
-use ptc_host::engine::HostCalls;
+use ptc_host::engine::{Asker, HostCalls};
 use ptc_host::json::{Value as Json, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +44,7 @@ pub(crate) struct RunScope {
     pub(crate) principal: Option<Arc<str>>,
     pub(crate) max_heap: u64,
     pub(crate) upstreams: Option<Arc<dyn HostCalls>>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) context: JsonMap,
     /// Values of the host for the tools' handlers.
     pub(crate) extensions: Arc<Extensions>,
@@ -103,6 +104,7 @@ impl RunScope {
             children: Mutex::default(),
             watch,
             upstreams: options.upstreams.clone(),
+            asker: options.asker.clone(),
             context: std::mem::take(&mut options.context),
             extensions: Arc::new(config.extensions.with(&options.extensions)),
             runtime: Handle::current(),

@@ -7,7 +7,7 @@ use crate::llm::{
 };
 use crate::telemetry::Observer;
 use crate::tool::{Extensions, JsonMap};
-use ptc_host::engine::{CallRecord, CatalogOp, Engine, HostCalls};
+use ptc_host::engine::{Asker, CallRecord, CatalogOp, Engine, HostCalls};
 use ptc_host::json::Value as Json;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -74,6 +74,9 @@ pub struct RunOptions {
     pub on_event: Option<EventSink>,
     /// Answers `tool/call` and discovery in programs.
     pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// Has people asked what programs, upstreams and the approvals of an upstream's entry want to know; without it nobody can be asked. The
+    /// time that people take is not the program's, but it is the mission's.
+    pub asker: Option<Arc<dyn Asker>>,
     /// Definitions, history and shared results of earlier runs, continued by this one.
     pub state: Option<ChatState>,
     /// Receives the run's events.
@@ -148,6 +151,7 @@ impl Default for RunOptions {
             on_chunk: None,
             on_event: None,
             upstreams: None,
+            asker: None,
             state: None,
             observer: None,
             cache: false,

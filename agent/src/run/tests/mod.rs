@@ -1,4 +1,5 @@
 mod answers;
+mod asked;
 mod combined;
 mod images;
 mod inputs;

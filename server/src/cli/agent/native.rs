@@ -2,6 +2,7 @@
 
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
+use ptc_host::engine::Asker;
 use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
 use ptc_mcp::json::{Value as Json, json};
 
@@ -48,7 +49,7 @@ pub(super) fn tools(
     aggregator: &Arc<Aggregator>,
     choice: &Choice<'_>,
     limits: Limits,
-    screen: &Arc<Screen>,
+    (screen, asker): (&Arc<Screen>, Option<&Arc<dyn Asker>>),
 ) -> Result<Vec<(String, ToolSpec)>, String> {
     let catalog = aggregator.catalog();
     let mut chosen: BTreeMap<String, (&ServerEntry, &ToolEntry)> = BTreeMap::new();
@@ -81,6 +82,7 @@ pub(super) fn tools(
             limits,
             largest: if kept { usize::MAX } else { MAX_RESULT },
             screen: screen.clone(),
+            asker: asker.cloned(),
         };
         let description: String = tool.description.chars().take(MAX_DESCRIPTION).collect();
         let description = if description.is_empty() { tool.name.clone() } else { description };
@@ -136,6 +138,8 @@ struct Handler {
     /// Largest result that the model is given.
     largest: usize,
     screen: Arc<Screen>,
+    /// Who is asked for approvals.
+    asker: Option<Arc<dyn Asker>>,
 }
 
 impl ToolHandler for Handler {
@@ -202,7 +206,7 @@ impl Handler {
             caller: Caller::default(),
             may_wrap,
         };
-        let reply = self.aggregator.call_outside(&self.server, call, None).await;
+        let reply = self.aggregator.call_outside(&self.server, call, self.asker.as_ref()).await;
         let reply = reply.map_err(|fault| fault.to_string())?;
         answer_of(reply)
     }

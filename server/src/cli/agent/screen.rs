@@ -2,10 +2,13 @@
 
 use crate::cli::output::{self, outln};
 use crate::cli::report::displayable;
+use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
+use ptc_host::engine::{Asker, Verdict};
+use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write as _};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Characters of arguments, results and errors that a note shows.
@@ -170,6 +173,24 @@ impl Screen {
 
     fn state(&self) -> MutexGuard<'_, ScreenState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody at the terminal, whose questions begin on a line of their own.
+pub(super) struct Settled {
+    pub(super) person: Arc<dyn Asker>,
+    pub(super) screen: Arc<Screen>,
+}
+
+impl Asker for Settled {
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        self.screen.settle();
+        self.person.ask(open)
+    }
+
+    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        self.screen.settle();
+        self.person.hold(open, why)
     }
 }
 

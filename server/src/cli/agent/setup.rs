@@ -5,8 +5,9 @@ use super::images;
 use super::kept::Kept;
 use super::model::{self, Model};
 use super::native;
-use super::screen::Screen;
+use super::screen::{Screen, Settled};
 use super::watch::{WatchedCalls, WatchedLlm, programs};
+use crate::cli::questions;
 use crate::cli::tools::load_all;
 use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
 use ptc_agent::llm::{Image, Message};
@@ -16,7 +17,7 @@ use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 use ptc_host::credentials::Redactor;
-use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use ptc_host::engine::{Asker, Engine, EngineOptions, HostCalls, Limits};
 use ptc_host::upstream::CallLimits;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use std::time::Duration;
 
 /// The limit up to which the system prompt names every upstream tool: an agent reads it once, not with every call.
 const INLINE: InlineLimits = InlineLimits { max_tools: 60, max_chars: 6000 };
+
+/// As long as a person may think about an approval of a native tool.
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of definitions that programs may leave for later ones.
 const MAX_DEFINITIONS: u64 = 16 << 20;
@@ -36,6 +40,8 @@ pub(super) struct Host {
     pub(super) upstreams: Option<Arc<Aggregator>>,
     engine: Engine,
     calls: Option<Arc<dyn HostCalls>>,
+    /// Who is at the terminal.
+    asker: Option<Arc<dyn Asker>>,
     tools: Vec<(String, ToolSpec)>,
     context: JsonMap,
     /// What is shown with the first question of a conversation.
@@ -80,6 +86,7 @@ impl Host {
             engine,
             tools: Vec::new(),
             calls: None,
+            asker: None,
             context: args
                 .context
                 .as_deref()
@@ -185,9 +192,14 @@ impl Host {
             programs: self.settings.mode == Mode::Combined,
         };
         let limits = native::Limits { timeout, max_bytes, binary_bytes };
-        self.tools = native::tools(upstreams, &choice, limits, &self.screen)?;
-        // The handler's own limit comes first, and says more.
-        self.settings.tool_timeout = timeout.saturating_mul(3);
+        self.asker = questions::at_terminal(upstreams.redactor())
+            .map(|person| Arc::new(Settled { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
+        self.tools = native::tools(upstreams, &choice, limits, (&self.screen, self.asker.as_ref()))?;
+        // The handler's own limit comes first, and says more. A person takes as long as it takes.
+        self.settings.tool_timeout = match self.asker {
+            Some(_) => A_DAY,
+            None => timeout.saturating_mul(3),
+        };
         self.calls =
             Some(Arc::new(WatchedCalls { inner: Arc::new(upstreams.clone()), screen: self.screen.clone() }));
         if self.settings.mode == Mode::Text {
@@ -245,6 +257,7 @@ impl Host {
             observer: Some(programs(self.screen.clone())),
             context: self.context.clone(),
             upstreams: self.calls.clone(),
+            asker: self.asker.clone(),
             ..RunOptions::new(Arc::new(llm)).with_engine(self.engine.clone())
         }
     }

@@ -13,9 +13,10 @@ use super::clock::StoreClock;
 use super::lease::{Taken, millis};
 use super::replica::{Announcements, Replicas};
 use super::rows::{Head, judge};
+use super::tally::Tally;
 use super::{
-    Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
-    StoreLimits, TOMBSTONE_LIFE, Versioned,
+    Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError,
+    StateStore, StoreLimits, TOMBSTONE_LIFE, Versioned,
 };
 
 /// Between two searches for what has expired, at least.
@@ -37,6 +38,7 @@ struct Inner {
     taken: HashMap<Key, Taken>,
     /// Bytes of the counted records of each principal.
     held: HashMap<Arc<str>, u64>,
+    tallies: HashMap<Kind, Tally>,
     /// Spent ids, and when they are forgotten.
     spent: HashMap<(Arc<str>, [u8; 16]), u64>,
     inboxes: HashMap<Key, (Vec<Bytes>, u64)>,
@@ -170,13 +172,16 @@ impl Inner {
 
     /// Puts a record in the place of what is there, and counts it.
     fn set(&mut self, key: &Key, row: Option<(Head, Bytes)>) {
-        let bytes = |row: &(Head, Bytes)| row.0.bytes;
-        let after = row.as_ref().map_or(0, bytes);
+        let after = row.as_ref().map(|(head, _)| *head);
         let before = match row {
             Some(row) => self.rows.insert(key.clone(), row),
             None => self.rows.remove(key),
         };
-        let before = before.as_ref().map_or(0, bytes);
+        let before = before.map(|(head, _)| head);
+        let tally = self.tallies.entry(key.kind()).or_default();
+        tally.change(key.owner().name(), before.as_ref(), after.as_ref());
+        let bytes = |head: Option<Head>| head.map_or(0, |head| head.bytes);
+        let (before, after) = (bytes(before), bytes(after));
         if key.kind().is_counted() && before != after {
             let held = self.held.entry(key.owner().name().clone()).or_default();
             *held = (*held + after).saturating_sub(before);
@@ -206,6 +211,16 @@ impl Inner {
                 && head.is_there(now)
         });
         wanted.map(|(key, (head, _))| self.listed(key, head, now)).collect()
+    }
+
+    fn has_room(&self, owner: &Owner, kind: Kind, room: Room, now: u64) -> bool {
+        if self.tallies.get(&kind).is_none_or(|tally| tally.has_room(owner.name(), room)) {
+            return true;
+        }
+        // Some have expired, or are of another conversation.
+        let own = self.list(Some(owner), kind, now);
+        let bytes = own.iter().map(|listed| listed.bytes).sum();
+        room.has(own.len(), bytes) && self.list(None, kind, now).len() < room.all
     }
 
     fn listed(&self, key: &Key, head: &Head, now: u64) -> Listed {
@@ -304,6 +319,10 @@ impl StateStore for MemoryState {
 
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>> {
         self.at_once(move |inner, now| Ok(inner.list(owner, kind, now)))
+    }
+
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        self.at_once(move |inner, now| Ok(inner.has_room(owner, kind, room, now)))
     }
 
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {

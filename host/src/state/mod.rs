@@ -30,6 +30,7 @@ mod rows;
 #[cfg(feature = "seals")]
 mod sealing;
 mod store;
+mod tally;
 mod watched;
 
 pub use change::{Change, Commit, End, Write};
@@ -45,5 +46,5 @@ pub use redis::{RedisAddressError, RedisOptions, RedisState};
 pub use replica::{News, Replica};
 #[cfg(feature = "seals")]
 pub use sealing::{NotOpened, SealedState, Seals, Secret, SecretError};
-pub use store::{Answer, StateStore, StoreLimits, TOMBSTONE_LIFE};
+pub use store::{Answer, Room, StateStore, StoreLimits, TOMBSTONE_LIFE};
 pub use watched::{OperationFigures, WatchedState};

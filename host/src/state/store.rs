@@ -27,6 +27,25 @@ impl Default for StoreLimits {
     }
 }
 
+/// How much of one kind is kept at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Records of one owner.
+    pub records: usize,
+    /// Bytes of the records of one owner, as they lie in the store.
+    pub bytes: u64,
+    /// Records of all owners together.
+    pub all: usize,
+}
+
+impl Room {
+    /// Whether an owner that has so many records, of so many bytes, may have one more.
+    #[must_use]
+    pub fn has(&self, records: usize, bytes: u64) -> bool {
+        records < self.records && bytes < self.bytes
+    }
+}
+
 /// A store of state (state.md 2). Several handles, of several processes where the back end allows it, may work on one store.
 ///
 /// No operation blocks the thread. Times are the store's own: processes whose clocks differ agree on what has expired. Every
@@ -93,6 +112,20 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Unavailable`].
     fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
         async move { Ok(self.list(Some(owner), kind).await?.len() < most) }.boxed()
+    }
+
+    /// Whether there is room for one more record of a kind. Whoever keeps many is not kept waiting for a list of them: what a store counts
+    /// as it goes is never too little, and only where that is not enough it looks at each record.
+    ///
+    /// # Errors
+    /// [`StateError::Unavailable`].
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        async move {
+            let own = self.list(Some(owner), kind).await?;
+            let bytes = own.iter().map(|listed| listed.bytes).sum();
+            Ok(room.has(own.len(), bytes) && self.list(None, kind).await?.len() < room.all)
+        }
+        .boxed()
     }
 
     /// A listed record; `None` if it is not there any more.

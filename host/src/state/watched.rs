@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::{
-    Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
+    Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     Versioned,
 };
 
@@ -179,6 +179,10 @@ impl StateStore for WatchedState {
 
     fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
         self.watch("list", move || self.inner.has_fewer(owner, kind, most))
+    }
+
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        self.watch("list", move || self.inner.has_room(owner, kind, room))
     }
 
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {

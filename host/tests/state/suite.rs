@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::state::{
-    Change, Claim, Claimed, Commit, End, Key, Kind, Listed, Owner, Replica, StateError, StateStore,
+    Change, Claim, Claimed, Commit, End, Key, Kind, Listed, Owner, Replica, Room, StateError, StateStore,
     StoreLimits, Versioned, Write,
 };
 
@@ -57,6 +57,8 @@ cases![
     the_holder_of_a_run_is_woken,
     a_holder_is_woken_by_what_came_before_it_waited,
     a_list_has_what_is_there,
+    a_kind_has_room_up_to_each_of_its_bounds,
+    what_is_gone_leaves_its_room,
     an_operator_looks_at_records_and_erases_them,
     bytes_are_counted_over_all_of_a_principal with 3000,
     expired_records_do_not_count with 2000,
@@ -516,6 +518,91 @@ async fn a_list_has_what_is_there(Handles { one, other }: Handles) {
     assert_eq!(listed[1].lease.as_ref().map(|lease| &*lease.holder), Some("one"));
     assert_eq!(other.list(None, Kind::Session).await.unwrap().len(), 29);
     assert_eq!(other.list(None, Kind::Run).await.unwrap().len(), 1);
+}
+
+const AMPLE: Room = Room { records: 1000, bytes: 1 << 20, all: 1000 };
+
+fn run(owner: &Owner, number: usize) -> Key {
+    Key::new(owner, Kind::Run, format!("run_{number}")).unwrap()
+}
+
+async fn put_run(store: &Arc<dyn StateStore>, owner: &Owner, number: usize, rest: Duration) {
+    let write = Write::put(run(owner, number), 0, vec![b'x'; 1000]).resting(rest).ending(End::After(rest));
+    store.commit(Commit::one(write)).await.unwrap();
+}
+
+async fn a_kind_has_room_up_to_each_of_its_bounds(Handles { one, other }: Handles) {
+    let (alice, bob) = (alice(), Owner::principal("bob"));
+    let conversation = Owner::conversation("alice", "mcp_1");
+    // There is room before there is anything.
+    assert_eq!(one.has_room(&alice, Kind::Run, Room { records: 1, bytes: 1, all: 1 }).await, Ok(true));
+    for number in 0..3 {
+        put_run(&one, &alice, number, HOUR).await;
+        put_run(&other, &bob, number, HOUR).await;
+    }
+    put_run(&one, &bob, 3, HOUR).await;
+    // None of these is a run of alice's.
+    put_run(&one, &conversation, 0, HOUR).await;
+    for number in 0..20 {
+        put(&one, &key(&alice, &format!("ses_{number}")), 0, &[b'x'; 1000]).await.unwrap();
+    }
+    for store in [&one, &other] {
+        for (owner, room, has) in [
+            (&alice, AMPLE, true),
+            (&alice, Room { records: 3, ..AMPLE }, false),
+            (&alice, Room { records: 4, ..AMPLE }, true),
+            // Stores that seal add some bytes to each.
+            (&alice, Room { bytes: 3000, ..AMPLE }, false),
+            (&alice, Room { bytes: 3600, ..AMPLE }, true),
+            (&alice, Room { all: 8, ..AMPLE }, false),
+            (&alice, Room { all: 9, ..AMPLE }, true),
+            (&bob, Room { records: 4, ..AMPLE }, false),
+            (&bob, Room { records: 5, bytes: 4800, all: 9 }, true),
+        ] {
+            assert_eq!(store.has_room(owner, Kind::Run, room).await, Ok(has), "{owner:?} {room:?}");
+        }
+    }
+    assert_eq!(other.list(None, Kind::Run).await.unwrap().len(), 8);
+}
+
+async fn what_is_gone_leaves_its_room(Handles { one, other }: Handles) {
+    let alice = alice();
+    for number in 0..4 {
+        put_run(&one, &alice, number, HOUR).await;
+    }
+    put_run(&one, &alice, 4, SHORT).await;
+    // By both bounds, which need not see a run go at the same moment.
+    let has_room = async |store: &Arc<dyn StateStore>, most: usize| {
+        let (own, all) = (Room { records: most, ..AMPLE }, Room { all: most, ..AMPLE });
+        let own = store.has_room(&alice, Kind::Run, own).await.unwrap();
+        own && store.has_room(&alice, Kind::Run, all).await.unwrap()
+    };
+    let is_full = async |store: &Arc<dyn StateStore>, most: usize| {
+        let (own, all) = (Room { records: most, ..AMPLE }, Room { all: most, ..AMPLE });
+        let own = store.has_room(&alice, Kind::Run, own).await.unwrap();
+        !own && !store.has_room(&alice, Kind::Run, all).await.unwrap()
+    };
+    until("a run expires", || has_room(&other, 5)).await;
+    assert!(is_full(&one, 4).await);
+    // One is over, and told of for a while; one is deleted, one as if it had never been, one is new again.
+    let over = Write::put(run(&alice, 0), 1, vec![b'y'; 10]).resting(SHORT).ending(End::Keep);
+    one.commit(Commit::one(over)).await.unwrap();
+    one.commit(Commit::one(Write::bury(run(&alice, 1), HOUR))).await.unwrap();
+    one.commit(Commit::one(Write::remove(run(&alice, 2)))).await.unwrap();
+    until("a run that is over expires", || has_room(&other, 2)).await;
+    assert!(is_full(&one, 1).await);
+    put_run(&other, &alice, 2, HOUR).await;
+    for store in [&one, &other] {
+        assert!(is_full(store, 2).await && has_room(store, 3).await);
+    }
+    // What is refused takes none.
+    let again = Write::put(run(&alice, 2), 0, vec![b'z'; 10]).resting(HOUR);
+    assert_eq!(one.commit(Commit::one(again)).await, Err(StateError::Conflict));
+    let buried = Write::put(run(&alice, 1), 0, vec![b'z'; 10]).resting(HOUR);
+    assert_eq!(one.commit(Commit::one(buried)).await, Err(StateError::Gone));
+    for store in [&one, &other] {
+        assert!(is_full(store, 2).await && has_room(store, 3).await);
+    }
 }
 
 async fn an_operator_looks_at_records_and_erases_them(Handles { one, other }: Handles) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault};
-use ptc_host::state::{Commit, End, Key, Owner as StoreOwner, StateError, Write};
+use ptc_host::state::{Commit, End, Key, Kind, Owner as StoreOwner, Room, StateError, Write};
 use tokio::time::sleep;
 use tracing::info;
 
@@ -218,14 +218,14 @@ impl Runs {
         if !self.has_room(principal) {
             return Err(NotKept::TooMany);
         }
-        let kind = ptc_host::state::Kind::Run;
-        let listed = self.store.list(Some(owner), kind).await.map_err(|error| NotKept::of(&error))?;
-        let bytes: u64 = listed.iter().map(|run| run.bytes).sum();
-        if listed.len() >= self.settings.max_per_owner || bytes >= self.settings.max_bytes_per_owner {
-            return Err(NotKept::TooMany);
+        let settings = &self.settings;
+        let room =
+            Room { records: settings.max_per_owner, bytes: settings.max_bytes_per_owner, all: settings.max };
+        match self.store.has_room(owner, Kind::Run, room).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NotKept::TooMany),
+            Err(error) => Err(NotKept::of(&error)),
         }
-        let all = self.store.list(None, kind).await.map_err(|error| NotKept::of(&error))?;
-        if all.len() < self.settings.max { Ok(()) } else { Err(NotKept::TooMany) }
     }
 }
 

@@ -10,8 +10,9 @@ use super::super::lease::{Taken, millis};
 use super::super::names::{Name, split_id};
 use super::super::replica::{Announcements, Replicas};
 use super::super::rows::Head;
-use super::super::{Claim, Kind, Lease, Listed, News, Replica, StateError, Versioned};
-use super::tables::{Row, full_name};
+use super::super::tally::Tally;
+use super::super::{Claim, Kind, Lease, Listed, News, Replica, Room, StateError, Versioned};
+use super::tables::{Row, Turnover, full_name};
 
 /// Heads of records that are remembered; all are forgotten when there are more.
 const HEADS: usize = 65_536;
@@ -25,6 +26,8 @@ pub(super) struct Local {
     used: HashMap<String, u64>,
     /// Changes of the file so far.
     changes: u64,
+    /// How many records there are of the kinds that somebody has asked about.
+    tallies: HashMap<Kind, Tally>,
     said: Announcements,
     replicas: Replicas,
     waking: HashMap<String, Arc<Notify>>,
@@ -89,6 +92,30 @@ impl Local {
         if !keeps_lease && let Some(taken) = self.taken.get_mut(full) {
             taken.end();
         }
+    }
+
+    /// Whether a principal has room for one more record of a kind; `None` if they have not been counted.
+    pub(super) fn has_room(&self, kind: Kind, principal: &str, room: Room) -> Option<bool> {
+        Some(self.tallies.get(&kind)?.has_room(principal, room))
+    }
+
+    /// Notes what the writer has counted.
+    pub(super) fn counted(&mut self, tallies: Vec<(Kind, Tally)>) {
+        self.tallies.extend(tallies);
+    }
+
+    /// Counts what has become of records.
+    pub(super) fn count_on(&mut self, turnover: &[Turnover]) {
+        for Turnover { kind, principal, before, after } in turnover {
+            if let Some(tally) = self.tallies.get_mut(kind) {
+                tally.change(principal, before.as_ref(), after.as_ref());
+            }
+        }
+    }
+
+    /// Has everything counted anew, since nobody knows what became of a transaction.
+    pub(super) fn forget_counts(&mut self) {
+        self.tallies.clear();
     }
 
     /// Takes a record: the fence, and what is known of it. Else who has it.

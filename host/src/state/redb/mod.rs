@@ -31,7 +31,7 @@ use redb::{Database, ReadableDatabase as _};
 use super::clock::StoreClock;
 use super::names::{Name, id_prefix, principal_name};
 use super::{
-    Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
+    Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     StoreLimits, TOMBSTONE_LIFE, Versioned, Write,
 };
 use local::Local;
@@ -289,6 +289,29 @@ impl StateStore for RedbState {
                 rows.into_iter().filter_map(listed).collect()
             }))
         })
+    }
+
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        async move {
+            let principal = principal_name(owner);
+            let known = || self.0.core.local(|local, _| local.has_room(kind, &principal, room));
+            let has_room = match known() {
+                Some(has_room) => has_room,
+                None => {
+                    // The one who writes counts what is in the file, and counts on from there.
+                    self.write(move |batch| batch.count(kind)).await?;
+                    known().unwrap_or_default()
+                }
+            };
+            if has_room {
+                return Ok(true);
+            }
+            // Some have expired, or are of another conversation.
+            let own = self.list(Some(owner), kind).await?;
+            let bytes = own.iter().map(|listed| listed.bytes).sum();
+            Ok(room.has(own.len(), bytes) && self.list(None, kind).await?.len() < room.all)
+        }
+        .boxed()
     }
 
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {

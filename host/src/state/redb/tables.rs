@@ -8,6 +8,7 @@ use redb::{
 use super::super::Kind;
 use super::super::names::Name;
 use super::super::rows::Head;
+use super::super::tally::Tally;
 
 /// The form of the tables.
 pub(super) const FORM: u64 = 1;
@@ -39,6 +40,15 @@ const HEAD: usize = 25;
 pub(super) struct Row {
     pub(super) head: Head,
     pub(super) blob: Bytes,
+}
+
+/// What has become of a record.
+#[derive(Clone, Debug)]
+pub(super) struct Turnover {
+    pub(super) kind: Kind,
+    pub(super) principal: String,
+    pub(super) before: Option<Head>,
+    pub(super) after: Option<Head>,
 }
 
 fn table_of(kind: Kind) -> Rows {
@@ -137,6 +147,8 @@ pub(super) struct Tables<'t> {
     pub(super) spent: Table<'t, &'static [u8], u64>,
     pub(super) inboxes: Table<'t, (&'static str, u64), (u64, &'static [u8])>,
     held: Table<'t, &'static str, u64>,
+    /// What has become of records in this transaction.
+    pub(super) turnover: Vec<Turnover>,
 }
 
 impl<'t> Tables<'t> {
@@ -156,6 +168,7 @@ impl<'t> Tables<'t> {
             spent: writing.open_table(SPENT)?,
             inboxes: writing.open_table(INBOXES)?,
             held: writing.open_table(HELD)?,
+            turnover: Vec::new(),
         })
     }
 
@@ -184,7 +197,9 @@ impl<'t> Tables<'t> {
             }
             None => self.table(kind).remove(key.as_str())?.and_then(|row| decode_head(row.value())),
         };
-        let (before, after) = (before.map_or(0, |head| head.bytes), row.map_or(0, |(head, _)| head.bytes));
+        let after = row.map(|(head, _)| *head);
+        self.turnover.push(Turnover { kind, principal: name.principal.clone(), before, after });
+        let (before, after) = (before.map_or(0, |head| head.bytes), after.map_or(0, |head| head.bytes));
         if kind.is_counted() && before != after {
             let held = (self.held(&name.principal)? + after).saturating_sub(before);
             match held {
@@ -207,6 +222,22 @@ impl<'t> Tables<'t> {
             self.table(kind).insert(key.as_str(), row.as_slice())?;
         }
         Ok(())
+    }
+
+    /// How many records of a kind there are now.
+    pub(super) fn tally(&mut self, kind: Kind) -> Result<Tally, StorageError> {
+        let mut tally = Tally::default();
+        for row in self.table(kind).iter()? {
+            let (key, row) = row?;
+            if let (Some((principal, _)), Some(head)) =
+                (key.value().split_once(':'), decode_head(row.value()))
+            {
+                tally.change(principal, None, Some(&head));
+            }
+        }
+        // It has these already.
+        self.turnover.retain(|turnover| turnover.kind != kind);
+        Ok(tally)
     }
 
     /// Bytes of a principal's counted records.

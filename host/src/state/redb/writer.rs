@@ -11,6 +11,7 @@ use tracing::{error, info};
 
 use super::super::names::Name;
 use super::super::rows::{Head, judge};
+use super::super::tally::Tally;
 use super::super::{Change, Commit, Kind, StateError};
 use super::local::{after, name_of};
 use super::tables::{Tables, full_name};
@@ -71,6 +72,8 @@ pub(super) struct Batch<'t, 'c> {
     changed: Vec<(String, Option<Head>, bool)>,
     /// Runs that got messages.
     pushed: Vec<String>,
+    /// Kinds whose records it has counted.
+    counted: Vec<(Kind, Tally)>,
     is_changed: bool,
 }
 
@@ -164,6 +167,13 @@ impl Batch<'_, '_> {
             self.is_changed = true;
         }
         Ok(Ok(!is_spent))
+    }
+
+    /// Counts the records of a kind.
+    pub(super) fn count(&mut self, kind: Kind) -> Done<()> {
+        let tally = self.tables.tally(kind)?;
+        self.counted.push((kind, tally));
+        Ok(Ok(()))
     }
 
     pub(super) fn push(&mut self, full: &str, message: &[u8], life: Duration) -> Done<()> {
@@ -306,6 +316,7 @@ fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) 
         drop(file);
         // After a failure the library reads and writes nothing more: the file is opened again.
         core.file.write().unwrap_or_else(PoisonError::into_inner).take();
+        core.local(|local, _| local.forget_counts());
     }
     let fault = outcome.err();
     told.into_iter().for_each(|tell| tell(fault.clone()));
@@ -322,11 +333,16 @@ fn write_to(
     let mut jobs = jobs.into_iter();
     let outcome = (|| {
         let writing = file.begin_write()?;
-        let (changed, pushed, is_changed) = {
-            let tables = Tables::open(&writing)?;
-            let now = core.now();
-            let mut batch =
-                Batch { tables, core, now, changed: Vec::new(), pushed: Vec::new(), is_changed: false };
+        let (changed, pushed, (counted, turnover), is_changed) = {
+            let mut batch = Batch {
+                tables: Tables::open(&writing)?,
+                core,
+                now: core.now(),
+                changed: Vec::new(),
+                pushed: Vec::new(),
+                counted: Vec::new(),
+                is_changed: false,
+            };
             for job in jobs.by_ref() {
                 match job(Some(&mut batch)) {
                     Ok(tell) => told.push(tell),
@@ -341,7 +357,7 @@ fn write_to(
                 batch.sweep(places)?;
                 core.local(|local, now| local.forget_leases(now));
             }
-            (batch.changed, batch.pushed, batch.is_changed)
+            (batch.changed, batch.pushed, (batch.counted, batch.tables.turnover), batch.is_changed)
         };
         if is_changed {
             writing.commit()?;
@@ -353,6 +369,8 @@ fn write_to(
             if is_changed {
                 local.used_is_written(used);
             }
+            local.counted(counted);
+            local.count_on(&turnover);
             changed.iter().for_each(|(full, head, keeps_lease)| local.changed(full, *head, *keeps_lease));
             pushed.iter().for_each(|full| local.wake(full, now));
         });

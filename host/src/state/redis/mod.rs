@@ -21,21 +21,28 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join};
 use redis::{ScriptInvocation, Value};
 
 use super::lease::millis;
 use super::names::{Name, id_prefix, principal_name, split_id};
 use super::replica::{REMEMBERED, REPLICA_LIFE};
 use super::{
-    Answer, Change, Claim, Claimed, Commit, End, Key, Kind, Lease, Listed, News, Owner, Replica, StateError,
-    StateStore, StoreLimits, TOMBSTONE_LIFE, Versioned,
+    Answer, Change, Claim, Claimed, Commit, End, Key, Kind, Lease, Listed, News, Owner, Replica, Room,
+    StateError, StateStore, StoreLimits, TOMBSTONE_LIFE, Versioned,
 };
 use link::Link;
 use scripts::{Parts, SCRIPTS};
 use waking::Waking;
 
 use crate::digest::hex;
+
+/// The key of all who use the store under which it is noted when runs go.
+const NOTED: &str = "r";
+/// The record stays.
+const STAYS: i64 = -1;
+/// The record is gone.
+const GONE: i64 = -2;
 
 /// A store in a server. Clones are handles of one store and share its connection.
 #[derive(Clone)]
@@ -119,8 +126,40 @@ impl RedisState {
         }
     }
 
+    /// Makes all changes, or none. Of runs it is noted when they go: of new ones together with the change, of others behind it. A process
+    /// that dies in between leaves one that is counted for too long.
     async fn commit_names(&self, principal: &str, writes: Vec<Write>) -> Result<(), StateError> {
         let prefix = self.prefix(principal);
+        let notes = writes.iter().filter_map(|write| Note::of(&prefix, write));
+        let (new, changed): (Vec<Note>, Vec<Note>) = notes.partition(|note| note.is_new);
+        let (_, committed) = join(self.note(&new), self.commit_all(prefix, writes)).await;
+        match &committed {
+            // What has been done stays done: whether it is noted changes nothing for whoever asked for it.
+            Ok(()) => drop(self.note(&changed).await),
+            Err(StateError::Full | StateError::Gone | StateError::Fenced) => {
+                let gone = |note: Note| Note { left: GONE, ..note };
+                drop(self.note(&new.into_iter().map(gone).collect::<Vec<_>>()).await);
+            }
+            // It is there, or may be.
+            Err(_) => {}
+        }
+        committed
+    }
+
+    /// Notes when runs go, for all owners in one place.
+    async fn note(&self, notes: &[Note]) -> Result<(), StateError> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let mut note = SCRIPTS.note.prepare_invoke();
+        note.key(self.common(NOTED));
+        for one in notes {
+            note.arg(&one.key).arg(one.left);
+        }
+        scripts::outcome(self.once(note).await?)
+    }
+
+    async fn commit_all(&self, prefix: String, writes: Vec<Write>) -> Result<(), StateError> {
         let mut commit = SCRIPTS.commit.prepare_invoke();
         commit.key(format!("{prefix}u")).arg(&prefix).arg(self.0.limits.owner_bytes);
         for write in writes {
@@ -240,6 +279,37 @@ struct Write {
     keeps_lease: bool,
     counts: bool,
     change: Change,
+}
+
+/// When a run goes.
+struct Note {
+    key: String,
+    /// Milliseconds until then, or [`STAYS`] or [`GONE`].
+    left: i64,
+    is_new: bool,
+}
+
+impl Note {
+    /// What is to be noted of a write, if anything: of runs only, and only if it changes.
+    fn of(prefix: &str, write: &Write) -> Option<Note> {
+        if write.name.letter != Kind::Run.letter() {
+            return None;
+        }
+        let (left, is_new) = match &write.change {
+            Change::Put { version, rest, end, .. } => {
+                let end = match end {
+                    End::After(end) => Some(*end),
+                    // How far a program is that runs is written each second.
+                    End::Keep if *version > 0 && write.keeps_lease => return None,
+                    End::Keep | End::Never => None,
+                };
+                let left = rest.iter().chain(&end).min().map_or(STAYS, |left| signed(*left));
+                (left, *version == 0)
+            }
+            Change::Bury { .. } | Change::Remove { .. } => (GONE, false),
+        };
+        Some(Note { key: format!("{prefix}{}:{}", write.name.letter, write.name.id), left, is_new })
+    }
 }
 
 /// A record as `read` and `claim` tell it, from its version on.
@@ -376,12 +446,43 @@ impl StateStore for RedisState {
                 room.key(&counts);
                 room
             };
-            let held = scripts::count(&self.again(room).await?)?;
+            let held = Parts::of(self.again(room).await?)?.number()?;
             if held < most as u64 {
                 return Ok(true);
             }
             // Some have expired, or are of another kind or of another conversation.
             Ok(self.list(Some(owner), kind).await?.len() < most)
+        }
+        .boxed()
+    }
+
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        async move {
+            let counts = format!("{}u", self.prefix(&principal_name(owner)));
+            let own = || {
+                let mut own = SCRIPTS.room.prepare_invoke();
+                own.key(&counts);
+                own
+            };
+            let place = self.common(NOTED);
+            let all = || {
+                let mut all = SCRIPTS.noted.prepare_invoke();
+                all.key(&place);
+                all
+            };
+            let (own, all) = join(self.again(own), self.again(all)).await;
+            let mut own = Parts::of(own?)?;
+            let (records, bytes) = (own.number()?, own.number()?);
+            let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+            if !room.has(count(records), bytes) {
+                // Some have expired, or are of another kind or of another conversation.
+                let own = self.list(Some(owner), kind).await?;
+                if !room.has(own.len(), own.iter().map(|listed| listed.bytes).sum()) {
+                    return Ok(false);
+                }
+            }
+            Ok((kind == Kind::Run && count(scripts::count(&all?)?) < room.all)
+                || self.list(None, kind).await?.len() < room.all)
         }
         .boxed()
     }

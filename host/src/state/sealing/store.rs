@@ -11,8 +11,8 @@ use tracing::error;
 
 use super::super::names::Name;
 use super::super::{
-    Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, StateStore,
-    Versioned, Write,
+    Answer, Change, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError,
+    StateStore, Versioned, Write,
 };
 use super::{Seals, Secret};
 use crate::digest::hex_digest;
@@ -138,6 +138,10 @@ impl StateStore for SealedState {
 
     fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
         self.inner.has_fewer(owner, kind, most)
+    }
+
+    fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
+        self.inner.has_room(owner, kind, room)
     }
 
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `engine` | `parse/`, `compile/`, `run/`, `overhead/` |
 //! | `service` | `overhead/` (program cache, sessions), `host/`, `http/` |
+//! | `waiting` | `waiting/`: a program leaves and comes back, and the parts of that |
 //! | `host` | `tool/call` over HTTP and over a pipe, each beside a bare client; `pmap` over slow calls |
 
 pub mod replies;

@@ -78,9 +78,9 @@ struct Handle {
 }
 
 /// Work for a worker's own thread.
-type WorkerTask = Box<dyn FnOnce(&Rc<Worker>) + Send>;
+pub(super) type WorkerTask = Box<dyn FnOnce(&Rc<Worker>) + Send>;
 
-enum Command {
+pub(super) enum Command {
     /// With the moment when it was asked for.
     Eval(Box<EvalRequest>, Instant, oneshot::Sender<EvalOutcome>),
     Run(WorkerTask),
@@ -219,6 +219,12 @@ impl Engine {
     pub(super) fn on_worker_of(&self, key: &str, work: impl FnOnce(&Rc<Worker>) + Send + 'static) {
         let command = Command::Run(Box::new(work));
         let _ = self.shared.workers[self.worker_of(key)].commands.send(command);
+    }
+
+    /// Has the first worker do this.
+    #[cfg(feature = "measuring")]
+    pub(super) fn command(&self, command: Command) {
+        let _ = self.shared.workers[0].commands.send(command);
     }
 
     /// Spawns a task that stays on worker `index` (modulo their number), such as the connections of a server

@@ -19,6 +19,8 @@ mod context;
 mod explain;
 mod handle;
 mod limits;
+#[cfg(feature = "measuring")]
+pub mod measuring;
 mod outcome;
 mod pool;
 mod request;

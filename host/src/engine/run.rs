@@ -13,6 +13,8 @@ use super::scheduler::{Scheduler, Ticket};
 use super::session::SessionLock;
 use super::stack;
 use super::work::{Done, Principal, Work};
+#[cfg(feature = "measuring")]
+use crate::maybe_ready::MaybeReady;
 use crate::memory::MemoryReservation;
 use crate::questions::{Answer, QuestionId};
 use futures_util::future::LocalBoxFuture;
@@ -155,6 +157,12 @@ impl Run {
     pub(super) fn leave(mut self: Box<Self>) -> Done {
         self.pinned = Some("programs are not written here".to_owned());
         Done::Waiting(self)
+    }
+
+    /// What it is made of, until it has ended.
+    #[cfg(feature = "measuring")]
+    pub(super) fn parts(&self) -> Option<(&Machine, &EvalRequest, &RunContext)> {
+        Some((self.machine.as_ref()?, &self.request, &self.context))
     }
 
     /// Who the program is for.
@@ -364,6 +372,31 @@ pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome
         let Some(run) = held.run.take() else { return EvalOutcome::lost() };
         let work = if matches!(next, Next::Leave) { Work::Leave(run) } else { Work::GoOn(run) };
         done = scheduler.finish(work).await;
+    }
+}
+
+/// Runs a program until its asker has it leave. Otherwise: its outcome.
+#[cfg(feature = "measuring")]
+pub(super) async fn until_it_leaves(
+    scheduler: &Rc<Scheduler>,
+    begun: MaybeReady<EvalOutcome, Begun>,
+) -> Result<Box<Run>, Box<EvalOutcome>> {
+    let mut done = match begun {
+        MaybeReady::Ready(outcome) => Done::Outcome(outcome),
+        MaybeReady::Waiting(Begun::Waiting(run)) => Done::Waiting(run),
+        MaybeReady::Waiting(Begun::Queued(ticket)) => ticket.await,
+    };
+    loop {
+        let mut run = match done {
+            Done::Outcome(outcome) => return Err(Box::new(outcome)),
+            Done::Waiting(run) => run,
+            Done::Freed => return Err(Box::new(EvalOutcome::lost())),
+        };
+        match run.wait().await {
+            Next::GoOn => done = scheduler.finish(Work::GoOn(run)).await,
+            Next::Leave => return Ok(run),
+            Next::Refused(failure) => return Err(Box::new(EvalOutcome::not_run(failure, Duration::ZERO))),
+        }
     }
 }
 

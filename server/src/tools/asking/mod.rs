@@ -9,6 +9,8 @@
 
 mod kept;
 mod live;
+#[cfg(feature = "measuring")]
+pub mod measuring;
 mod once;
 mod outcome;
 mod retry;

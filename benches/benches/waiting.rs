@@ -50,7 +50,7 @@ impl HostCalls for Shop {
         let mut kept = Writer::new();
         request.write(&mut kept);
         let HostRequest::Upstream(call) = request else { panic!("a call of a tool: {request:?}") };
-        if call.tool.as_deref() == Some("rows") {
+        if call.tool.as_deref() == Ok("rows") {
             let rows = self.rows.clone();
             return async move { Reply::success(Payload::Json(rows.into())) }.boxed_local();
         }

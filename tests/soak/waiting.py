@@ -210,7 +210,6 @@ def run(options, folder):
         redis = subprocess.Popen(["redis-server", "--port", str(at), "--save", "", "--appendonly", "no", "--dir", folder],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         shared += ["--state-url", f"redis://127.0.0.1:{at}/", "--state-secret-file", path("secret")]
-        shared += ["--http-public-url", "http://127.0.0.1/mcp"]
         ports.append(free_port())
     else:
         shared += ["--state-dir", path("state")]

@@ -10,6 +10,7 @@ use ptc_host::state::Secret;
 use ptc_host::visible::visible;
 use tracing::info;
 
+use super::people::People;
 use super::task::task;
 use crate::concurrency_limiter::{CallLimits, ConcurrencyLimiter};
 use crate::observers::Telemetry;
@@ -77,15 +78,21 @@ pub(super) fn assemble_with(
 ) -> Result<Assembly, BootError> {
     let asking = asking(settings, &state)?;
     let limiter = limiter(settings, engine);
-    let kept = settings::Runs { keeps: keeps(settings, upstreams), ..settings.runs.clone() };
-    let keeps = kept.keeps;
+    let people = people(settings, upstreams);
+    let keeps = people.have_kept_programs;
+    let kept = settings::Runs { keeps, ..settings.runs.clone() };
     let runs = (kept.long || keeps).then(|| {
         let (parts, ordinary) = ((engine.clone(), limiter.clone()), settings.limits.program.timeout);
         Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
     });
     let keeping = runs.clone();
     let asks = asking.as_ref().map(|asking| asks(settings, asking, (&state, keeping), audit.as_ref()));
-    let options = EvalOptions { asks, runs: runs.clone(), ..eval_options(settings, upstreams, redactor) };
+    let options = EvalOptions {
+        asks,
+        runs: runs.clone(),
+        tells_of_ask: people.are_asked,
+        ..eval_options(settings, upstreams, redactor)
+    };
     if let Some(runs) = &runs {
         let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone()));
         #[cfg(feature = "fixtures")]
@@ -183,17 +190,10 @@ fn audience(settings: &Settings) -> String {
     }
 }
 
-/// Whether programs are kept that wait for people whom no client asks (waiting.md 4.4): where the operator does not say, if there is
-/// anything that people are asked for.
-fn keeps(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> bool {
-    if settings.questions.mode.is_some() {
-        return settings.runs.keeps;
-    }
-    upstreams.is_some_and(|upstreams| {
-        upstreams
-            .upstreams()
-            .any(|(config, _)| !config.approval.is_never() || config.transport.oauth().is_some())
-    })
+/// Whether people are asked anything, with these upstreams.
+fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
+    let upstreams = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
+    People::of(settings, upstreams.map(|(config, _)| config))
 }
 
 fn asks(
@@ -265,7 +265,9 @@ pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> Upst
     let max_calls = settings.aggregator.limits.max_calls;
     let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
     let servers = visible(&names).into_owned();
-    let room = catalog_room(settings.profile, &servers, max_calls, settings.limits.program.timeout);
+    let People { are_asked, .. } = People::of(settings, upstreams.upstreams().map(|(config, _)| config));
+    let timeout = settings.limits.program.timeout;
+    let room = catalog_room(settings.profile, (&servers, max_calls), timeout, are_asked);
     let mode = settings.aggregator.catalog_mode;
     let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
     UpstreamCard { servers, catalog: visible(&catalog).into_owned(), max_calls }
@@ -292,6 +294,7 @@ fn eval_options(
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),
         asks: None,
+        tells_of_ask: false,
         reports: settings.diagnostics.debug_tool
             || settings.diagnostics.trace_dir.is_some()
             || settings.http.as_ref().is_some_and(|http| http.metrics || http.console),

@@ -3,6 +3,7 @@
 mod assembly;
 mod descriptors;
 mod following;
+mod people;
 mod process;
 mod starting;
 mod state;
@@ -30,9 +31,10 @@ use crate::transport::health::HealthListener;
 use crate::transport::http::{Bound, HttpServer, Listening};
 use crate::transport::readiness::Readiness;
 use crate::transport::stdio::{StdioOptions, run_stdio, standard_streams};
+use people::People;
 use process::{ignore_signals, stop_signal, survive_file_limits};
 use starting::Starting;
-use upstreams::open_upstreams;
+use upstreams::{load_upstreams, open_upstreams};
 
 use assembly::assemble_with;
 pub use assembly::{Assembly, assemble};
@@ -77,9 +79,11 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
-    let state = state::open(settings, engine).await?;
+    let config = load_upstreams(settings)?;
+    let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
+    let state = state::open(settings, engine, people).await?;
     let audit = settings.diagnostics.audit_log.as_deref().map(AuditLog::open).transpose()?.map(Arc::new);
-    let upstreams = open_upstreams(settings, redactor, engine.memory(), &state, audit.clone())?;
+    let upstreams = open_upstreams((settings, config), redactor, engine.memory(), &state, audit.clone())?;
     if let Some(roots) = upstreams.as_ref().and_then(|upstreams| upstreams.client_roots()) {
         match http {
             None => roots.expect(),

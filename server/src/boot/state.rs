@@ -7,6 +7,7 @@ use ptc_host::engine::Engine;
 use ptc_host::state::{RedbOptions, RedbState, Replica, SealedState, StateStore, WatchedState};
 use tracing::{info, warn};
 
+use super::people::People;
 use crate::identity;
 use crate::options::state::shared_store;
 use crate::server_state::ServerState;
@@ -16,12 +17,17 @@ use ptc_host::digest::hex;
 /// How often a replica says that it is there.
 const ATTENDANCE: Duration = Duration::from_secs(10);
 
-/// Opens it. A folder is opened where sessions or runs are kept in it; sign-ins need no database.
+/// Opens it. The file of a folder is opened where sessions or runs are kept in it; sign-ins need none.
 ///
 /// # Errors
 /// A sentence: it cannot be used.
-pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerState, BootError> {
+pub(super) async fn open(
+    settings: &Settings,
+    engine: &Engine,
+    people: People,
+) -> Result<ServerState, BootError> {
     let state = &settings.state;
+    let has_file = settings.sessions.enabled || settings.runs.long || people.have_the_file;
     let mut opened = ServerState {
         secret: state.secret.clone(),
         store: None,
@@ -31,9 +37,7 @@ pub(super) async fn open(settings: &Settings, engine: &Engine) -> Result<ServerS
     };
     if let Some(sealed) = shared_store(state).map_err(BootError::new)? {
         opened.store = Some(WatchedState::new(Arc::new(sealed)));
-    } else if let (Some(folder), Some(secret), true) =
-        (&state.dir, &state.secret, settings.sessions.enabled || settings.runs.long || settings.runs.keeps)
-    {
+    } else if let (Some(folder), Some(secret), true) = (&state.dir, &state.secret, has_file) {
         let options = RedbOptions { folder: folder.clone(), flushing: state.flushing, limits: state.limits };
         let file = RedbState::open(options).map_err(|error| BootError::new(error.to_string()))?;
         opened.store = Some(WatchedState::new(Arc::new(SealedState::new(Arc::new(file), secret))));

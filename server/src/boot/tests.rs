@@ -85,6 +85,25 @@ async fn session_tools_are_known_even_where_they_are_off() {
 }
 
 #[tokio::test]
+async fn descriptions_tell_of_ask_where_questions_are_configured() {
+    for (flags, tells) in [
+        (&["start", "--sessions"][..], false),
+        (&["start", "--sessions", "--questions=off"], false),
+        (&["start", "--sessions", "--questions=client"], true),
+        (&["start", "--sessions", "--questions=auto"], true),
+    ] {
+        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
+        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
+        for name in ["lisp_eval", "lisp_session_eval"] {
+            let description = service.tools.get(name).unwrap().definition().description;
+            assert_eq!(description.contains("(ask {:message"), tells, "{flags:?} {name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn sessions_add_their_tools_behind_the_first() {
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start", "--sessions"]);
     let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();

@@ -28,19 +28,24 @@ pub(super) fn client(settings: &Settings) -> Result<Client, BootError> {
     }
 }
 
-/// Reads the upstreams file and opens what it names, without starting it; `None` without such a file.
+/// Reads the upstreams file; `None` without one.
+pub(super) fn load_upstreams(settings: &Settings) -> Result<Option<UpstreamsConfig>, BootError> {
+    let Some(location) = &settings.aggregator.config else { return Ok(None) };
+    let own_exe = std::env::current_exe().ok();
+    let options =
+        LoadOptions { env: &settings.env, base_dir: location.path.parent(), own_exe: own_exe.as_deref() };
+    Ok(UpstreamsConfig::load(location, &options)?)
+}
+
+/// Opens what the upstreams file names, without starting it; `None` without such a file.
 pub(super) fn open_upstreams(
-    settings: &Settings,
+    (settings, config): (&Settings, Option<UpstreamsConfig>),
     redactor: &Redactor,
     memory: Option<&MemoryBudget>,
     state: &ServerState,
     audit: Option<Arc<AuditLog>>,
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
-    let Some(location) = &settings.aggregator.config else { return Ok(None) };
-    let own_exe = std::env::current_exe().ok();
-    let options =
-        LoadOptions { env: &settings.env, base_dir: location.path.parent(), own_exe: own_exe.as_deref() };
-    let Some(config) = UpstreamsConfig::load(location, &options)? else { return Ok(None) };
+    let Some(config) = config else { return Ok(None) };
     for warning in &config.warnings {
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }

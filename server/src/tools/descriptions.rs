@@ -42,6 +42,9 @@ Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
 Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.
 Help: apropos dir doc meta. Stop with (fail reason).";
 
+/// How a program asks the user, where people can be asked.
+const ASK: &str = "(ask {:message \"Which?\" :schema {...}}) asks the user: {:ok true :value {...}}. No :schema: yes or no.";
+
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
 const HINTS: [&str; 5] = [
     "(tool/call! {...}) gives v or fails; (tool/pages {...}) follows cursors and gives all items.",
@@ -130,7 +133,12 @@ fn clip(text: &str, limit: usize) -> &str {
 }
 
 /// The description of `lisp_eval`. The card is there when upstreams are; `timeout` is that of a program.
-pub fn lisp_eval(profile: Profile, upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
+pub fn lisp_eval(
+    profile: Profile,
+    upstreams: Option<&UpstreamCard>,
+    timeout: Duration,
+    tells_of_ask: bool,
+) -> String {
     let note = match profile {
         Profile::Slim => Some(NOTE_SLIM.to_owned()),
         Profile::Structured => Some(NOTE_STRUCTURED.to_owned()),
@@ -147,12 +155,16 @@ pub fn lisp_eval(profile: Profile, upstreams: Option<&UpstreamCard>, timeout: Du
         };
         parts.join("\n\n")
     };
-    with_hints(upstreams.is_some(), composed)
+    with_hints((upstreams.is_some(), tells_of_ask), composed)
 }
 
-/// A description whose language card has as many hints as fit.
-fn with_hints(has_upstreams: bool, composed: impl Fn(&str) -> String) -> String {
+/// A description whose language card tells of `ask` where it is to, and has as many hints as fit.
+fn with_hints((has_upstreams, tells_of_ask): (bool, bool), composed: impl Fn(&str) -> String) -> String {
     let mut language = LANGUAGE.to_owned();
+    if tells_of_ask {
+        language.push('\n');
+        language.push_str(ASK);
+    }
     let mut room = (CUT - 1).saturating_sub(composed(&language).chars().count());
     for hint in HINTS.into_iter().filter(|hint| has_upstreams || !hint.starts_with("(tool/")) {
         if hint.len() + 1 > room {
@@ -166,8 +178,8 @@ fn with_hints(has_upstreams: bool, composed: impl Fn(&str) -> String) -> String 
 }
 
 /// The description of `lisp_session_eval`.
-pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) -> String {
-    with_hints(upstreams.is_some(), |language| match upstreams {
+pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, tells_of_ask: bool) -> String {
+    with_hints((upstreams.is_some(), tells_of_ask), |language| match upstreams {
         None => [SESSION_EVAL, language].join("\n\n"),
         Some(card) => {
             let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout));
@@ -177,10 +189,18 @@ pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration) ->
 }
 
 /// The characters that a catalog may have so that no client cuts a description that ends with it.
-pub(crate) fn catalog_room(profile: Profile, servers: &str, max_calls: u32, timeout: Duration) -> usize {
+pub(crate) fn catalog_room(
+    profile: Profile,
+    (servers, max_calls): (&str, u32),
+    timeout: Duration,
+    tells_of_ask: bool,
+) -> usize {
     // With this in its place no hint fits, so what is longer than it is the rest.
     let card = UpstreamCard { servers: servers.to_owned(), catalog: "x".repeat(CUT), max_calls };
-    let texts = [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
+    let texts = [
+        lisp_eval(profile, Some(&card), timeout, tells_of_ask),
+        lisp_session_eval(Some(&card), timeout, tells_of_ask),
+    ];
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
     (2 * CUT - 1).saturating_sub(longest)
 }
@@ -213,13 +233,15 @@ mod tests {
 
     #[test]
     fn static_texts_are_short_and_say_nothing_twice() {
-        let all = [
-            lisp_eval(Profile::Debug, None, TEN_SECONDS),
-            lisp_eval(Profile::Debug, Some(&card("")), TEN_SECONDS),
-            lisp_session_eval(None, TEN_SECONDS),
-            lisp_session_eval(Some(&card("")), TEN_SECONDS),
-        ];
-        for text in all {
+        let all = [false, true].map(|tells| {
+            [
+                lisp_eval(Profile::Debug, None, TEN_SECONDS, tells),
+                lisp_eval(Profile::Debug, Some(&card("")), TEN_SECONDS, tells),
+                lisp_session_eval(None, TEN_SECONDS, tells),
+                lisp_session_eval(Some(&card("")), TEN_SECONDS, tells),
+            ]
+        });
+        for text in all.into_iter().flatten() {
             let text = text.trim_end();
             assert!(text.len() < CUT, "{} bytes", text.len());
             let lines: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
@@ -235,13 +257,19 @@ mod tests {
     #[test]
     fn a_catalog_that_fits_its_room_keeps_the_description_under_the_cut() {
         for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
-            for (calls, timeout) in [(50, TEN_SECONDS), (u32::MAX, Duration::from_millis(86_399_999))] {
+            for (calls, timeout, tells, least) in [
+                (50, TEN_SECONDS, false, 330),
+                (u32::MAX, Duration::from_millis(86_399_999), false, 330),
+                (u32::MAX, Duration::from_millis(86_399_999), true, 220),
+            ] {
                 let servers = "n".repeat(MAX_NAMES);
-                let room = catalog_room(profile, &servers, calls, timeout);
-                assert!(room >= 330, "{room}");
+                let room = catalog_room(profile, (&servers, calls), timeout, tells);
+                assert!(room >= least, "{room}");
                 let card = UpstreamCard { servers, catalog: "ö".repeat(room), max_calls: calls };
-                let texts =
-                    [lisp_eval(profile, Some(&card), timeout), lisp_session_eval(Some(&card), timeout)];
+                let texts = [
+                    lisp_eval(profile, Some(&card), timeout, tells),
+                    lisp_session_eval(Some(&card), timeout, tells),
+                ];
                 let lengths = texts.map(|text| text.chars().count());
                 assert_eq!(lengths.into_iter().max(), Some(CUT - 1), "{lengths:?}");
             }
@@ -261,7 +289,7 @@ mod tests {
         );
         assert_eq!(named(&["é".repeat(300).as_str(), "b"]), format!("{} and 1 more", "é".repeat(80)));
         let card = UpstreamCard { servers: named(&["files", "git"]), ..card("") };
-        let text = lisp_eval(Profile::Slim, Some(&card), TEN_SECONDS);
+        let text = lisp_eval(Profile::Slim, Some(&card), TEN_SECONDS, false);
         assert!(text.starts_with("Runs a program that calls the tools of files and git, listed at the end."));
         assert!(
             instructions(Some("files and git"), false).contains("the tools of files and git with tool/call")
@@ -269,10 +297,32 @@ mod tests {
     }
 
     #[test]
+    fn ask_is_told_of_where_people_can_be_asked_and_nowhere_else() {
+        // Also where the catalog takes all the room that there is.
+        let room = catalog_room(Profile::Slim, ("files", 50), TEN_SECONDS, true);
+        for card in [None, Some(card("")), Some(card(&"x".repeat(room)))] {
+            for tells in [true, false] {
+                let texts = [
+                    lisp_eval(Profile::Slim, card.as_ref(), TEN_SECONDS, tells),
+                    lisp_session_eval(card.as_ref(), TEN_SECONDS, tells),
+                ];
+                for text in texts {
+                    assert_eq!(
+                        text.lines().filter(|line| *line == ASK).count(),
+                        usize::from(tells),
+                        "{text}"
+                    );
+                    assert_eq!(text.contains("(ask "), tells);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_card_names_the_caps() {
         let told = |max_calls, milliseconds| {
             let card = UpstreamCard { max_calls, ..UpstreamCard::default() };
-            lisp_eval(Profile::Debug, Some(&card), Duration::from_millis(milliseconds))
+            lisp_eval(Profile::Debug, Some(&card), Duration::from_millis(milliseconds), false)
         };
         assert!(told(50, 10_000).contains("A program may make 50 calls and run 10 s."));
         assert!(told(1, 1_500).contains("A program may make 1 call and run 1.5 s."));
@@ -280,9 +330,9 @@ mod tests {
 
     #[test]
     fn the_note_stands_where_the_mode_wants_it() {
-        assert!(lisp_eval(Profile::Slim, None, TEN_SECONDS).starts_with("Answers are plain text"));
-        let with = lisp_eval(Profile::Structured, Some(&card("fs (2 tools)")), TEN_SECONDS);
+        assert!(lisp_eval(Profile::Slim, None, TEN_SECONDS, false).starts_with("Answers are plain text"));
+        let with = lisp_eval(Profile::Structured, Some(&card("fs (2 tools)")), TEN_SECONDS, false);
         assert!(with.ends_with("fs (2 tools)\n\nAnswers carry a compact structuredContent plus short text; diagnostics are left out."));
-        assert!(!lisp_eval(Profile::Debug, None, TEN_SECONDS).contains("Answers"));
+        assert!(!lisp_eval(Profile::Debug, None, TEN_SECONDS, false).contains("Answers"));
     }
 }

@@ -130,6 +130,7 @@ impl Server {
             redactor: Redactor::new(),
             reports: false,
             runs: None,
+            tells_of_ask: false,
             asks: Some(asks),
         };
         let tool = LispEval::new(Arc::new(engine), options);

@@ -21,6 +21,7 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
             options.shaper.profile,
             options.card.as_ref().map(SharedCard::get).as_ref(),
             options.limits.timeout,
+            options.tells_of_ask,
         ),
         input_schema: input_schema(has_upstreams, has_wait(options.runs.as_ref())),
         output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.as_ref()),

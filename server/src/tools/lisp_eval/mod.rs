@@ -62,6 +62,8 @@ pub struct EvalOptions {
     pub reports: bool,
     /// How clients are asked what programs wait for; `None` if nobody is.
     pub asks: Option<Asks>,
+    /// Whether descriptions tell of `ask` (server.md 10.2).
+    pub tells_of_ask: bool,
     /// What becomes of programs that run for longer than their clients wait; `None` where that is off.
     pub runs: Option<Arc<Runs>>,
 }

@@ -72,6 +72,7 @@ fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
         read_only: false,
         redactor,
         reports: false,
+        tells_of_ask: false,
         asks: None,
         runs: None,
     };

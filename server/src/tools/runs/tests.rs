@@ -87,6 +87,7 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
         read_only: false,
         redactor: Redactor::new(),
         reports: false,
+        tells_of_ask: false,
         asks: None,
         runs: Some(runs),
     };

@@ -137,6 +137,7 @@ impl Tool for Eval {
             description: descriptions::lisp_session_eval(
                 options.card.as_ref().map(SharedCard::get).as_ref(),
                 options.limits.timeout,
+                options.tells_of_ask,
             ),
             input_schema: input(has_wait(options.runs.as_ref())),
             output_schema: (options.shaper.profile != Profile::Slim)

@@ -137,6 +137,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         read_only: false,
         redactor,
         reports: false,
+        tells_of_ask: false,
         asks: None,
         runs: None,
     };

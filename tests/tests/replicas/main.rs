@@ -6,6 +6,7 @@ mod client;
 mod folder;
 mod kept;
 mod listening;
+mod many;
 #[path = "../support/modern.rs"]
 mod modern;
 #[path = "../support/process.rs"]

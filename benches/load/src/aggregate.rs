@@ -2,6 +2,7 @@
 //! the same upstream. CPU is what `ptc` takes for a program, and what the client, a process of its own, takes for its ten calls: the
 //! upstream's work is the same for both.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,19 +14,14 @@ use crate::round::{compare, head};
 use crate::{ROUNDS, round::Round};
 
 /// Ten calls one after the other, and all at once.
-const IN_TURN: &str = "(reduce + (map (fn [id] (get-in (tool/call {:server \"bench\" :tool \"get\" :args {:id id}}) [:value :total])) (range 10)))";
+pub(crate) const IN_TURN: &str = "(reduce + (map (fn [id] (get-in (tool/call {:server \"bench\" :tool \"get\" :args {:id id}}) [:value :total])) (range 10)))";
 const AT_ONCE: &str = "(reduce + (pmap (fn [id] (get-in (tool/call {:server \"bench\" :tool \"get\" :args {:id id}}) [:value :total])) (range 10)))";
 
 /// Prints tasks a second both ways.
 pub(crate) async fn measure(ptc: &str, time: Duration) {
     head("a task of ten upstream calls, each answered with 1 KiB");
     let upstream = Server::upstream().await;
-    let config = std::env::temp_dir().join(format!("ptc-load-{}.json", std::process::id()));
-    let text = format!(
-        r#"{{"upstreams":{{"bench":{{"transport":"mcp_http","url":"http://127.0.0.1:{}/mcp","allow_insecure_http":true,"max_concurrency":1024}}}}}}"#,
-        upstream.port
-    );
-    std::fs::write(&config, text).expect("a temporary folder");
+    let config = upstreams_file(upstream.port);
     let flags = [
         "--http-disable-auth",
         "--upstreams-config",
@@ -53,6 +49,16 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
         compare(&name("at once (`pmap`)"), ("one program", at_once), ("ten calls of the client", client));
     }
     let _ = std::fs::remove_file(config);
+}
+
+/// A file that names the upstream on this port.
+pub(crate) fn upstreams_file(port: u16) -> PathBuf {
+    let config = std::env::temp_dir().join(format!("ptc-load-{}.json", std::process::id()));
+    let text = format!(
+        r#"{{"upstreams":{{"bench":{{"transport":"mcp_http","url":"http://127.0.0.1:{port}/mcp","allow_insecure_http":true,"max_concurrency":1024}}}}}}"#
+    );
+    std::fs::write(&config, text).expect("a temporary folder");
+    config
 }
 
 /// A round of the client that makes its calls itself.

@@ -7,7 +7,7 @@
 //! cargo run --release --manifest-path benches/load/Cargo.toml -- target/release/ptc [CASE] [SECONDS OF A ROUND]
 //! ```
 //!
-//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `replies`, `reply-sizes`, `sessions`, `stores` or `connections`; all of them without one.
+//! CASE is `http`, `pipes`, `observed`, `neighbour`, `fairness`, `aggregate`, `questions`, `replies`, `reply-sizes`, `sessions`, `stores` or `connections`; all of them without one.
 
 mod aggregate;
 mod bare;
@@ -18,6 +18,7 @@ mod json_readers;
 mod neighbour;
 mod pipes;
 mod process;
+mod questions;
 mod replies;
 mod rmcp_server;
 mod round;
@@ -105,6 +106,9 @@ async fn measure(ptc: &str, only: Option<&str>, time: Duration) {
     }
     if wanted("aggregate") {
         aggregate::measure(ptc, time).await;
+    }
+    if wanted("questions") {
+        questions::measure(ptc, time).await;
     }
     if wanted("replies") {
         replies::measure(ptc, time).await;

@@ -124,13 +124,17 @@ impl World {
         }
     }
 
-    /// Has `work` done with `program` where it waits.
-    fn with<R: Send + 'static>(&self, program: &str, work: impl FnOnce(&Waiting) -> R + Send + 'static) -> R {
+    fn request(&self, program: &str) -> EvalRequest {
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout: Duration::from_secs(3600), ..Limits::aggregator() };
         request.upstreams = Some(self.shop.clone());
         request.asker = Some(Arc::new(Away));
-        match self.runtime.block_on(self.engine.with_waiting(request, work)) {
+        request
+    }
+
+    /// Has `work` done with `program` where it waits.
+    fn with<R: Send + 'static>(&self, program: &str, work: impl FnOnce(&Waiting) -> R + Send + 'static) -> R {
+        match self.runtime.block_on(self.engine.with_waiting(self.request(program), work)) {
             Ok(done) => done,
             Err(outcome) => panic!("{program} waits: {:?}", outcome.map(|outcome| outcome.result)),
         }
@@ -138,10 +142,7 @@ impl World {
 
     /// What the program that comes back answers.
     fn value(&self, program: &str, resume: Resume) -> String {
-        let mut request = EvalRequest::new(program);
-        request.upstreams = Some(self.shop.clone());
-        request.asker = Some(Arc::new(Away));
-        request.resume = Some(Arc::new(resume));
+        let request = EvalRequest { resume: Some(Arc::new(resume)), ..self.request(program) };
         self.runtime.block_on(self.engine.eval(request)).result.expect("a value").text
     }
 }

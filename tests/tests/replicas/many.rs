@@ -3,21 +3,31 @@
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 
-use super::client::Client;
-use super::process::Launch;
-use super::runs::Tools;
+use super::modern::Modern;
+use super::process::{Http, Launch};
 
+/// A program for which there is no room.
+const ONE_MORE: &str = "(ask {:message \"One more?\"})";
 /// Programs that wait at a time.
 const MANY: usize = 200;
 
-fn waits(client: &mut Client, program: &str) -> String {
-    let waiting = client.tool("lisp_eval", &json!({"program": program}));
+/// What a tool answers whose client shows its user nothing.
+fn tool(server: &Http, name: &str, arguments: Value) -> Value {
+    Modern::new(&server.address, json!({})).tool(name, arguments)["structuredContent"].take()
+}
+
+fn eval(server: &Http, program: &str) -> Value {
+    tool(server, "lisp_eval", json!({"program": program}))
+}
+
+fn waits(server: &Http, program: &str) -> String {
+    let waiting = eval(server, program);
     assert_eq!(waiting["status"], "waiting", "{waiting}");
     waiting["run_id"].as_str().unwrap().to_owned()
 }
 
-fn answer(client: &mut Client, id: &str, answer: Value) -> Value {
-    client.tool("lisp_resume", &json!({"run_id": id, "answers": {"q1": answer}, "wait_ms": 20_000}))
+fn answer(server: &Http, id: &str, answer: Value) -> Value {
+    tool(server, "lisp_resume", json!({"run_id": id, "answers": {"q1": answer}, "wait_ms": 20_000}))
 }
 
 #[test]
@@ -31,20 +41,18 @@ fn hundreds_wait_and_none_is_lost_by_a_restart() {
         Launch::new(&[&flags[..], &["--state-dir", folder.to_str().unwrap()]].concat()).on_http()
     };
     let mut first = launch();
-    let mut client = Client::begin(&first.address);
     let ids: Vec<String> = (0..MANY)
-        .map(|number| waits(&mut client, &format!("[{number} (:ok (ask {{:message \"Is it {number}?\"}}))]")))
+        .map(|number| waits(&first, &format!("[{number} (:ok (ask {{:message \"Is it {number}?\"}}))]")))
         .collect();
-    let full = client.tool("lisp_eval", &json!({"program": "(ask {:message \"One more?\"})"}));
+    let full = eval(&first, ONE_MORE);
     assert_eq!(full["reason"], "busy", "{full}");
     first.server.signal(Signal::SIGKILL);
     first.server.ended();
     let second = launch();
-    let mut client = Client::begin(&second.address);
-    let full = client.tool("lisp_eval", &json!({"program": "(ask {:message \"One more?\"})"}));
+    let full = eval(&second, ONE_MORE);
     assert_eq!(full["reason"], "busy", "{full}");
     for (number, id) in ids.iter().enumerate().rev() {
-        let end = answer(&mut client, id, json!({"action": "accept"}));
+        let end = answer(&second, id, json!({"action": "accept"}));
         assert_eq!(end["result"], format!("user=> [{number} true]"), "{end}");
     }
 }
@@ -59,12 +67,10 @@ fn approvals_alone_have_programs_kept_where_a_restart_does_not_reach_them() {
             .on_http()
     };
     let mut first = launch();
-    let mut client = Client::begin(&first.address);
-    let id = waits(&mut client, r#"(:value (tool/call {:server "fake" :tool "echo" :args {:text "hi"}}))"#);
+    let id = waits(&first, r#"(:value (tool/call {:server "fake" :tool "echo" :args {:text "hi"}}))"#);
     first.server.signal(Signal::SIGKILL);
     first.server.ended();
     let second = launch();
-    let mut client = Client::begin(&second.address);
-    let end = answer(&mut client, &id, json!({"action": "accept", "content": {"decision": "allow"}}));
+    let end = answer(&second, &id, json!({"action": "accept", "content": {"decision": "allow"}}));
     assert!(end["result"].as_str().is_some_and(|text| text.contains("hi")), "{end}");
 }

@@ -20,9 +20,13 @@ SCHEMA = '{"type" "object" "properties" {"region" {"type" "string" "enum" ["eu" 
 REGIONS = ["eu", "us", "ap"]
 
 
-def program(number):
-    return (f'(let [answer (ask {{:message "Which region for {number}?" :schema {SCHEMA}}})]\n'
-            f'  [(:value (tool/call {{:server "notes" :tool "note" :args {{:number {number}}}}})) (get (:value answer) "region")])')
+# One text for all, so that the memory of a server is that of what waits, and not of the programs that it remembers.
+PROGRAM = f"""(let [answer (ask {{:message (str "Which region for " data/number "?") :schema {SCHEMA}}})]
+  [(:value (tool/call {{:server "notes" :tool "note" :args {{:number data/number}}}})) (get (:value answer) "region")])"""
+
+
+def arguments(number):
+    return {"program": PROGRAM, "context": {"number": number}}
 
 
 def free_port():
@@ -109,8 +113,7 @@ class Waiting:
         return self.tokens[number % len(self.tokens)]
 
     def begin(self, caller, number):
-        arguments = {"program": program(number)}
-        result = caller.call(number, self.token(number), "lisp_eval", arguments, self.options.travel)
+        result = caller.call(number, self.token(number), "lisp_eval", arguments(number), self.options.travel)
         if self.options.travel:
             self.kept[number] = (result["requestState"], next(iter(result["inputRequests"])))
         else:
@@ -122,7 +125,7 @@ class Waiting:
         handle, question = self.kept[number]
         answers = {question: {"action": "accept", "content": {"region": REGIONS[number % 3]}}}
         if self.options.travel:
-            return caller.call(place, self.token(number), "lisp_eval", {"program": program(number)}, True,
+            return caller.call(place, self.token(number), "lisp_eval", arguments(number), True,
                                requestState=handle, inputResponses=answers)
         return caller.call(place, self.token(number), "lisp_resume", {"run_id": handle, "answers": answers})
 

@@ -3,6 +3,7 @@
 //! | Part | What it does |
 //! |---|---|
 //! | `address` | where the server is, and what is refused before anything is sent |
+//! | `notes` | when runs go, of all owners in one place: a count of them needs no list |
 //! | `link` | connections, their limits of time, and the runtime that they live on |
 //! | `scripts` | the Lua scripts, and what they answer |
 //! | `waking` | the channel by which a holder hears of messages |
@@ -11,6 +12,7 @@
 
 mod address;
 mod link;
+mod notes;
 mod scripts;
 mod waking;
 
@@ -32,17 +34,11 @@ use super::{
     StateError, StateStore, StoreLimits, TOMBSTONE_LIFE, Versioned,
 };
 use link::Link;
+use notes::{NOTED, Note};
 use scripts::{Parts, SCRIPTS};
 use waking::Waking;
 
 use crate::digest::hex;
-
-/// The key of all who use the store under which it is noted when runs go.
-const NOTED: &str = "r";
-/// The record stays.
-const STAYS: i64 = -1;
-/// The record is gone.
-const GONE: i64 = -2;
 
 /// A store in a server. Clones are handles of one store and share its connection.
 #[derive(Clone)]
@@ -137,26 +133,12 @@ impl RedisState {
             // What has been done stays done: whether it is noted changes nothing for whoever asked for it.
             Ok(()) => drop(self.note(&changed).await),
             Err(StateError::Full | StateError::Gone | StateError::Fenced) => {
-                let gone = |note: Note| Note { left: GONE, ..note };
-                drop(self.note(&new.into_iter().map(gone).collect::<Vec<_>>()).await);
+                drop(self.note(&new.into_iter().map(Note::gone).collect::<Vec<_>>()).await);
             }
             // It is there, or may be.
             Err(_) => {}
         }
         committed
-    }
-
-    /// Notes when runs go, for all owners in one place.
-    async fn note(&self, notes: &[Note]) -> Result<(), StateError> {
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let mut note = SCRIPTS.note.prepare_invoke();
-        note.key(self.common(NOTED));
-        for one in notes {
-            note.arg(&one.key).arg(one.left);
-        }
-        scripts::outcome(self.once(note).await?)
     }
 
     async fn commit_all(&self, prefix: String, writes: Vec<Write>) -> Result<(), StateError> {
@@ -279,37 +261,6 @@ struct Write {
     keeps_lease: bool,
     counts: bool,
     change: Change,
-}
-
-/// When a run goes.
-struct Note {
-    key: String,
-    /// Milliseconds until then, or [`STAYS`] or [`GONE`].
-    left: i64,
-    is_new: bool,
-}
-
-impl Note {
-    /// What is to be noted of a write, if anything: of runs only, and only if it changes.
-    fn of(prefix: &str, write: &Write) -> Option<Note> {
-        if write.name.letter != Kind::Run.letter() {
-            return None;
-        }
-        let (left, is_new) = match &write.change {
-            Change::Put { version, rest, end, .. } => {
-                let end = match end {
-                    End::After(end) => Some(*end),
-                    // How far a program is that runs is written each second.
-                    End::Keep if *version > 0 && write.keeps_lease => return None,
-                    End::Keep | End::Never => None,
-                };
-                let left = rest.iter().chain(&end).min().map_or(STAYS, |left| signed(*left));
-                (left, *version == 0)
-            }
-            Change::Bury { .. } | Change::Remove { .. } => (GONE, false),
-        };
-        Some(Note { key: format!("{prefix}{}:{}", write.name.letter, write.name.id), left, is_new })
-    }
 }
 
 /// A record as `read` and `claim` tell it, from its version on.

@@ -1,0 +1,63 @@
+//! When runs go, of all owners in one place, so that they are counted without a list (waiting.md 8). It lies in another slot than the runs
+//! themselves: what is noted is never too little, but may be there for longer than its run.
+
+use super::scripts::{self, SCRIPTS};
+use super::{Change, End, Kind, RedisState, StateError, Write, signed};
+
+/// The key of all who use the store under which it is noted when runs go.
+pub(super) const NOTED: &str = "r";
+/// The record stays.
+const STAYS: i64 = -1;
+/// The record is gone.
+const GONE: i64 = -2;
+
+/// When a run goes.
+pub(super) struct Note {
+    key: String,
+    /// Milliseconds until then, or [`STAYS`] or [`GONE`].
+    left: i64,
+    pub(super) is_new: bool,
+}
+
+impl Note {
+    /// What is to be noted of a write, if anything: of runs only, and only if it changes.
+    pub(super) fn of(prefix: &str, write: &Write) -> Option<Note> {
+        if write.name.letter != Kind::Run.letter() {
+            return None;
+        }
+        let (left, is_new) = match &write.change {
+            Change::Put { version, rest, end, .. } => {
+                let end = match end {
+                    End::After(end) => Some(*end),
+                    // How far a program is that runs is written each second.
+                    End::Keep if *version > 0 && write.keeps_lease => return None,
+                    End::Keep | End::Never => None,
+                };
+                let left = rest.iter().chain(&end).min().map_or(STAYS, |left| signed(*left));
+                (left, *version == 0)
+            }
+            Change::Bury { .. } | Change::Remove { .. } => (GONE, false),
+        };
+        Some(Note { key: format!("{prefix}{}:{}", write.name.letter, write.name.id), left, is_new })
+    }
+
+    /// The same of a run that is not there.
+    pub(super) fn gone(self) -> Note {
+        Note { left: GONE, ..self }
+    }
+}
+
+impl RedisState {
+    /// Notes when runs go, for all owners in one place.
+    pub(super) async fn note(&self, notes: &[Note]) -> Result<(), StateError> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let mut note = SCRIPTS.note.prepare_invoke();
+        note.key(self.common(NOTED));
+        for one in notes {
+            note.arg(&one.key).arg(one.left);
+        }
+        scripts::outcome(self.once(note).await?)
+    }
+}

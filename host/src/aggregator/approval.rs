@@ -42,11 +42,23 @@ pub(super) struct Wanted<'a> {
     pub(super) level: Level,
 }
 
+/// Who has allowed a call, and when.
+pub(super) struct Allowed {
+    pub(super) by: AnsweredBy,
+    at: Timestamp,
+}
+
+impl Allowed {
+    /// Whether it is not older than approvals may be. One that seems to come from the future is as new as can be.
+    pub(super) fn is_fresh(&self, aggregator: &Aggregator) -> bool {
+        aggregator.clock.now().since(self.at) <= aggregator.approval_ttl
+    }
+}
+
 /// A call that is not made, and who refused it.
 pub(super) type Refused = (CallFault, Option<AnsweredBy>);
 
-/// Has a call of a program allowed; `request` is what the program asked for, which is asked again in another process. The result is
-/// who did.
+/// Has a call of a program allowed; `request` is what the program asked for, which is asked again in another process.
 ///
 /// # Errors
 /// It was refused, the question was dismissed, or nobody can be asked. Nothing was sent.
@@ -55,7 +67,7 @@ pub(super) async fn allowed(
     desk: &Desk,
     wanted: &Wanted<'_>,
     request: &UpstreamCall,
-) -> Result<AnsweredBy, Refused> {
+) -> Result<Allowed, Refused> {
     // Before anything is made that costs.
     if !desk.has_asker() {
         return Err(unanswerable());
@@ -89,7 +101,7 @@ pub(super) async fn allowed_outside(
     aggregator: &Aggregator,
     asker: Option<&Arc<dyn Asker>>,
     wanted: &Wanted<'_>,
-) -> Result<AnsweredBy, Refused> {
+) -> Result<Allowed, Refused> {
     let asker = asker.ok_or_else(unanswerable)?;
     let question = question(aggregator, wanted)?;
     if !asker.can_ask(&question) {
@@ -108,10 +120,11 @@ pub(super) async fn allowed_outside(
 }
 
 /// What the answer means; `None` if it says neither yes nor no, or has come to nothing: then it is asked again.
-fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<AnsweredBy, Refused>> {
+fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, Refused>> {
+    let allowed = Allowed { by: answer.by.clone(), at: Timestamp::from_millis(answer.at_ms) };
     let declined = || fault(FaultReason::Declined, "the question was declined");
     match (answer.action, Decision::of_content(answer.content.as_deref())) {
-        (Action::Accept, Some(Decision::Allow)) if is_fresh(aggregator, &answer) => Some(Ok(answer.by)),
+        (Action::Accept, Some(Decision::Allow)) if allowed.is_fresh(aggregator) => Some(Ok(allowed)),
         (Action::Accept, Some(Decision::Refuse)) | (Action::Decline, _) => {
             Some(Err((declined(), Some(answer.by))))
         }
@@ -159,9 +172,4 @@ fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Re
         policy_revision,
         binding,
     })
-}
-
-/// Whether the answer is not older than approvals may be. One that seems to come from the future is as new as can be.
-fn is_fresh(aggregator: &Aggregator, answer: &Answer) -> bool {
-    aggregator.clock.now().since(Timestamp::from_millis(answer.at_ms)) <= aggregator.approval_ttl
 }

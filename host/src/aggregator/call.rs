@@ -1,6 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::approval::{Wanted, allowed, needed};
+use super::approval::{Allowed, Wanted, allowed, needed};
 use super::attempt::Attempt;
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
@@ -8,6 +8,7 @@ use super::input::Exchange;
 use super::input_progress::Progress;
 use super::present::renewed;
 use super::program_fault::raise;
+use super::sign_in::SignIns;
 use super::runtime::Aggregator;
 use super::usage::take_call;
 use crate::catalog::{ToolEntry, check_call};
@@ -60,15 +61,20 @@ pub(super) async fn answer(
     let Some(member) = member else {
         return raise(&format!("no upstream '{server}' configured"));
     };
+    let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, &call);
     let warm;
     let mut may_wrap = checked.may_wrap;
     let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
     let mut undescribed = describes_none(checked.tool);
     let mut described = checked.tool;
     if checked.tool.is_none() {
-        if let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
-            give_back_unsent(&run, &fault);
-            return attempt.failed(&arguments, tried.then_some(began), fault);
+        while let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
+            // In a box, as most calls need no sign-in.
+            if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
+                give_back_unsent(&run, &fault);
+                return attempt.failed(&arguments, tried.then_some(began), fault);
+            }
+            began = Instant::now();
         }
         // Checked again, now that its tools are known.
         warm = aggregator.present();
@@ -81,65 +87,76 @@ pub(super) async fn answer(
         undescribed = describes_none(checked.tool);
         described = checked.tool;
     }
-    if let (None, Some(level)) = (&before, needed(&member.config, tool, described)) {
-        // A call that waits has no number of the cap; it is counted when it is sent.
-        give_back(&run);
-        let principal = run.principal.as_deref();
-        let wanted = Wanted {
-            config: &member.config,
-            principal,
-            name: tool,
-            tool: described,
-            arguments: &arguments,
-            level,
-        };
-        // In a box, as most calls need none.
-        match Box::pin(allowed(&aggregator, &desk, &wanted, &call)).await {
-            Ok(by) => attempt.approved = Some(by),
-            Err((fault, by)) => {
-                attempt.approved = by;
-                return attempt.failed(&arguments, None, fault);
-            }
-        }
-        if !take_call(&run, aggregator.limits.max_calls) {
-            return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
-        }
-        began = Instant::now();
-    }
-    let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
-    let charge = ReplyCharge::new(run.memory.clone());
-    let caller = caller_of(&run);
-    let sent = Call {
-        tool,
-        arguments: &arguments,
-        again: Again::default(),
-        limits,
-        arrivals: Some(&charge),
-        caller,
-        may_wrap,
-    };
-    let before = match before.map(|before| Progress::read(&before)) {
+    let mut before = match before.map(|before| Progress::read(&before)) {
         Some(None) => {
             let text = "what was known of the call when its program waited cannot be read";
             return attempt.failed(&arguments, Some(began), CallFault::upstream_error(text));
         }
         before => before.flatten(),
     };
-    let upstream = &member.handle;
-    let exchange =
-        Exchange { aggregator: &aggregator, run: &run, desk: &desk, upstream, request: &call, call: sent };
-    match exchange.answer(before).await {
-        Ok(reply) => {
-            run.arrived.borrow_mut().push(charge);
-            attempt.succeeded(&arguments, began, reply, undescribed)
-        }
-        Err(fault) => {
-            if fault.answer.is_some() {
-                run.arrived.borrow_mut().push(charge);
+    let level = needed(&member.config, tool, described);
+    let mut given: Option<Allowed> = None;
+    loop {
+        let is_allowed = before.is_some() || given.as_ref().is_some_and(|given| given.is_fresh(&aggregator));
+        if let (false, Some(level)) = (is_allowed, level) {
+            // A call that waits has no number of the cap; it is counted when it is sent.
+            give_back(&run);
+            let principal = run.principal.as_deref();
+            let wanted = Wanted {
+                config: &member.config,
+                principal,
+                name: tool,
+                tool: described,
+                arguments: &arguments,
+                level,
+            };
+            // In a box, as most calls need none.
+            match Box::pin(allowed(&aggregator, &desk, &wanted, &call)).await {
+                Ok(allowed) => {
+                    attempt.approved = Some(allowed.by.clone());
+                    given = Some(allowed);
+                }
+                Err((fault, by)) => {
+                    attempt.approved = by;
+                    return attempt.failed(&arguments, None, fault);
+                }
             }
-            give_back_unsent(&run, &fault);
-            attempt.failed(&arguments, (!fault.unsent).then_some(began), fault)
+            if !take_call(&run, aggregator.limits.max_calls) {
+                return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
+            }
+            began = Instant::now();
         }
+        let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
+        let charge = ReplyCharge::new(run.memory.clone());
+        let caller = caller_of(&run);
+        let sent = Call {
+            tool,
+            arguments: &arguments,
+            again: Again::default(),
+            limits,
+            arrivals: Some(&charge),
+            caller,
+            may_wrap,
+        };
+        let upstream = &member.handle;
+        let exchange =
+            Exchange { aggregator: &aggregator, run: &run, desk: &desk, upstream, request: &call, call: sent };
+        let fault = match exchange.answer(before.take()).await {
+            Ok(reply) => {
+                run.arrived.borrow_mut().push(charge);
+                return attempt.succeeded(&arguments, began, reply, undescribed);
+            }
+            Err(fault) => fault,
+        };
+        if fault.answer.is_some() {
+            run.arrived.borrow_mut().push(charge);
+        }
+        // In a box, as most calls need no sign-in.
+        if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
+            give_back_unsent(&run, &fault);
+            return attempt.failed(&arguments, (!fault.unsent).then_some(began), fault);
+        }
+        began = Instant::now();
     }
 }
 
@@ -150,7 +167,8 @@ fn give_back_unsent(run: &RunContext, fault: &CallFault) {
     }
 }
 
-fn give_back(run: &RunContext) {
+/// A call gives its number of the cap back.
+pub(super) fn give_back(run: &RunContext) {
     run.calls.set(run.calls.get().saturating_sub(1));
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &st
     let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
     loaded.map_err(|fault| {
         // Whether somebody has signed in meanwhile costs next to nothing to look at.
-        if !fault.unsent {
+        if !fault.unsent && fault.sign_in_after.is_none() {
             usage.note_failed_start(server, fault.message.clone());
         }
         NotStarted { tried: !fault.unsent, fault }

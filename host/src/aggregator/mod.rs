@@ -24,6 +24,7 @@ mod program_fault;
 mod requests;
 mod runtime;
 mod seen;
+mod sign_in;
 mod start;
 mod task;
 mod upkeep;

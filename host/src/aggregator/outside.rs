@@ -36,8 +36,8 @@ impl Aggregator {
                 let (name, arguments) = (call.tool, call.arguments);
                 let wanted = Wanted { config: &member.config, principal, name, tool, arguments, level };
                 match allowed_outside(self, asker, &wanted).await {
-                    Ok(by) => {
-                        approved = Some(by);
+                    Ok(allowed) => {
+                        approved = Some(allowed.by);
                         Ok(())
                     }
                     Err((fault, by)) => {

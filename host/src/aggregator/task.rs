@@ -26,6 +26,16 @@ impl Exchange<'_> {
         task: TaskAnswer,
         before: Option<InputRequired>,
     ) -> Result<CallReply, CallFault> {
+        let followed = self.until_ended(task, before).await;
+        // The call has been made: it is not made again, whoever signs in.
+        followed.map_err(|fault| CallFault { sign_in_after: None, ..fault })
+    }
+
+    async fn until_ended(
+        &self,
+        task: TaskAnswer,
+        before: Option<InputRequired>,
+    ) -> Result<CallReply, CallFault> {
         let mut running = Running::new(self, &task);
         let mut answered = BTreeSet::new();
         let mut wait = interval(task.poll_interval_ms);

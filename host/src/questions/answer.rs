@@ -48,17 +48,20 @@ pub enum Channel {
     Terminal,
     /// The program that embeds the engine.
     Embedder,
+    /// The page where what was asked for has been done: nobody needs to say so.
+    Page,
 }
 
 impl Channel {
     /// All of them.
-    pub const ALL: [Channel; 6] = [
+    pub const ALL: [Channel; 7] = [
         Channel::Model,
         Channel::Client,
         Channel::Console,
         Channel::Webhook,
         Channel::Terminal,
         Channel::Embedder,
+        Channel::Page,
     ];
 
     /// The word for it in the audit log.
@@ -70,6 +73,7 @@ impl Channel {
             Channel::Webhook => "webhook",
             Channel::Terminal => "terminal",
             Channel::Embedder => "embedder",
+            Channel::Page => "page",
         }
     }
 }

@@ -69,6 +69,15 @@ impl AskedCall {
     }
 }
 
+/// A sign-in that somebody is asked for. Whether it has been made is in the store of sign-ins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedSignIn {
+    /// The upstream.
+    pub upstream: Arc<str>,
+    /// What the question is bound to: the principal, the upstream, and the sign-in that is of no use.
+    pub binding: [u8; 32],
+}
+
 /// One question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
@@ -96,12 +105,22 @@ impl Question {
         !self.calls.iter().any(AskedCall::is_long)
     }
 
-    /// One question for several calls of one tool that wait for approval. One answer is the answer for all of them.
+    /// The sign-in that it asks for, if it does.
+    pub fn sign_in(&self) -> Option<AskedSignIn> {
+        let upstream = self.upstream.clone().filter(|_| self.kind == QuestionKind::SignIn)?;
+        Some(AskedSignIn { upstream, binding: self.binding })
+    }
+
+    /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One answer is
+    /// the answer for all of them.
     ///
     /// # Panics
     /// If there is none.
     pub(crate) fn together(questions: &[&Question]) -> Question {
         let first = questions.first().copied().expect("there are several");
+        if first.kind != QuestionKind::Approval {
+            return first.clone();
+        }
         let calls: Vec<AskedCall> = questions.iter().flat_map(|question| question.calls.clone()).collect();
         let shown = calls.iter().map(|call| visible_line(&call.arguments).into_owned());
         let tool = calls.first().map_or("", |call| &*call.tool);

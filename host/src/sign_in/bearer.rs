@@ -44,6 +44,8 @@ pub(crate) struct SignIn {
 struct State {
     bound: Option<Binding>,
     looked_at: Option<Timestamp>,
+    /// How many sign-ins the site knew of then.
+    heard: u64,
     /// Why a grant without a person has no tokens to renew, and until when that is not tried again.
     undiscovered: Option<(String, Timestamp)>,
     tokens: TokenState,
@@ -75,6 +77,7 @@ impl SignIn {
             state: Mutex::new(State {
                 bound: None,
                 looked_at: None,
+                heard: 0,
                 undiscovered: None,
                 tokens: TokenState::new(renewal),
                 step_ups: StepUps::default(),
@@ -89,6 +92,11 @@ impl SignIn {
     /// The text of a fault, for programs.
     pub(crate) fn text(&self, fault: &NoToken) -> String {
         fault.text(&self.site.name, &self.how)
+    }
+
+    /// When the sign-in was made whose tokens are used, in milliseconds since 1970; 0 if there is none.
+    pub(crate) fn signed_in_at(&self) -> u64 {
+        self.state().tokens.record().map_or(0, |record| record.signed_in_at)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -211,7 +219,8 @@ impl SignIn {
     /// Finds out which tokens are used, from the store; where no person takes part, from the servers if need be.
     async fn bind(self: &Arc<Self>) -> Result<(), NoToken> {
         let is_due = |state: &State, now: Timestamp| {
-            let recent = state.looked_at.is_some_and(|at| now >= at && now.since(at) < LOOK_EVERY);
+            let is_fresh = |at| now >= at && now.since(at) < LOOK_EVERY;
+            let recent = state.looked_at.is_some_and(is_fresh) && state.heard == self.site.news.count();
             let satisfied = state.bound.is_some() && !state.awaited && !state.moved && is_signed_in(state);
             !recent && !satisfied
         };
@@ -231,9 +240,14 @@ impl SignIn {
 
     async fn find_binding(self: &Arc<Self>) -> Result<(), NoToken> {
         let away = |error: SignInError| NoToken::Away(error.to_string());
+        // Who signs in from now on is news.
+        let heard = self.site.news.count();
         let found = self.site.binding(&self.principal).await;
         let now = self.site.now();
-        self.state().looked_at = Some(now);
+        {
+            let mut state = self.state();
+            (state.looked_at, state.heard) = (Some(now), heard);
+        }
         let found = match found.map_err(away)? {
             Some(binding) => Some(binding),
             None if self.site.oauth.grant.has_person() => None,

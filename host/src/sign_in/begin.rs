@@ -237,6 +237,7 @@ impl Site {
         records::write(self.store(), &guard, &record).await?;
         drop(guard);
         records::put(self.store(), &RecordKey::binding(&self.name, &self.url, principal), binding).await?;
+        self.news.tell();
         let owner_hash = owner_hash(principal);
         tracing::info!(event = "auth_signed_in", upstream = &*self.name, issuer = %binding.issuer, owner_hash);
         let scopes = record.scope_granted.as_ref().unwrap_or(&record.scope_wanted);

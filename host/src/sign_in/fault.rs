@@ -54,6 +54,11 @@ impl NoToken {
         !matches!(self, Self::Away(_) | Self::TimedOut)
     }
 
+    /// Whether the call can be made once a person has signed in.
+    pub(crate) fn is_cured_by_sign_in(&self) -> bool {
+        self.needs_person() && !matches!(self, Self::GivingUp(_))
+    }
+
     /// The text. `how` is what a person must do: `run: ptc login linear`.
     pub(super) fn text(&self, upstream: &str, how: &str) -> String {
         match self {
@@ -94,6 +99,17 @@ fn shown(scopes: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_is_asked_to_sign_in_where_that_helps() {
+        let ended = NoToken::Ended(ErrorCode::new("invalid_grant"));
+        for cured in [NoToken::NeverSignedIn, ended, NoToken::Moved, NoToken::NeedsScope("a".to_owned())] {
+            assert!(cured.is_cured_by_sign_in(), "{cured:?}");
+        }
+        for other in [NoToken::GivingUp("a".to_owned()), NoToken::Away(String::new()), NoToken::TimedOut] {
+            assert!(!other.is_cured_by_sign_in(), "{other:?}");
+        }
+    }
 
     #[test]
     fn texts_are_those_of_the_specification() {

@@ -18,6 +18,7 @@ mod device;
 mod errand;
 mod fault;
 mod fetch;
+mod news;
 mod principals;
 mod probe;
 mod records;

@@ -50,6 +50,14 @@ impl Site {
         }
     }
 
+    /// The page on which `principal` signs in, if there is one.
+    pub(crate) fn page_of(&self, principal: Option<&str>) -> Option<String> {
+        match self.next_step(principal.unwrap_or(PROCESS)) {
+            NextStep::Open(page) if self.oauth.grant.has_person() => Some(page),
+            NextStep::Open(_) | NextStep::Run(_) => None,
+        }
+    }
+
     /// The sign-in that calls of `principal` use.
     pub(crate) fn sign_in(self: &Arc<Self>, principal: Option<&str>) -> Arc<SignIn> {
         let principal = principal.unwrap_or(PROCESS);

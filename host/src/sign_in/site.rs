@@ -23,6 +23,7 @@ use super::clock::Clock;
 use super::counts::SignInCounts;
 use super::fault::SignInError;
 use super::fetch::Fetcher;
+use super::news::News;
 use super::records::{self, Binding};
 use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
@@ -86,6 +87,8 @@ pub struct Site {
     pub(super) routing: Routing,
     pub(super) fetcher: Fetcher,
     pub(super) counts: SignInCounts,
+    /// Told of sign-ins.
+    pub(super) news: News,
     /// What is known of authorization servers, by issuer.
     known: Mutex<HashMap<String, Known>>,
 }
@@ -131,6 +134,7 @@ impl Site {
             routing: routing.clone(),
             fetcher,
             counts: SignInCounts::default(),
+            news: News::default(),
             known: Mutex::default(),
         }))
     }

@@ -87,6 +87,9 @@ pub struct CallFault {
     pub rpc_code: Option<i64>,
     /// What the upstream wants before it answers, if the call has no answer yet.
     pub unfinished: Option<Box<Unfinished>>,
+    /// Where another sign-in of a person would help: when the one was made that is of no use, in milliseconds since 1970; 0 if there was
+    /// none.
+    pub sign_in_after: Option<u64>,
 }
 
 /// The answer with which a tool reports its failure.
@@ -111,6 +114,7 @@ impl CallFault {
             answer: None,
             rpc_code: None,
             unfinished: None,
+            sign_in_after: None,
         }
     }
 
@@ -157,6 +161,13 @@ impl CallFault {
     #[must_use]
     pub(crate) fn unfinished(mut self, unfinished: Unfinished) -> Self {
         self.unfinished = Some(Box::new(unfinished));
+        self
+    }
+
+    /// The same fault of a call that somebody may sign in for: anew, if there was a sign-in at that time.
+    #[must_use]
+    pub(crate) fn until_sign_in(mut self, after: u64) -> Self {
+        self.sign_in_after = Some(after);
         self
     }
 

@@ -72,5 +72,6 @@ fn fault(sign_in: &SignIn, no_token: &NoToken) -> CallFault {
         NoToken::Away(_) => FaultReason::UpstreamUnavailable,
         _ => FaultReason::AuthRequired,
     };
-    CallFault::new(reason, sign_in.text(no_token))
+    let fault = CallFault::new(reason, sign_in.text(no_token));
+    if no_token.is_cured_by_sign_in() { fault.until_sign_in(sign_in.signed_in_at()) } else { fault }
 }

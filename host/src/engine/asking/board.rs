@@ -16,6 +16,8 @@ pub(in crate::engine) struct Board {
     asking: RefCell<BTreeMap<CallId, Asking>>,
     /// What calls of a restored program brought with them.
     brought: RefCell<BTreeMap<CallId, Brought>>,
+    /// Answers about sign-ins. Nobody is asked for the same one twice.
+    signed: RefCell<Vec<Note>>,
 }
 
 /// A call that waits for answers.
@@ -36,6 +38,7 @@ pub(super) struct Asked {
 /// What is known of a question besides its text.
 #[derive(Clone)]
 pub(super) struct Note {
+    pub(super) kind: QuestionKind,
     pub(super) binding: [u8; 32],
     /// Its number, once it has been put to anybody. Approvals that are shown together have the same.
     pub(super) id: Option<QuestionId>,
@@ -60,13 +63,19 @@ pub(super) struct Brought {
     pub(super) notes: Vec<Note>,
 }
 
-/// Approvals of one tool that are shown together.
+/// Approvals of one tool, or calls that wait for one sign-in, which are shown together.
 type Group<'a> = (QuestionId, Vec<&'a Question>);
 
 impl Board {
     /// A board without questions; without an asker nobody can be asked.
     pub(in crate::engine) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
-        Board { asker, last: Cell::new(0), asking: RefCell::default(), brought: RefCell::default() }
+        Board {
+            asker,
+            last: Cell::new(0),
+            asking: RefCell::default(),
+            brought: RefCell::default(),
+            signed: RefCell::default(),
+        }
     }
 
     /// Whoever has the questions answered.
@@ -114,11 +123,24 @@ impl Board {
         ids.sort_unstable();
         ids.dedup();
         let mut room = MOST_OPEN.saturating_sub(ids.len());
+        // One more call that waits for a sign-in changes nothing of what is shown.
+        let sign_ins: Vec<([u8; 32], QuestionId)> = asking
+            .values()
+            .flat_map(|asking| &asking.questions)
+            .filter(|asked| asked.question.kind == QuestionKind::SignIn)
+            .filter_map(|asked| Some((asked.note.binding, open(asked)?)))
+            .collect();
         // Those that somebody has been shown already stay as they are.
         let mut fresh: Vec<(QuestionId, Question, usize)> = Vec::new();
         let mut too_many = Vec::new();
         for (call, asking) in asking.iter_mut() {
             for asked in asking.questions.iter_mut().filter(|asked| asked.note.id.is_none()) {
+                let is_sign_in = asked.question.kind == QuestionKind::SignIn;
+                let known = sign_ins.iter().find(|(binding, _)| is_sign_in && *binding == asked.note.binding);
+                if let Some((_, id)) = known {
+                    asked.note.id = Some(*id);
+                    continue;
+                }
                 let together = fresh.iter_mut().find(|(_, first, calls)| {
                     *calls + asked.question.calls.len() <= MAX_CALLS && goes_with(first, &asked.question)
                 });
@@ -153,6 +175,7 @@ impl Board {
             for asked in all.filter(|asked| asked.note.id == Some(id) && asked.note.answer.is_none()) {
                 asked.note.answer = Some(answer.clone());
                 any = true;
+                self.remember(&asked.note);
             }
         }
         let is_answered = |asking: &Asking| asking.questions.iter().all(|asked| asked.note.answer.is_some());
@@ -165,6 +188,26 @@ impl Board {
             }
         }
         any
+    }
+
+    /// Remembers an answer about a sign-in.
+    fn remember(&self, note: &Note) {
+        let mut signed = self.signed.borrow_mut();
+        if note.kind == QuestionKind::SignIn && !signed.iter().any(|known| known.binding == note.binding) {
+            signed.push(Note { is_news: false, ..note.clone() });
+        }
+    }
+
+    /// Tells of the sign-ins that `call` waited for when its program was written, and that were answered since: it may never ask again.
+    /// `question`: what asks for a sign-in at its upstream.
+    pub(super) fn tell_sign_ins(&self, call: CallId, question: &Question) {
+        let mut brought = self.brought.borrow_mut();
+        for note in brought.get_mut(&call).into_iter().flat_map(|brought| &mut brought.notes) {
+            if note.kind == QuestionKind::SignIn && std::mem::take(&mut note.is_news) {
+                let told = Note { is_news: true, ..note.clone() };
+                self.tell(&Question { binding: note.binding, ..question.clone() }, &told);
+            }
+        }
     }
 
     /// Takes the questions of `call`. They are answered at once if all the answers are there, or if nobody can be asked.
@@ -186,7 +229,8 @@ impl Board {
                 if let Some(note) = &note {
                     self.tell(&question, note);
                 }
-                let note = note.unwrap_or(Note {
+                let note = note.or_else(|| self.known(&question)).unwrap_or(Note {
+                    kind: question.kind,
                     binding: question.binding,
                     id: None,
                     answer: None,
@@ -204,12 +248,20 @@ impl Board {
             return Ok(questions.into_iter().map(answered).collect());
         }
         let most = (self.most_questions() as usize).saturating_mul(MAX_CALLS);
-        if self.waiting() >= most {
+        let is_sign_in = |asked: &Asked| asked.question.kind == QuestionKind::SignIn;
+        // All calls that wait for a sign-in are one question.
+        if self.waiting() >= most && !questions.iter().all(is_sign_in) {
             return Ok(questions.iter().map(|_| Answered::TooMany).collect());
         }
         let (tell, told) = oneshot::channel();
         self.asking.borrow_mut().insert(call, Asking { questions, kept, tell });
         Err(told)
+    }
+
+    /// What is known of a sign-in that was asked for before.
+    fn known(&self, question: &Question) -> Option<Note> {
+        let signed = self.signed.borrow();
+        signed.iter().find(|note| question.kind == note.kind && question.binding == note.binding).cloned()
     }
 
     /// Tells of an answer that came while the program was away.
@@ -231,17 +283,17 @@ impl Board {
         self.brought.borrow().get(&call)?.progress.clone()
     }
 
-    /// The calls that ask, and the number of the last question.
+    /// The calls that ask, the number of the last question, and answers about sign-ins.
     #[cfg(feature = "saved-sessions")]
-    pub(super) fn look<R>(&self, look: impl FnOnce(&BTreeMap<CallId, Asking>, u32) -> R) -> R {
-        look(&self.asking.borrow(), self.last.get())
+    pub(super) fn look<R>(&self, look: impl FnOnce(&BTreeMap<CallId, Asking>, u32, &[Note]) -> R) -> R {
+        look(&self.asking.borrow(), self.last.get(), &self.signed.borrow())
     }
 
     /// Puts back what a program had when it was written, with the answers that have come since.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn put_back(
         &self,
-        last: u32,
+        (last, signed): (u32, Vec<Note>),
         mut brought: BTreeMap<CallId, Brought>,
         answers: &[(QuestionId, Answer)],
     ) {
@@ -251,13 +303,19 @@ impl Board {
                 (note.answer, note.is_news) = (Some(answer.clone()), true);
             }
         }
+        self.signed.replace(signed);
+        // What was answered is good for all calls of that upstream.
+        brought.values().flat_map(|brought| &brought.notes).filter(|note| note.answer.is_some()).for_each(|note| self.remember(note));
         self.last.set(last);
         self.brought.replace(brought);
     }
 }
 
-/// Whether two calls are approved together.
+/// Whether one answer is the answer for two calls.
 fn goes_with(first: &Question, other: &Question) -> bool {
+    if first.kind == QuestionKind::SignIn {
+        return (first.kind, first.binding) == (other.kind, other.binding);
+    }
     let subject = |question: &Question| question.calls.first().map(|call| call.tool.clone());
     first.kind == QuestionKind::Approval
         && (first.kind, first.level, &first.upstream, &first.policy_revision)

@@ -38,6 +38,12 @@ impl Desk {
         self.run.board.progress(self.call)
     }
 
+    /// Tells of the sign-ins that this call waited for when its program was written, and that were answered since. `question`: what asks
+    /// for a sign-in at its upstream.
+    pub fn tell_sign_ins(&self, question: &Question) {
+        self.run.board.tell_sign_ins(self.call, question);
+    }
+
     /// Whether there is anybody who might be asked.
     pub fn has_asker(&self) -> bool {
         self.run.board.asker().is_some()

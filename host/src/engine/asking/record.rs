@@ -7,7 +7,7 @@ use crate::engine::call_log::CallLog;
 use crate::engine::outcome::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, ResumeFault, ValueSource,
 };
-use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId};
+use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, QuestionKind};
 use ptc_mcp::json::Value as Json;
 use ptc_vm::graph::{Reader, Unread, Writer};
 use ptc_vm::machine::{CallId, HostRequest};
@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Most of anything that is counted.
 const MOST: usize = 100_000;
 
@@ -28,6 +28,8 @@ pub(super) struct Record {
     pub(super) used: Duration,
     /// Number of its last question.
     pub(super) last_question: u32,
+    /// Answers about sign-ins.
+    pub(super) signed: Vec<Note>,
     /// Calls that it has made.
     pub(super) calls: u32,
     pub(super) records: Vec<CallRecord>,
@@ -59,8 +61,10 @@ pub(super) fn write(
     }
     to.count(catalog_ops.len());
     catalog_ops.iter().for_each(|op| write_op(op, &mut to));
-    board.look(|asking, last| {
+    board.look(|asking, last, signed| {
         to.unsigned(u64::from(last));
+        to.count(signed.len());
+        signed.iter().for_each(|note| write_note(note, &mut to));
         to.count(asking.len());
         for (call, asking) in asking {
             let kept = asking.kept.as_ref()?;
@@ -89,6 +93,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     })?;
     let catalog_ops = list(&mut from, read_op)?;
     let last_question = unread(from.unsigned_32())?;
+    let is_later = |note: &Note| note.id.is_some_and(|id| id.number() > last_question);
+    let signed = list(&mut from, read_note)?;
+    if signed.iter().any(|note| is_later(note) || note.kind != QuestionKind::SignIn || note.answer.is_none()) {
+        return Err(ResumeFault::Invalid("sign-in"));
+    }
     let mut brought = BTreeMap::new();
     let pending = list(&mut from, |from| {
         let call = unread(from.unsigned())?;
@@ -97,7 +106,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         unread(request.finish("pending call"))?;
         let progress = option(from, |from| Ok(unread(from.bytes())?.to_vec()))?;
         let notes = list(from, read_note)?;
-        if notes.iter().any(|note: &Note| note.id.is_some_and(|id| id.number() > last_question)) {
+        if notes.iter().any(is_later) {
             return Err(PENDING);
         }
         if brought.insert(call, Brought { progress, notes }).is_some() {
@@ -106,7 +115,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         Ok((call, asked))
     })?;
     unread(from.finish("end"))?;
-    Ok(Record { used, last_question, calls, records, watches, catalog_ops, pending, brought })
+    Ok(Record { used, last_question, signed, calls, records, watches, catalog_ops, pending, brought })
 }
 
 /// What of the calls' log is written: records as they are now, and which of the machine's watches are theirs.
@@ -235,6 +244,7 @@ fn read_op(from: &mut Reader<'_>) -> Result<CatalogOp, ResumeFault> {
 }
 
 fn write_note(note: &Note, to: &mut Writer) {
+    to.byte(place(&note.kind, &QuestionKind::ALL));
     to.raw(&note.binding);
     to.unsigned(note.id.map_or(0, |id| u64::from(id.number())));
     to.option(note.answer.as_ref(), |answer, to| {
@@ -247,6 +257,7 @@ fn write_note(note: &Note, to: &mut Writer) {
 }
 
 fn read_note(from: &mut Reader<'_>) -> Result<Note, ResumeFault> {
+    let kind = choice(from, &QuestionKind::ALL)?;
     let mut binding = [0; 32];
     binding.copy_from_slice(unread(from.raw(32))?);
     let id = unread(from.unsigned_32())?;
@@ -261,5 +272,5 @@ fn read_note(from: &mut Reader<'_>) -> Result<Note, ResumeFault> {
             at_ms: unread(from.unsigned())?,
         })
     })?;
-    Ok(Note { binding, id: (id > 0).then(|| QuestionId::new(id)), answer, is_news: false })
+    Ok(Note { kind, binding, id: (id > 0).then(|| QuestionId::new(id)), answer, is_news: false })
 }

@@ -80,7 +80,7 @@ pub(in crate::engine) fn restore(
     let mut from = Reader::new(&resume.snapshot);
     let host = from.bytes().map_err(|_| ResumeFault::Invalid("length"))?;
     let bytes = from.raw(from.left()).map_err(|_| ResumeFault::Invalid("length"))?;
-    let Record { used, last_question, calls, records, watches, catalog_ops, pending, brought } =
+    let Record { used, last_question, signed, calls, records, watches, catalog_ops, pending, brought } =
         record::read(host)?;
     // What it has used up of its time stays used up.
     let started = now.checked_sub(used).unwrap_or(now);
@@ -138,7 +138,7 @@ pub(in crate::engine) fn restore(
     context.calls.set(calls);
     context.log = CallLog::of(records, watched);
     context.catalog_ops = catalog_ops.into();
-    context.board.put_back(last_question, brought, &resume.answers);
+    context.board.put_back((last_question, signed), brought, &resume.answers);
     let pending = pending.into_iter().map(|(id, request)| PendingCall { id, request }).collect();
     Ok(Returned { machine: restored.machine, context, pending, granted })
 }

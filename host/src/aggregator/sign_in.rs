@@ -1,0 +1,179 @@
+//! Calls that wait until a person has signed in (waiting.md 3.1, auth.md 12.1).
+
+use ptc_vm::graph::Writer;
+use ptc_vm::machine::{HostRequest, UpstreamCall};
+use ring::digest::{Context, SHA256};
+
+use super::call::{cap_exhausted, give_back};
+use super::runtime::{Aggregator, Member};
+use super::usage::take_call;
+use crate::engine::{Desk, Keep, RunContext};
+use crate::questions::{Action, Answered, AskedSignIn, Level, Mode, Question, QuestionKind};
+use crate::sign_in::Site;
+use crate::upstream::{CallFault, FaultReason};
+use crate::visible::visible_line;
+
+/// Sign-ins that one call waits for: what it lacks may turn out behind each of them.
+const MOST_SIGN_INS: u32 = 3;
+
+/// One call of a program, and the sign-ins that it has waited for.
+pub(super) struct SignIns<'a> {
+    aggregator: &'a Aggregator,
+    run: &'a RunContext,
+    desk: &'a Desk,
+    member: &'a Member,
+    /// What the program asked for, which is asked again in another process.
+    request: &'a UpstreamCall,
+    count: u32,
+}
+
+impl<'a> SignIns<'a> {
+    pub(super) fn new(
+        aggregator: &'a Aggregator,
+        run: &'a RunContext,
+        desk: &'a Desk,
+        member: &'a Member,
+        request: &'a UpstreamCall,
+    ) -> Self {
+        let sign_ins = Self { aggregator, run, desk, member, request, count: 0 };
+        // The call may be made now without asking.
+        if let Some((_, question)) = sign_ins.question(0) {
+            desk.tell_sign_ins(&question);
+        }
+        sign_ins
+    }
+
+    /// Waits until a person has signed in, after a call that was refused with `fault`. While it waits, the call has no number of the cap.
+    ///
+    /// # Errors
+    /// The fault of the call, which has its number: its own where nobody can be asked for a sign-in or nobody has signed in.
+    pub(super) async fn awaited(&mut self, fault: CallFault) -> Result<(), CallFault> {
+        let Some(after) = fault.sign_in_after.filter(|_| self.count < MOST_SIGN_INS) else { return Err(fault) };
+        let Some((site, question)) = self.question(after).filter(|_| self.desk.has_asker()) else {
+            return Err(fault);
+        };
+        self.count += 1;
+        give_back(self.run);
+        let awaited = self.asked(site, question, after, &fault).await;
+        let has_number = take_call(self.run, self.aggregator.limits.max_calls);
+        match awaited {
+            Ok(()) if !has_number => Err(cap_exhausted(self.run, self.aggregator.limits.max_calls)),
+            Ok(()) => Ok(()),
+            Err(Some(refusal)) => Err(CallFault { unsent: fault.unsent, ..refusal }),
+            Err(None) => Err(fault),
+        }
+    }
+
+    /// # Errors
+    /// What the person said, or nothing where the call's own fault says it all.
+    async fn asked(
+        &self,
+        site: &Site,
+        question: Question,
+        after: u64,
+        fault: &CallFault,
+    ) -> Result<(), Option<CallFault>> {
+        let principal = self.run.principal.as_deref();
+        let is_done = async || {
+            let is_done = site.signed_in_at(principal).await.is_some_and(|at| at != after);
+            if is_done {
+                site.note_sign_in();
+            }
+            is_done
+        };
+        // Somebody may have signed in while the call was refused.
+        if is_done().await {
+            return Ok(());
+        }
+        let mut written = Writer::new();
+        HostRequest::Upstream(self.request.clone()).write(&mut written);
+        let keep = Keep::Again { request: written.into_bytes(), progress: None };
+        let answered = self.desk.ask(vec![question], keep).await.pop();
+        match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
+            Some(Action::Accept) if is_done().await => Ok(()),
+            Some(Action::Accept) | None => Err(None),
+            Some(Action::Decline) => {
+                Err(Some(CallFault::new(FaultReason::Declined, "the question was declined").with_hint(&fault.message)))
+            }
+            Some(Action::Cancel) => {
+                Err(Some(CallFault::new(FaultReason::Cancelled, "the question was dismissed").with_hint(&fault.message)))
+            }
+        }
+    }
+
+    /// What asks for the sign-in, if there is a page for it.
+    fn question(&self, after: u64) -> Option<(&'a Site, Question)> {
+        let site = self.member.site.as_deref()?;
+        let principal = self.run.principal.as_deref();
+        let page = site.page_of(principal)?;
+        let upstream = site.name();
+        let question = Question {
+            kind: QuestionKind::SignIn,
+            message: format!("Sign in to {}: a program calls it on your behalf.", visible_line(upstream)),
+            mode: Mode::Url(page.into()),
+            level: Level::Model,
+            upstream: Some(upstream.into()),
+            calls: Vec::new(),
+            policy_revision: String::new(),
+            binding: binding(principal, upstream, after),
+        };
+        Some((site, question))
+    }
+}
+
+impl Aggregator {
+    /// Whether `principal` has signed in as it was asked to: the store of sign-ins has another sign-in than the one that was of no use.
+    pub async fn is_signed_in(&self, principal: Option<&str>, asked: &AskedSignIn) -> bool {
+        let Some(site) = self.site(&asked.upstream) else { return false };
+        site.signed_in_at(principal).await.is_some_and(|at| is_other(principal, asked, at))
+    }
+
+    /// Waits until `principal` has signed in as it was asked to.
+    pub async fn until_signed_in(&self, principal: Option<&str>, asked: &AskedSignIn) {
+        match self.site(&asked.upstream) {
+            Some(site) => site.until_signed_in(principal, |at| is_other(principal, asked, at)).await,
+            // Nobody ever will.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn site(&self, upstream: &str) -> Option<&Site> {
+        self.members.get(upstream)?.site.as_deref()
+    }
+}
+
+/// Whether the sign-in of that time is another one than the one that was of no use when it was asked for.
+fn is_other(principal: Option<&str>, asked: &AskedSignIn, at: u64) -> bool {
+    binding(principal, &asked.upstream, at) != asked.binding
+}
+
+/// What a question is bound to: who signs in where, and when the sign-in was made that is of no use.
+fn binding(principal: Option<&str>, upstream: &str, after: u64) -> [u8; 32] {
+    let mut digest = Context::new(&SHA256);
+    let (principal, after) = (principal.unwrap_or_default().as_bytes(), after.to_be_bytes());
+    for part in [b"ptc sign-in v1", principal, upstream.as_bytes(), &after] {
+        digest.update(&(part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let mut binding = [0; 32];
+    binding.copy_from_slice(digest.finish().as_ref());
+    binding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_done_with_a_sign_in_of_the_same_principal_at_another_time() {
+        let asked = |after| AskedSignIn { upstream: "u".into(), binding: binding(Some("ann"), "u", after) };
+        assert!(is_other(Some("ann"), &asked(0), 7));
+        assert!(is_other(Some("ann"), &asked(7), 8));
+        assert!(!is_other(Some("ann"), &asked(7), 7), "the one that was of no use");
+        let bindings = [(Some("ann"), "u", 1), (Some("ben"), "u", 1), (Some("ann"), "v", 1), (None, "annu", 1)];
+        for (at, (principal, upstream, after)) in bindings.into_iter().enumerate() {
+            let others = bindings.into_iter().skip(at + 1);
+            assert!(others.into_iter().all(|other| binding(other.0, other.1, other.2) != binding(principal, upstream, after)));
+        }
+    }
+}

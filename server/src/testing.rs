@@ -124,7 +124,11 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
 fn asking() -> Option<Asking> {
     let rules = StateRules { ttl: Duration::from_secs(600), max_bytes: 256 << 10 };
     let secret = Secret::random().expect("entropy");
-    Some(Asking { states: RequestStates::new(&secret, "test", rules), open: Duration::from_secs(45) })
+    Some(Asking {
+        states: RequestStates::new(&secret, "test", rules),
+        open: Duration::from_secs(45),
+        page: Duration::from_secs(15),
+    })
 }
 
 /// A service with a mock_tool as its only tool.

@@ -8,8 +8,8 @@ use super::input::Exchange;
 use super::input_progress::Progress;
 use super::present::renewed;
 use super::program_fault::raise;
-use super::sign_in::SignIns;
 use super::runtime::Aggregator;
+use super::sign_in::SignIns;
 use super::usage::take_call;
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::{Desk, RunContext};
@@ -139,8 +139,14 @@ pub(super) async fn answer(
             may_wrap,
         };
         let upstream = &member.handle;
-        let exchange =
-            Exchange { aggregator: &aggregator, run: &run, desk: &desk, upstream, request: &call, call: sent };
+        let exchange = Exchange {
+            aggregator: &aggregator,
+            run: &run,
+            desk: &desk,
+            upstream,
+            request: &call,
+            call: sent,
+        };
         let fault = match exchange.answer(before.take()).await {
             Ok(reply) => {
                 run.arrived.borrow_mut().push(charge);

@@ -48,7 +48,9 @@ impl<'a> SignIns<'a> {
     /// # Errors
     /// The fault of the call, which has its number: its own where nobody can be asked for a sign-in or nobody has signed in.
     pub(super) async fn awaited(&mut self, fault: CallFault) -> Result<(), CallFault> {
-        let Some(after) = fault.sign_in_after.filter(|_| self.count < MOST_SIGN_INS) else { return Err(fault) };
+        let Some(after) = fault.sign_in_after.filter(|_| self.count < MOST_SIGN_INS) else {
+            return Err(fault);
+        };
         let Some((site, question)) = self.question(after).filter(|_| self.desk.has_asker()) else {
             return Err(fault);
         };
@@ -92,12 +94,13 @@ impl<'a> SignIns<'a> {
         match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
             Some(Action::Accept) | None => Err(None),
-            Some(Action::Decline) => {
-                Err(Some(CallFault::new(FaultReason::Declined, "the question was declined").with_hint(&fault.message)))
-            }
-            Some(Action::Cancel) => {
-                Err(Some(CallFault::new(FaultReason::Cancelled, "the question was dismissed").with_hint(&fault.message)))
-            }
+            Some(Action::Decline) => Err(Some(
+                CallFault::new(FaultReason::Declined, "the question was declined").with_hint(&fault.message),
+            )),
+            Some(Action::Cancel) => Err(Some(
+                CallFault::new(FaultReason::Cancelled, "the question was dismissed")
+                    .with_hint(&fault.message),
+            )),
         }
     }
 
@@ -170,10 +173,15 @@ mod tests {
         assert!(is_other(Some("ann"), &asked(0), 7));
         assert!(is_other(Some("ann"), &asked(7), 8));
         assert!(!is_other(Some("ann"), &asked(7), 7), "the one that was of no use");
-        let bindings = [(Some("ann"), "u", 1), (Some("ben"), "u", 1), (Some("ann"), "v", 1), (None, "annu", 1)];
+        let bindings =
+            [(Some("ann"), "u", 1), (Some("ben"), "u", 1), (Some("ann"), "v", 1), (None, "annu", 1)];
         for (at, (principal, upstream, after)) in bindings.into_iter().enumerate() {
             let others = bindings.into_iter().skip(at + 1);
-            assert!(others.into_iter().all(|other| binding(other.0, other.1, other.2) != binding(principal, upstream, after)));
+            assert!(
+                others
+                    .into_iter()
+                    .all(|other| binding(other.0, other.1, other.2) != binding(principal, upstream, after))
+            );
         }
     }
 }

@@ -15,4 +15,6 @@ mod question;
 pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;
-pub use question::{AskedCall, AskedSignIn, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind};
+pub use question::{
+    AskedCall, AskedSignIn, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+};

@@ -8,8 +8,10 @@ use super::principals::PROCESS;
 use super::records;
 use super::site::Site;
 
-/// How often the store is looked at by whoever waits: a sign-in of another process is told by nobody.
-const LOOK: Duration = Duration::from_secs(1);
+/// How long until whoever waits looks into the store again: a sign-in of another process is told by nobody. More and more, up to a
+/// bound.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+const LAST_LOOK: Duration = Duration::from_secs(4);
 
 /// Sign-ins that this process knows of, at one upstream.
 #[derive(Debug, Default)]
@@ -47,9 +49,11 @@ impl Site {
     pub(crate) async fn until_signed_in(&self, principal: Option<&str>, is_enough: impl Fn(u64) -> bool) {
         // What comes between a look and the wait behind it counts.
         let mut told = self.news.0.subscribe();
+        let mut pause = FIRST_LOOK;
         while !self.signed_in_at(principal).await.is_some_and(&is_enough) {
             // The sender is here.
-            let _ = tokio::time::timeout(LOOK, told.changed()).await;
+            let _ = tokio::time::timeout(pause, told.changed()).await;
+            pause = (pause * 2).min(LAST_LOOK);
         }
     }
 }

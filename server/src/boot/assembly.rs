@@ -27,7 +27,7 @@ use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::protocol::{Asking, Service, SessionNeed};
 use crate::request_state::{RequestStates, StateRules};
-use crate::runs::{Prepares, Runs};
+use crate::runs::{Pages, Prepares, Runs, SignInPages};
 use crate::server_state::ServerState;
 use crate::settings::{self, BootError, Http, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
@@ -86,7 +86,15 @@ pub(super) fn assemble_with(
         Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
     });
     let keeping = runs.clone();
-    let asks = asking.as_ref().map(|asking| asks(settings, asking, (&state, keeping), audit.as_ref()));
+    let has_page = settings.http.as_ref().is_some_and(|http| http.public_url.is_some());
+    let sites = upstreams.filter(|upstreams| has_page && upstreams.sites().next().is_some());
+    let pages = sites.map(|sites| Arc::new(SignInPages(sites.clone())) as Arc<dyn Pages>);
+    if let (Some(runs), Some(pages)) = (&runs, &pages) {
+        runs.look_at(pages.clone());
+    }
+    let asks = asking
+        .as_ref()
+        .map(|asking| asks(settings, asking, (&state, keeping), (audit.as_ref(), pages.clone())));
     let options = EvalOptions {
         asks,
         runs: runs.clone(),
@@ -176,7 +184,7 @@ fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, Bo
     };
     let rules = StateRules { ttl: questions.state_ttl, max_bytes: questions.max_state_bytes };
     let states = RequestStates::new(&secret, audience(settings), rules);
-    Ok(Some(Asking { states, open: questions.open }))
+    Ok(Some(Asking { states, open: questions.open, page: questions.page }))
 }
 
 /// The URI by which clients know the server, the same for all of its replicas.
@@ -200,12 +208,13 @@ fn asks(
     settings: &Settings,
     asking: &Asking,
     (state, runs): (&ServerState, Option<Arc<Runs>>),
-    audit: Option<&Arc<AuditLog>>,
+    (audit, pages): (Option<&Arc<AuditLog>>, Option<Arc<dyn Pages>>),
 ) -> Asks {
     let questions = &settings.questions;
     let console = settings.http.as_ref().filter(|http| http.console);
     let rules = AskRules {
         open: questions.open,
+        page: questions.page,
         questions: questions.per_program,
         console: console.and_then(console_page),
         out_of_band: console.is_some() || questions.webhook.is_some(),
@@ -215,7 +224,7 @@ fn asks(
             audit.clone().over(Subject { principal: principal.shared_name(), eval, run_id }, asker)
         })
     });
-    Asks::new(asking.states.clone(), state.shared_store(), rules, listener, runs)
+    Asks::new(asking.states.clone(), state.shared_store(), rules, listener, runs, pages)
 }
 
 /// Where people's browsers find the console.

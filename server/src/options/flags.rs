@@ -281,6 +281,12 @@ pub const QUESTIONS: Group = Group {
             "Time that a call waits while its client asks the user; clients end calls after 60 s",
         ),
         flag(
+            "page-wait-ms",
+            Positive,
+            Number(15_000),
+            "Time that an answer waits for what its user does on a page, at most 50000; clients end calls after 60 s",
+        ),
+        flag(
             "waiting-ttl-ms",
             Positive,
             Number(3_600_000),

@@ -145,6 +145,7 @@ fn questions(
     Ok(Questions {
         mode,
         open: values.time("question-open-ms")?,
+        page: values.time("page-wait-ms")?,
         per_program: u32::try_from(values.number("max-questions-per-program")?).unwrap_or(u32::MAX),
         state_ttl: values.time("request-state-ttl-ms")?,
         max_state_bytes: values.size("max-request-state-bytes")?,
@@ -243,6 +244,8 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// A week: the longest time that a program waits for people.
+/// Longest wait for a page: clients end calls after 60 s.
+const PAGE_WAIT: Duration = Duration::from_secs(50);
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs, BootError> {
@@ -251,6 +254,7 @@ fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs
         // Where the operator does not say, it depends on the upstreams.
         keeps: questions == Some(QuestionMode::Auto),
         waiting_ttl: values.time("waiting-ttl-ms")?,
+        page_wait: values.time("page-wait-ms")?,
         answer_within: values.positive("answer-within-ms")?.map(Duration::from_millis),
         timeout: values.time("long-program-timeout-ms")?,
         ttl: values.time("run-ttl-ms")?,
@@ -267,6 +271,13 @@ fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs
             "--long-program-timeout-ms is at most {} (24 h), got: {}",
             DAY.as_millis(),
             runs.timeout.as_millis()
+        )));
+    }
+    if runs.page_wait > PAGE_WAIT {
+        return Err(BootError::new(format!(
+            "--page-wait-ms is at most {} (clients end calls after 60 s), got: {}",
+            PAGE_WAIT.as_millis(),
+            runs.page_wait.as_millis()
         )));
     }
     if runs.waiting_ttl > WEEK {

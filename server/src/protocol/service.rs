@@ -49,6 +49,8 @@ pub(crate) struct Asking {
     pub(crate) states: RequestStates,
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
     pub(crate) open: Duration,
+    /// How long a call that goes on waits for what its client's user does on a page (`--page-wait-ms`).
+    pub(crate) page: Duration,
 }
 
 /// What clients of the handshake era need an HTTP session for.

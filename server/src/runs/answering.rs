@@ -1,6 +1,7 @@
 //! Answers to what runs wait for, by whatever channel they come (waiting.md 3.5).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
 use ptc_host::state::StateError;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::look::not_seen;
+use super::pages::{NOT_SIGNED_IN, Opened};
 use super::question::{KeptQuestion, Took};
 use super::record::RunRecord;
 use super::{NotSeen, Runs, clock, key};
@@ -24,6 +26,21 @@ struct Message {
     channel: String,
     name: Option<Arc<str>>,
     at_ms: u64,
+    /// Numbers of questions whose pages were opened and no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    undone: Vec<u32>,
+}
+
+/// Answers on their way.
+struct Sent<'a> {
+    /// The text of a JSON object.
+    answers: &'a str,
+    by: &'a AnsweredBy,
+    at_ms: u64,
+    /// Questions whose pages were opened and no more.
+    undone: &'a [QuestionId],
+    /// Whether that counts as an answer that does not fit.
+    counts: bool,
 }
 
 impl Runs {
@@ -39,13 +56,32 @@ impl Runs {
         answers: &str,
         by: AnsweredBy,
     ) -> Result<Vec<(QuestionId, Took)>, NotSeen> {
+        self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
+    }
+
+    /// The same; `opened`: what becomes of answers that say no more than that a page was opened.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub(crate) async fn answer_opened(
+        self: &Arc<Self>,
+        owner: &Principal,
+        id: &str,
+        (answers, by): (&str, AnsweredBy),
+        opened: Opened,
+    ) -> Result<Vec<(QuestionId, Took)>, NotSeen> {
         let key = key(owner, id)?;
         self.knows(owner);
+        let (patience, counts) = match opened {
+            Opened::Waited(patience) => (patience, true),
+            Opened::JustNow => (Duration::ZERO, false),
+        };
+        let undone = self.undone(owner, id, (answers, patience)).await?;
         let at_ms = u64::try_from(clock::now_ms()).unwrap_or(0);
+        let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
         for _ in 0..TRIES {
             if let Some(held) = self.here(owner, id)
-                && let Some(took) =
-                    held.answer(|questions| take(questions, held.asked(), answers, &by, at_ms))
+                && let Some(took) = held.answer(|questions| take(questions, held.asked(), &sent))
             {
                 self.has_changed(&key);
                 return Ok(took);
@@ -53,13 +89,16 @@ impl Runs {
             let (mut record, read) = self.look(&key).await?;
             let asked = record.asked;
             let Some(wait) = &mut record.wait else { return Ok(nothing_open(answers, asked)) };
-            let took = take(&mut wait.questions, asked, answers, &by, at_ms);
+            let took = take(&mut wait.questions, asked, &sent);
             let changes = |(_, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::Misfit(_));
             if !took.iter().any(changes) {
                 return Ok(took);
             }
+            if !counts && took.iter().all(|(_, took)| *took != Took::Counted) && !undone.is_empty() {
+                return Ok(took);
+            }
             let written = if wait.is_pinned {
-                let message = message(answers, &by, at_ms).ok_or(NotSeen::Unavailable)?;
+                let message = message(&sent).ok_or(NotSeen::Unavailable)?;
                 self.store.push(&key, message, self.longest_life()).await
             } else if wait.questions.iter().all(|question| question.answer.is_some()) {
                 self.go_on(&key, read.version, record).await
@@ -95,18 +134,14 @@ impl Runs {
 }
 
 /// Takes answers for these questions of a run that has asked `asked` so far.
-fn take(
-    questions: &mut [KeptQuestion],
-    asked: u32,
-    answers: &str,
-    by: &AnsweredBy,
-    at_ms: u64,
-) -> Vec<(QuestionId, Took)> {
-    let members = Raw::parse(answers).ok().and_then(Raw::members);
+fn take(questions: &mut [KeptQuestion], asked: u32, sent: &Sent<'_>) -> Vec<(QuestionId, Took)> {
+    let members = Raw::parse(sent.answers).ok().and_then(Raw::members);
     let ids =
-        members.into_iter().flatten().filter_map(|(name, sent)| Some((QuestionId::parse(&name)?, sent)));
-    ids.map(|(id, sent)| match questions.iter_mut().find(|question| question.id == id) {
-        Some(question) => (id, question.take(sent, by, at_ms)),
+        members.into_iter().flatten().filter_map(|(name, answer)| Some((QuestionId::parse(&name)?, answer)));
+    ids.map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
+        Some(question) if !sent.undone.contains(&id) => (id, question.take(answer, sent.by, sent.at_ms)),
+        Some(question) if sent.counts => (id, question.take_undone(answer, sent.by, sent.at_ms)),
+        Some(_) => (id, Took::Misfit(NOT_SIGNED_IN.to_owned())),
         None => (id, not_open(id, asked)),
     })
     .collect()
@@ -115,17 +150,19 @@ fn take(
 /// What becomes of answers to a run that waits for nothing.
 fn nothing_open(answers: &str, asked: u32) -> Vec<(QuestionId, Took)> {
     let nobody = AnsweredBy { channel: Channel::Model, name: None };
-    take(&mut [], asked, answers, &nobody, 0)
+    let sent = Sent { answers, by: &nobody, at_ms: 0, undone: &[], counts: true };
+    take(&mut [], asked, &sent)
 }
 
 fn not_open(id: QuestionId, asked: u32) -> Took {
     if id.number() <= asked { Took::AlreadyAnswered } else { Took::NotOpen }
 }
 
-fn message(answers: &str, by: &AnsweredBy, at_ms: u64) -> Option<bytes::Bytes> {
-    let answers = RawValue::from_string(answers.to_owned()).ok()?;
-    let channel = by.channel.as_str().to_owned();
-    let message = Message { answers, channel, name: by.name.clone(), at_ms };
+fn message(sent: &Sent<'_>) -> Option<bytes::Bytes> {
+    let answers = RawValue::from_string(sent.answers.to_owned()).ok()?;
+    let (channel, name) = (sent.by.channel.as_str().to_owned(), sent.by.name.clone());
+    let undone = sent.undone.iter().map(|id| id.number()).collect();
+    let message = Message { answers, channel, name, at_ms: sent.at_ms, undone };
     serde_json::to_vec(&message).ok().map(Into::into)
 }
 
@@ -136,5 +173,8 @@ pub(super) fn take_message(questions: &mut [KeptQuestion], message: &[u8]) {
         return;
     };
     let by = AnsweredBy { channel, name: message.name };
-    let _ = take(questions, u32::MAX, message.answers.get(), &by, message.at_ms);
+    let undone: Vec<QuestionId> = message.undone.into_iter().map(QuestionId::new).collect();
+    let sent =
+        Sent { answers: message.answers.get(), by: &by, at_ms: message.at_ms, undone: &undone, counts: true };
+    let _ = take(questions, u32::MAX, &sent);
 }

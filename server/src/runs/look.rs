@@ -101,12 +101,35 @@ impl Runs {
     /// # Errors
     /// It is not there, or the store is not.
     pub(crate) async fn wait(
-        &self,
+        self: &Arc<Self>,
         principal: &Principal,
         id: &str,
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
         let until = Instant::now() + patience;
+        // What has been done on pages is answered, once.
+        let mut answered: Option<Vec<QuestionId>> = None;
+        loop {
+            let seen = self.seen(principal, id, until).await?;
+            let Seen::Waiting(run) = &seen else { return Ok(seen) };
+            let is_first = answered.is_none();
+            let by_pages = match &mut answered {
+                Some(answered) => answered,
+                none => none.insert(self.answer_by_pages(principal, run).await?),
+            };
+            let is_on_its_way = run.questions.iter().any(|question| by_pages.contains(&question.id));
+            let left = until.saturating_duration_since(Instant::now());
+            if !is_on_its_way || (left.is_zero() && !is_first) {
+                return Ok(seen);
+            }
+            if !is_first {
+                sleep(LOOK.min(left)).await;
+            }
+        }
+    }
+
+    /// The run, as soon as it ends, asks, or it is `until` then.
+    async fn seen(&self, principal: &Principal, id: &str, until: Instant) -> Result<Seen, NotSeen> {
         let key = key(principal, id)?;
         loop {
             if let Some(held) = self.here(principal, id)
@@ -138,7 +161,7 @@ impl Runs {
     /// # Errors
     /// As [`wait`](Self::wait).
     pub(crate) async fn wait_past(
-        &self,
+        self: &Arc<Self>,
         answered: &[QuestionId],
         (principal, id): (&Principal, &str),
         patience: Duration,
@@ -162,7 +185,7 @@ impl Runs {
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
-    pub(crate) async fn cancel(&self, principal: &Principal, id: &str) -> Result<Seen, NotSeen> {
+    pub(crate) async fn cancel(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<Seen, NotSeen> {
         let key = key(principal, id)?;
         if let Some(held) = self.here(principal, id) {
             held.orders.send_if_modified(|order| {

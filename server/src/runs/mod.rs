@@ -21,6 +21,7 @@ mod lawful;
 mod lease;
 mod listing;
 mod look;
+mod pages;
 mod permit_slot;
 mod prints;
 mod question;
@@ -51,11 +52,12 @@ use crate::settings;
 
 use self::permit_slot::PermitSlot;
 
-pub(crate) use answers::{Judged, judged};
+pub(crate) use answers::{Judged, MOST_FAULTS, judged};
 pub(crate) use attend::{Attended, LongCall, NotKept};
 pub(crate) use held::Progress;
 pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};
+pub(crate) use pages::{NOT_SIGNED_IN, Opened, Pages, SignInPages, accepted, by_page, undone};
 pub(crate) use question::{KeptQuestion, Took, is_enough};
 pub(crate) use record::KeptCall;
 #[cfg(test)]
@@ -98,6 +100,8 @@ pub struct Runs {
     principals: Mutex<HashMap<Arc<str>, Principal>>,
     /// Prepares programs that go on.
     prepares: OnceLock<Arc<dyn Prepares>>,
+    /// Knows what people have done on pages.
+    pages: OnceLock<Arc<dyn Pages>>,
     /// Told of runs that begin to wait.
     on_waiting: OnceLock<Told>,
     /// Told of runs whose status has changed.
@@ -136,6 +140,7 @@ impl Runs {
             next_worker: AtomicUsize::new(0),
             principals: Mutex::default(),
             prepares: OnceLock::new(),
+            pages: OnceLock::new(),
             on_waiting: OnceLock::new(),
             on_status: OnceLock::new(),
             changes: broadcast::Sender::new(CHANGES),

@@ -12,7 +12,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::answers::{Judged, judged};
+use super::answers::{Judged, MOST_FAULTS, judged};
+use super::pages::NOT_SIGNED_IN;
 
 /// A question of a run that waits.
 #[derive(Clone, Debug)]
@@ -52,6 +53,18 @@ impl KeptQuestion {
         KeptQuestion { id: open.id, question: open.question.clone(), fault: None, answer: None, faults: 0 }
     }
 
+    /// Takes an `accept` that says no more than that the page was opened: nothing has been done there. It does not fit, and counts if that
+    /// is so too often.
+    pub(super) fn take_undone(&mut self, sent: Raw<'_>, by: &AnsweredBy, at_ms: u64) -> Took {
+        let is_open = self.answer.is_none() && is_enough(by.channel, &self.question);
+        if !is_open || self.faults >= MOST_FAULTS {
+            return self.take(sent, by, at_ms);
+        }
+        self.faults += 1;
+        self.fault = Some(NOT_SIGNED_IN.to_owned());
+        Took::Misfit(NOT_SIGNED_IN.to_owned())
+    }
+
     /// Takes an `ElicitResult` as sent.
     pub(super) fn take(&mut self, sent: Raw<'_>, by: &AnsweredBy, at_ms: u64) -> Took {
         if self.answer.is_some() {
@@ -81,7 +94,7 @@ pub(crate) fn is_enough(channel: Channel, question: &Question) -> bool {
         // The model's own word, and what a client says, which goes through no other hands than the model's.
         Channel::Model => question.kind != QuestionKind::Approval || question.level == Level::Model,
         Channel::Client => question.level != Level::OutOfBand,
-        Channel::Console | Channel::Webhook | Channel::Terminal | Channel::Embedder => true,
+        Channel::Console | Channel::Webhook | Channel::Terminal | Channel::Embedder | Channel::Page => true,
     }
 }
 
@@ -292,6 +305,7 @@ pub(super) mod tests {
             (QuestionKind::Upstream, Level::Model, [true, true, true, true]),
             (QuestionKind::Approval, Level::Model, [true, true, true, true]),
             (QuestionKind::Approval, Level::Client, [false, true, true, true]),
+            (QuestionKind::SignIn, Level::Model, [true, true, true, true]),
             (QuestionKind::Approval, Level::OutOfBand, [false, false, true, true]),
         ] {
             let open = question(1, kind, level);
@@ -302,6 +316,23 @@ pub(super) mod tests {
             });
             assert_eq!(can, enough, "{kind:?} {level:?}");
         }
+    }
+
+    #[test]
+    fn a_page_that_was_only_opened_is_no_answer_three_times() {
+        let mut open = question(1, QuestionKind::SignIn, Level::Model);
+        open.question.mode = Mode::Url("https://ptc.example/oauth/start?upstream=u".into());
+        let mut kept = KeptQuestion::new(&open);
+        let accept = Raw::parse(r#"{"action":"accept"}"#).unwrap();
+        for _ in 0..MOST_FAULTS {
+            let took = kept.take_undone(accept, &by(Channel::Model), 1);
+            assert_eq!(took, Took::Misfit("nobody has signed in yet".into()));
+            let written = serde_json::to_string(&kept).unwrap();
+            kept = serde_json::from_str(&written).unwrap();
+            assert_eq!(kept.question, open.question);
+        }
+        assert_eq!(kept.take_undone(accept, &by(Channel::Model), 2), Took::Counted);
+        assert_eq!(kept.take_undone(accept, &by(Channel::Model), 3), Took::AlreadyAnswered);
     }
 
     #[test]

@@ -76,7 +76,18 @@ impl Runs {
     ///
     /// # Errors
     /// It is not there, or the store is not.
-    pub(crate) async fn task(&self, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
+    pub(crate) async fn task(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
+        let task = self.as_task(principal, id).await?;
+        match &task.standing {
+            // What has been done on pages is answered by that.
+            Standing::Waiting(run) if !self.answer_by_pages(principal, run).await?.is_empty() => {
+                self.as_task(principal, id).await
+            }
+            _ => Ok(task),
+        }
+    }
+
+    async fn as_task(&self, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
         if let Some(task) = self.task_here(principal, id) {
             return Ok(task);
         }

@@ -14,6 +14,7 @@ fn settings() -> settings::Runs {
     settings::Runs {
         long: true,
         keeps: true,
+        page_wait: Duration::from_millis(20),
         waiting_ttl: Duration::from_secs(3600),
         answer_within: None,
         timeout: Duration::from_secs(600),

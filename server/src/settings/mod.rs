@@ -193,6 +193,8 @@ pub struct Questions {
     pub mode: Option<QuestionMode>,
     /// How long a call waits while its client asks the user.
     pub open: Duration,
+    /// How long an answer waits for what its client's user does on a page.
+    pub page: Duration,
     /// Questions that one program may ask.
     pub per_program: u32,
     /// How long a client may go on with a program.
@@ -235,6 +237,8 @@ pub struct Runs {
     pub keeps: bool,
     /// How long such a program waits for its answers.
     pub waiting_ttl: Duration,
+    /// How long an answer waits for what its client's user does on a page.
+    pub page_wait: Duration,
     /// How long a client waits that does not say; `None` for as long as its program runs.
     pub answer_within: Option<Duration>,
     /// Longest time of such a program.

@@ -305,7 +305,11 @@ impl Board {
         }
         self.signed.replace(signed);
         // What was answered is good for all calls of that upstream.
-        brought.values().flat_map(|brought| &brought.notes).filter(|note| note.answer.is_some()).for_each(|note| self.remember(note));
+        brought
+            .values()
+            .flat_map(|brought| &brought.notes)
+            .filter(|note| note.answer.is_some())
+            .for_each(|note| self.remember(note));
         self.last.set(last);
         self.brought.replace(brought);
     }

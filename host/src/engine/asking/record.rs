@@ -95,7 +95,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     let last_question = unread(from.unsigned_32())?;
     let is_later = |note: &Note| note.id.is_some_and(|id| id.number() > last_question);
     let signed = list(&mut from, read_note)?;
-    if signed.iter().any(|note| is_later(note) || note.kind != QuestionKind::SignIn || note.answer.is_none()) {
+    if signed.iter().any(|note| is_later(note) || note.kind != QuestionKind::SignIn || note.answer.is_none())
+    {
         return Err(ResumeFault::Invalid("sign-in"));
     }
     let mut brought = BTreeMap::new();

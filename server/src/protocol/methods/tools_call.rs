@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::digest::sha256;
 use ptc_host::engine::EvalId;
@@ -95,9 +96,9 @@ struct Ready {
     span: Option<CallSpan>,
 }
 
-/// How long a call that goes on with a program waits for a page that a person is looking at, and for the outcome of the call that was
-/// first (waiting.md 4.2, 5.4).
-const RETRY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a call that goes on with a program waits for the outcome of the call that was first (waiting.md 5.4), besides the time
+/// for a page that a person is looking at (waiting.md 4.2).
+const RETRY_PATIENCE: Duration = Duration::from_secs(15);
 
 impl Request<'_> {
     /// The call with its tool's answer.
@@ -173,7 +174,7 @@ impl Request<'_> {
             asked.extend_from_slice(&text.map_or(0, |text| text.len() as u64 + 1).to_be_bytes());
             asked.extend_from_slice(text.unwrap_or_default().as_bytes());
         }
-        Ok(Some(Retry { state, digest: sha256(&asked), responses }))
+        Ok(Some(Retry { state, digest: sha256(&asked), responses, visited: None }))
     }
 
     /// Answers a call of a tool that is unknown or not offered.
@@ -232,7 +233,7 @@ impl Request<'_> {
             }
         };
         let patience = match (&asked.retry, &self.service.asking) {
-            (Some(_), _) => RETRY_PATIENCE,
+            (Some(_), Some(asking)) => RETRY_PATIENCE + asking.page,
             (None, Some(asking)) if asked.line.is_some() => asking.open,
             _ => Duration::ZERO,
         };
@@ -252,10 +253,36 @@ impl Request<'_> {
             Prepared::Full(full) => return self.busy(tool, full, span),
             Prepared::Gated(running) => (running, true),
             Prepared::Free(running) => (running, false),
+            Prepared::After(wait) => (self.after(name, wait), false),
         };
         let ready =
             Ready { name, eval_id: context.eval_id, running, gated, hearing, outgoing, patience, span };
         self.admit(tool, ready)
+    }
+
+    /// What a call comes to that cannot be prepared yet. It is let in once it can.
+    fn after(&self, name: &'static str, wait: BoxFuture<'static, Prepared>) -> BoxFuture<'static, ToolReply> {
+        let (service, principal) = (self.service.clone(), self.from.connection.owner().principal.clone());
+        let busy = move |service: &Service, full| match service.tools.find(name) {
+            Some((_, tool)) => tool.busy(full),
+            None => ToolReply::unknown_tool(name),
+        };
+        async move {
+            let mut prepared = wait.await;
+            loop {
+                prepared = match prepared {
+                    Prepared::Done(reply) => return reply,
+                    Prepared::Full(full) => return busy(&service, full),
+                    Prepared::Free(running) => return running.await,
+                    Prepared::Gated(running) => match service.limiter.try_enter(&principal) {
+                        Ok(_permit) => return running.await,
+                        Err(full) => return busy(&service, full),
+                    },
+                    Prepared::After(wait) => wait.await,
+                };
+            }
+        }
+        .boxed()
     }
 
     /// Admits a call if the conversation and the process have capacity.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ptc_host::audience::Audience;
 use ptc_host::engine::{CallsSoFar, EvalId};
+use ptc_host::questions::QuestionId;
 use ptc_mcp::Revision;
 #[cfg(feature = "fixtures")]
 use ptc_mcp::json::Raw;
@@ -86,7 +87,7 @@ impl Given {
 }
 
 /// A call that goes on with a program that was given to the client.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Retry {
     /// What the state has.
     pub(crate) state: Opened,
@@ -94,6 +95,17 @@ pub(crate) struct Retry {
     pub(crate) digest: [u8; 32],
     /// `inputResponses` as sent: an object of objects with an action each.
     pub(crate) responses: Option<String>,
+    /// What has come of the pages that its user was sent to, once they have been waited for.
+    pub(crate) visited: Option<Visited>,
+}
+
+/// What has come of pages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Visited {
+    /// Questions of which nobody needs to say more: it has been done.
+    pub(crate) done: Vec<QuestionId>,
+    /// Questions whose pages were opened and no more.
+    pub(crate) undone: Vec<QuestionId>,
 }
 
 /// The request of a transport that brought a call.

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 
 #[cfg(feature = "fixtures")]
 pub(crate) use context::Given;
-pub(crate) use context::Retry;
 pub use context::{Asked, CallContext, Origin};
+pub(crate) use context::{Retry, Visited};
 pub(crate) use registry::Registry;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
@@ -36,6 +36,8 @@ pub enum Prepared {
     Full(Full),
     /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
     Free(BoxFuture<'static, ToolReply>),
+    /// To be prepared once people have done something; until then it takes no permit.
+    After(BoxFuture<'static, Prepared>),
 }
 
 /// The hints a client may show for a tool.

@@ -1,13 +1,12 @@
 //! A program whose run is kept: no client is asked about it, or none may answer (waiting.md 4.4).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use ptc_host::engine::{Asker, EvalRequest, Suspended};
 use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
 use ptc_mcp::json::object_text;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
 use super::live::Replies;
@@ -17,13 +16,10 @@ use crate::protocol::Elicitation;
 use crate::protocol::tool::{CallContext, Retry, ToolReply};
 use crate::request_state::{Carried, Content, Jti};
 use crate::runs::{
-    KeptCall, KeptQuestion, Ran, RunSeed, Runs, Seen, Suspension, Took, WaitingRun, is_enough,
+    KeptCall, KeptQuestion, Opened, Ran, RunSeed, Runs, Seen, Suspension, Took, WaitingRun, is_enough,
 };
 use crate::tools::evaluator::Evaluator;
 use crate::tools::shaping::{Shaper, running, waiting};
-
-/// How long a call waits for what its client says has been done on a page (waiting.md 4.2).
-const PAGE: Duration = Duration::from_secs(15);
 
 impl Asks {
     /// Whether somebody may answer this in a run that is kept.
@@ -116,7 +112,9 @@ impl Asks {
     ) -> ToolReply {
         let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
-        let took = match runs.answer(&caller.principal, id, answers, by).await {
+        let (began, page) = (Instant::now(), self.0.rules.page);
+        let taken = runs.answer_opened(&caller.principal, id, (answers, by), Opened::Waited(page)).await;
+        let took = match taken {
             Ok(took) => took,
             Err(why) => return why.reply(),
         };
@@ -125,7 +123,7 @@ impl Asks {
             |(id, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::NotHere).then_some(*id);
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
         let whose = (&caller.principal, id);
-        let seen = match runs.wait_past(&answered, whose, PAGE).await {
+        let seen = match runs.wait_past(&answered, whose, page.saturating_sub(began.elapsed())).await {
             Ok(Seen::Running(_)) => runs.wait(&caller.principal, id, runs.patience()).await,
             seen => seen,
         };

@@ -1,6 +1,6 @@
 //! The client is asked while the program waits where it is: `elicitation/create` (waiting.md 4.3).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
 use ptc_mcp::json::{Raw, object_text};
 use tokio::time::{Instant, timeout_at};
 use tracing::info;
@@ -19,7 +19,7 @@ use super::{Asks, Caller, MOST_ROUNDS};
 use crate::protocol::Elicitation;
 use crate::protocol::client_requests::{ClientLine, ClientReply, Pending};
 use crate::protocol::tool::CallContext;
-use crate::runs::{Judged, LongCall, judged};
+use crate::runs::{Judged, LongCall, by_page, judged};
 
 /// Asks the client of one call.
 struct CallAsker {
@@ -148,11 +148,19 @@ async fn ask_all(
 ) -> Vec<(QuestionId, Answer)> {
     let count = open.len();
     let mut answers = Vec::with_capacity(count);
+    let opened = Opened::default();
     let mut waiting: Replies = open
         .into_iter()
         .map(|open| {
-            let asked = ask_one(asks.clone(), caller.clone(), line.clone(), screen, open.clone());
-            async move { Some((open.id, asked.await?)) }.boxed()
+            let (asks, caller, line, opened) = (asks.clone(), caller.clone(), line.clone(), opened.clone());
+            async move {
+                let answer = match asks.has_page(&open.question) {
+                    true => ask_to_sign_in(&asks, &caller, &line, screen, &open, &opened).await,
+                    false => ask_one(&asks, &caller, &line, screen, &open).await,
+                };
+                Some((open.id, answer?))
+            }
+            .boxed()
         })
         .collect();
     while let Ok(Some(answer)) = timeout_at(until, waiting.next()).await {
@@ -161,19 +169,80 @@ async fn ask_all(
     if leaves && !waiting.is_empty() {
         // The run is kept, and a reply that comes later still counts.
         asks.heed_late(&caller, waiting);
+    } else {
+        // Who has opened a page has not dismissed its question.
+        let opened = std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner));
+        answers.extend(
+            opened
+                .into_iter()
+                .filter(|(id, _)| !answers.iter().any(|(known, _)| known == id))
+                .collect::<Vec<_>>(),
+        );
     }
     // What is not answered by now is taken back otherwise, and its client told so.
     info!(event = "client_asked", questions = count, answers = answers.len());
     answers
 }
 
+/// Questions whose pages were opened and no more.
+type Opened = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
+
+/// Asks for a sign-in, until it is made or refused: `accept` says only that its page was opened. `None`: there is no reply.
+async fn ask_to_sign_in(
+    asks: &Asks,
+    caller: &Caller,
+    line: &ClientLine,
+    screen: Screen,
+    open: &OpenQuestion,
+    opened: &Opened,
+) -> Option<Answer> {
+    let mode = &open.question.mode;
+    let page = if screen.opens(mode) { Some(random_page()?) } else { None };
+    let params = screen.params((&open.question.message, mode), None, page.as_deref());
+    let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
+    let mut done = asks.done(caller, &open.question);
+    let reply = tokio::select! {
+        biased;
+        () = &mut done => None,
+        reply = asked.pending.as_mut()?.reply() => Some(reply),
+    };
+    let answer = match reply {
+        // Nobody needs to say so.
+        None => Answer {
+            action: Action::Accept,
+            content: None,
+            by: by_page(&caller.principal),
+            at_ms: asks.0.clock.now(),
+        },
+        Some(reply) => {
+            // There is nothing to take back any more.
+            asked.pending = None;
+            let ClientReply::Result(sent) = reply? else { return None };
+            let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
+            let judged = judged(Raw::parse(&sent).ok()?, mode, 0, &by, asks.0.clock.now());
+            let Judged::Answer(answer) = judged else { return None };
+            if answer.action != Action::Accept {
+                return Some(answer);
+            }
+            opened.lock().unwrap_or_else(PoisonError::into_inner).push((open.id, answer.clone()));
+            done.await;
+            answer
+        }
+    };
+    if let Some(page) = page {
+        let params = object_text(|params| params.string("elicitationId", &page));
+        line.notify("notifications/elicitation/complete", &params);
+    }
+    Some(answer)
+}
+
 /// Asks one question until the answer fits. `None`: there is none.
 async fn ask_one(
-    asks: Asks,
-    caller: Caller,
-    line: ClientLine,
+    asks: &Asks,
+    caller: &Caller,
+    line: &ClientLine,
     screen: Screen,
-    open: OpenQuestion,
+    open: &OpenQuestion,
 ) -> Option<Answer> {
     let mode = &open.question.mode;
     let page = if screen.opens(mode) { Some(random_page()?) } else { None };
@@ -182,8 +251,7 @@ async fn ask_one(
     let mut faults = 0;
     loop {
         let params = screen.params((&open.question.message, mode), fault.as_deref(), page.as_deref());
-        let mut asked =
-            TakenBack { line: &line, pending: Some(line.request("elicitation/create", &params).ok()?) };
+        let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
         let reply = asked.pending.as_mut()?.reply().await;
         // There is nothing to take back any more.
         asked.pending = None;

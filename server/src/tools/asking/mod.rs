@@ -3,7 +3,7 @@
 //! ```text
 //! Asks::eval ─ handshake era: the program waits here while its client is asked (`live`)
 //!            ├ modern era: the program leaves, sealed in `requestState` (`travelling`), and the next call goes on with it (`retry`):
-//!            │ once (`once`)
+//!            │ once (`once`), and after its user has done what is done on pages (`pages`)
 //!            └ whoever cannot be asked so, or may not answer: its run is kept, and answered by other ways (`kept`)
 //! ```
 
@@ -13,6 +13,7 @@ mod live;
 pub mod measuring;
 mod once;
 mod outcome;
+mod pages;
 mod retry;
 mod round;
 mod shown;
@@ -37,7 +38,7 @@ use crate::principal::Principal;
 use crate::protocol::Elicitation;
 use crate::protocol::tool::{CallContext, ToolReply};
 use crate::request_state::{Carried, RequestStates, arguments_digest};
-use crate::runs::{LongCall, Ran, RunSeed, Runs};
+use crate::runs::{LongCall, Pages, Ran, RunSeed, Runs};
 
 /// Suspensions of one program that its client is asked about: clients of the modern era give up after ten rounds.
 const MOST_ROUNDS: u32 = 8;
@@ -61,6 +62,8 @@ struct Shared {
     clock: StoreClock,
     /// Where programs are kept that no client is asked about; `None` where that is off.
     runs: Option<Arc<Runs>>,
+    /// Knows what people have done on pages, if they are sent to any.
+    pages: Option<Arc<dyn Pages>>,
 }
 
 /// Bounds of asking.
@@ -68,6 +71,8 @@ struct Shared {
 pub(crate) struct AskRules {
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
     pub(crate) open: Duration,
+    /// How long an answer waits for what its client's user does on a page (`--page-wait-ms`).
+    pub(crate) page: Duration,
     /// Questions that a program may ask (`--max-questions-per-program`).
     pub(crate) questions: u32,
     /// Where people find the questions of runs, if the console has an address that a browser opens.
@@ -142,9 +147,10 @@ impl Asks {
         rules: AskRules,
         listener: Option<Listener>,
         runs: Option<Arc<Runs>>,
+        pages: Option<Arc<dyn Pages>>,
     ) -> Asks {
         let store = store.unwrap_or_else(|| Arc::new(MemoryState::new(StoreLimits::default())));
-        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs }))
+        Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs, pages }))
     }
 
     /// The same, heard by somebody else as well.
@@ -159,8 +165,8 @@ impl Asks {
             listener(principal, run, asker)
         });
         let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock);
-        let (rules, runs) = (self.0.rules.clone(), self.0.runs.clone());
-        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs }))
+        let (rules, runs, pages) = (self.0.rules.clone(), self.0.runs.clone(), self.0.pages.clone());
+        Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs, pages }))
     }
 
     /// Runs the program of `request` for this call of a tool, whose client is asked what it waits for. `long`: what it may become.

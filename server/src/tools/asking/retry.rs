@@ -14,7 +14,7 @@ use super::round::Round;
 use super::{Asks, Caller, Shaped};
 use crate::protocol::tool::{Retry, ToolReply};
 use crate::request_state::{Carried, Content, Opened, Refusal};
-use crate::runs::Ran;
+use crate::runs::{Ran, by_page};
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
@@ -32,7 +32,9 @@ impl Asks {
             return Ran::Ended(refused(&caller, Refusal::Build));
         };
         let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
-        round.take(retry.responses.as_deref(), &by, self.0.clock.now());
+        let visited = retry.visited.clone().unwrap_or_default();
+        let answered = (retry.responses.as_deref(), &visited);
+        round.take(answered, (&by, &by_page(&caller.principal)), self.0.clock.now());
         // A client that shows nothing any more cannot be asked again.
         if !round.is_answered() && caller.context.asked.modes.is_any() {
             let content = Content { asked: round.write(), ..content.clone() };

@@ -1,7 +1,7 @@
 //! The questions of one suspension, and what is known of their answers: what a state has besides the program.
 
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
+    Action, Answer, AnsweredBy, AskedSignIn, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
 };
 use ptc_mcp::json::{Raw, object_text};
 use ptc_vm::graph::{Reader, Unread, Writer};
@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::shown::Screen;
 use crate::principal::Principal;
-use crate::runs::{Judged, judged};
+use crate::protocol::tool::Visited;
+use crate::runs::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
 
 const FORM: u8 = 0;
 const URL: u8 = 1;
@@ -24,6 +25,8 @@ struct Asked {
     id: QuestionId,
     message: String,
     mode: Mode,
+    /// What is to be done on its page, if that is a sign-in.
+    sign_in: Option<AskedSignIn>,
     /// How often its answer did not fit, and why the last one did not.
     faults: u8,
     fault: Option<String>,
@@ -37,6 +40,7 @@ impl Round {
             id: open.id,
             message: open.question.message.clone(),
             mode: open.question.mode.clone(),
+            sign_in: open.question.sign_in(),
             faults: 0,
             fault: None,
             answer: None,
@@ -44,13 +48,30 @@ impl Round {
         Round(open.iter().map(asked).collect())
     }
 
-    /// Takes over what the client answers: `inputResponses` as sent. What is not asked, or answered already, is ignored.
-    pub(super) fn take(&mut self, responses: Option<&str>, by: &AnsweredBy, at_ms: u64) {
+    /// The sign-ins that are asked for and not answered.
+    pub(super) fn sign_ins(&self) -> impl Iterator<Item = (QuestionId, AskedSignIn)> {
+        let open = self.0.iter().filter(|asked| asked.answer.is_none());
+        open.filter_map(|asked| Some((asked.id, asked.sign_in.clone()?)))
+    }
+
+    /// Takes over what the client answers: `inputResponses` as sent, and what has come of pages. What is not asked, or answered already, is
+    /// ignored. A page that was opened and no more does not answer its question, unless that is so too often.
+    pub(super) fn take(
+        &mut self,
+        (responses, visited): (Option<&str>, &Visited),
+        (by, by_page): (&AnsweredBy, &AnsweredBy),
+        at_ms: u64,
+    ) {
         let responses = responses.and_then(|responses| Raw::parse(responses).ok()).and_then(Raw::members);
         for (key, sent) in responses.into_iter().flatten() {
             let id = QuestionId::parse(&key);
             let asked = self.0.iter_mut().find(|asked| Some(asked.id) == id && asked.answer.is_none());
             let Some(asked) = asked else { continue };
+            if visited.undone.contains(&asked.id) && asked.faults < MOST_FAULTS {
+                asked.faults += 1;
+                asked.fault = Some(NOT_SIGNED_IN.to_owned());
+                continue;
+            }
             match judged(sent, &asked.mode, asked.faults, by, at_ms) {
                 Judged::Answer(answer) => asked.answer = Some(answer),
                 Judged::Fault(fault) => {
@@ -58,6 +79,12 @@ impl Round {
                     asked.fault = Some(fault);
                 }
                 Judged::NoAnswer => {}
+            }
+        }
+        for asked in self.0.iter_mut().filter(|asked| asked.answer.is_none()) {
+            if visited.done.contains(&asked.id) {
+                let (action, by) = (Action::Accept, by_page.clone());
+                asked.answer = Some(Answer { action, content: None, by, at_ms });
             }
         }
     }
@@ -103,11 +130,16 @@ impl Round {
                     to.text(url);
                 }
             }
+            to.option(asked.sign_in.as_ref(), |sign_in, to| {
+                to.text(&sign_in.upstream);
+                to.raw(&sign_in.binding);
+            });
             to.byte(asked.faults);
             to.option(asked.fault.as_ref(), |fault, to| to.text(fault));
             to.option(asked.answer.as_ref(), |answer, to| {
                 to.text(answer.action.as_str());
                 to.option(answer.content.as_deref(), |content, to| to.text(content.get()));
+                to.byte(u8::from(answer.by.channel == Channel::Page));
                 to.unsigned(answer.at_ms);
             });
         }
@@ -132,10 +164,18 @@ fn read_asked(from: &mut Reader<'_>, principal: &Principal) -> Result<Asked, Unr
         (URL, url) => Mode::Url(url.into()),
         _ => return Err(Unread::Invalid("mode")),
     };
+    let sign_in = if from.flag()? { Some(read_sign_in(from)?) } else { None };
     let faults = from.byte()?;
     let fault = if from.flag()? { Some(from.text()?.to_owned()) } else { None };
     let answer = if from.flag()? { Some(read_answer(from, principal)?) } else { None };
-    Ok(Asked { id, message, mode, faults, fault, answer })
+    Ok(Asked { id, message, mode, sign_in, faults, fault, answer })
+}
+
+fn read_sign_in(from: &mut Reader<'_>) -> Result<AskedSignIn, Unread> {
+    let upstream = from.text()?.into();
+    let mut binding = [0; 32];
+    binding.copy_from_slice(from.raw(32)?);
+    Ok(AskedSignIn { upstream, binding })
 }
 
 fn read_answer(from: &mut Reader<'_>, principal: &Principal) -> Result<Answer, Unread> {
@@ -145,6 +185,7 @@ fn read_answer(from: &mut Reader<'_>, principal: &Principal) -> Result<Answer, U
         true => Some(RawValue::from_string(from.text()?.to_owned()).map_err(|_| invalid())?),
         false => None,
     };
-    let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
+    let channel = if from.flag()? { Channel::Page } else { Channel::Client };
+    let by = AnsweredBy { channel, name: Some(principal.shared_name()) };
     Ok(Answer { action, content, by, at_ms: from.unsigned()? })
 }

@@ -95,6 +95,9 @@ struct Server {
     upstreams: Arc<Upstreams>,
 }
 
+/// How long an answer waits for a page.
+const PAGE: Duration = Duration::from_millis(50);
+
 const SECRET: &[u8] = b"a secret of at least 32 bytes, so long";
 
 fn rules() -> StateRules {
@@ -113,7 +116,8 @@ impl Server {
         let asks = Asks::new(
             states.clone(),
             Some(store.clone()),
-            AskRules { open, questions: 32, console: None, out_of_band: false },
+            AskRules { open, page: PAGE, questions: 32, console: None, out_of_band: false },
+            None,
             None,
             None,
         );
@@ -135,7 +139,7 @@ impl Server {
         };
         let tool = LispEval::new(Arc::new(engine), options);
         let mut service = Service::new(Registry::new(vec![Box::new(tool)]), CallLimits::shared(64));
-        service.asking = Some(Asking { states, open });
+        service.asking = Some(Asking { states, open, page: PAGE });
         Server { service: Arc::new(service), upstreams }
     }
 

@@ -78,7 +78,8 @@ impl EvalOptions {
     }
 }
 
-/// The tool.
+/// The tool. Clones are cheap.
+#[derive(Clone)]
 pub(crate) struct LispEval {
     evaluator: Arc<dyn Evaluator>,
     options: EvalOptions,
@@ -174,6 +175,20 @@ impl Tool for LispEval {
     }
 
     fn prepare(&self, given: Option<Raw<'_>>, context: &CallContext) -> Prepared {
+        let again = || -> Box<dyn FnOnce(&CallContext) -> Prepared + Send> {
+            let (tool, given) = (self.clone(), given.map(|given| given.text().to_owned()));
+            Box::new(move |context| {
+                let given = given.as_deref().and_then(|given| Raw::parse(given).ok());
+                tool.prepare(given, context)
+            })
+        };
+        let call = (NAME, given.map(Raw::text));
+        let before = self.options.asks.as_ref().filter(|_| context.asked.retry.is_some());
+        if let Some(first) =
+            before.and_then(|asks| asks.before(call, context, self.options.shaper_for(context), again))
+        {
+            return first;
+        }
         let refused = |message| {
             let payload = Payload::refused(ErrorReason::ArgsError, message, None);
             Prepared::Done(refuse(&self.options, payload, given))

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
 use ptc_mcp::json::{Kind, Raw};
+use tokio::time::Instant;
 
 use super::{DEFAULT_WAIT, args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
-use crate::runs::{Runs, Took};
+use crate::runs::{Opened, Runs, Took};
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
 use crate::tools::long::{run_id, wait_ms};
 
@@ -50,10 +51,14 @@ impl Tool for Resume {
         let (runs, shaper) = (self.runs.clone(), self.options.shaper_for(context));
         let (principal, options) = (context.owner.principal.clone(), self.options.clone());
         let work = async move {
-            let (mut notes, mut counted) = (Vec::new(), Vec::new());
+            let (mut notes, mut counted, mut wait) = (Vec::new(), Vec::new(), wait);
             if let Some(answers) = answers {
                 let by = AnsweredBy { channel: Channel::Model, name: Some(principal.shared_name()) };
-                match runs.answer(&principal, &id, &answers, by).await {
+                let began = Instant::now();
+                let opened = Opened::Waited(wait.min(runs.settings().page_wait));
+                let took = runs.answer_opened(&principal, &id, (&answers, by), opened).await;
+                wait = wait.saturating_sub(began.elapsed());
+                match took {
                     Ok(took) => {
                         notes.extend(took.iter().filter_map(note));
                         counted.extend(

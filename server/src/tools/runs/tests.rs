@@ -59,6 +59,7 @@ fn bench(profile: Profile, calls: usize, answer_within: Option<Duration>) -> Ben
     let settings = settings::Runs {
         long: true,
         keeps: false,
+        page_wait: Duration::from_millis(20),
         waiting_ttl: Duration::from_secs(3600),
         answer_within,
         timeout: Duration::from_secs(77),

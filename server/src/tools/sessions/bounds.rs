@@ -41,6 +41,17 @@ pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
     }
 }
 
+/// The call, whose result stays within the bound of the profile.
+fn within(shaper: Shaper, prepared: Prepared) -> Prepared {
+    match prepared {
+        Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
+        Prepared::Full(full) => Prepared::Full(full),
+        Prepared::Free(work) => Prepared::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
+        Prepared::Gated(work) => Prepared::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
+        Prepared::After(wait) => Prepared::After(wait.map(move |prepared| within(shaper, prepared)).boxed()),
+    }
+}
+
 /// A tool whose results always stay within the bound of the profile.
 pub(super) struct Bounded<T> {
     pub(super) tool: T,
@@ -53,13 +64,7 @@ impl<T: Tool> Tool for Bounded<T> {
     }
 
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared {
-        let shaper = self.shaper;
-        match self.tool.prepare(arguments, context) {
-            Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
-            Prepared::Full(full) => Prepared::Full(full),
-            Prepared::Free(work) => Prepared::Free(work.map(move |reply| guard(&shaper, reply)).boxed()),
-            Prepared::Gated(work) => Prepared::Gated(work.map(move |reply| guard(&shaper, reply)).boxed()),
-        }
+        within(self.shaper, self.tool.prepare(arguments, context))
     }
 
     fn busy(&self, full: crate::concurrency_limiter::Full) -> ToolReply {

@@ -12,7 +12,7 @@ use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
 use crate::protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
 use crate::protocol::tool::Task;
-use crate::runs::{NotSeen, Runs, Took};
+use crate::runs::{NotSeen, Opened, Runs, Took};
 
 /// Has the tasks, where programs may outlive their calls.
 pub(crate) fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
@@ -60,7 +60,8 @@ impl TaskDesk for Desk {
         let runs = self.runs.clone();
         async move {
             let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
-            let took = runs.answer(&asking.principal, &id, &responses, by).await;
+            // Whoever says that its user has opened a page looks whether anything has come of it.
+            let took = runs.answer_opened(&asking.principal, &id, (&responses, by), Opened::JustNow).await;
             let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
             match took.iter().find(|(_, took)| *took == Took::NoAnswer) {
                 Some((id, _)) => Err(NotTaken::Response(id.to_string())),

@@ -2,6 +2,7 @@
 //! the real command signs in with the entry of the guide. The other files hold what the product as a whole says and does around
 //! sign-ins.
 
+mod asked;
 #[expect(dead_code, reason = "the tests of the host use the rest")]
 #[path = "../../../host/tests/oauth/authorization_server/mod.rs"]
 mod authorization_server;

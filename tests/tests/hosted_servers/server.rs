@@ -56,6 +56,10 @@ impl Server {
             command.args(["--public-url", &format!("http://{free}/mcp")]);
             command.args(["--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000"]);
             command.arg("--http-auth-token-file").arg(&tokens).arg("--upstreams-config").arg(&upstreams);
+            // Where nobody says otherwise, whoever cannot be asked is told what to do.
+            if !flags.iter().any(|flag| flag == "--questions") {
+                command.args(["--questions", "client"]);
+            }
             command.args(&flags);
             let log = std::fs::File::create(path("log")).expect("a log");
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -101,8 +105,21 @@ impl Server {
     }
 
     /// A modern request.
-    pub(crate) fn post(&self, token: &str, method: &str, name: Option<&str>, mut params: Value) -> Answer {
-        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+    pub(crate) fn post(&self, token: &str, method: &str, name: Option<&str>, params: Value) -> Answer {
+        self.post_as(&json!({}), token, method, name, params)
+    }
+
+    /// A modern request of a client with these capabilities.
+    pub(crate) fn post_as(
+        &self,
+        capabilities: &Value,
+        token: &str,
+        method: &str,
+        name: Option<&str>,
+        mut params: Value,
+    ) -> Answer {
+        params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": capabilities});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let bearer = format!("Bearer {token}");
         let mut headers = vec![
@@ -142,11 +159,16 @@ impl Server {
         (told["url"].as_str().expect("a link").to_owned(), cookie)
     }
 
-    /// Signs in on the page, and waits until calls notice.
-    pub(crate) fn signs_in(&self, token: &str) {
+    /// Signs in on the page.
+    pub(crate) fn visits_page(&self, token: &str) {
         let (link, cookie) = self.begins(token);
         let done = self.ask("GET", &consent(&link), &[("Cookie", &cookie)], "");
         assert_eq!(done.status, 200, "{}", done.body);
+    }
+
+    /// Signs in on the page, and waits until calls notice.
+    pub(crate) fn signs_in(&self, token: &str) {
+        self.visits_page(token);
         let patience = Instant::now() + PATIENCE;
         while !self.calls(token).contains("family") {
             assert!(Instant::now() < patience, "{}", self.calls(token));

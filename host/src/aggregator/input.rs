@@ -74,6 +74,8 @@ impl Exchange<'_> {
         // All calls of a run share its context.
         let (asking, mut asked) = Asking::new(Rc::as_ptr(self.run).addr());
         let asking = Arc::new(asking);
+        let queued = asking.clone();
+        let _queued = self.desk.may_queue(move || queued.is_stuck());
         let caller = Caller { asking: Some(&asking), ..call.caller };
         let mut calling = std::pin::pin!(self.upstream.call(Call { caller, ..call }));
         loop {

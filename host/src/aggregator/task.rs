@@ -2,10 +2,12 @@
 
 use super::input::Exchange;
 use super::input_progress::{Progress, Wanted};
+use crate::engine::RunContext;
 use crate::mcp::unfinished::{TaskState, read_task, read_task_result};
 use crate::upstream::{CallFault, CallLimits, CallReply, Caller, InputRequired, Query, TaskAnswer, Upstream};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -41,7 +43,7 @@ impl Exchange<'_> {
         let mut wait = interval(task.poll_interval_ms);
         let mut failed = 0;
         if let Some(input) = before {
-            self.updated(&task, input, &mut answered, &mut running).await?;
+            self.updated(&task, input, &mut answered).await?;
         }
         loop {
             tokio::time::sleep(wait).await;
@@ -68,7 +70,7 @@ impl Exchange<'_> {
                     input.requests.retain(|(key, _)| !answered.contains(key));
                     // What has been answered may take the upstream a while.
                     if !input.requests.is_empty() {
-                        self.updated(&task, input, &mut answered, &mut running).await?;
+                        self.updated(&task, input, &mut answered).await?;
                     }
                 }
                 TaskState::Completed(result) => {
@@ -93,16 +95,11 @@ impl Exchange<'_> {
         task: &TaskAnswer,
         input: InputRequired,
         answered: &mut BTreeSet<Box<str>>,
-        running: &mut Running,
     ) -> Result<(), CallFault> {
         let keys: Vec<Box<str>> = input.requests.iter().map(|(key, _)| key.clone()).collect();
         let input = self.askable(input)?;
         let progress = Progress { rounds: 0, visits: 0, wanted: Wanted::Task(task.clone(), input.clone()) };
-        // A program that leaves this process meanwhile goes on with the task elsewhere.
-        running.left_alone = true;
-        let responses = self.responses(&progress, &input).await;
-        running.left_alone = false;
-        let responses = responses?;
+        let responses = self.responses(&progress, &input).await?;
         self.task_request("tasks/update", &task.id, Some(&responses)).await?;
         answered.extend(keys);
         Ok(())
@@ -142,36 +139,38 @@ fn interval(wished_ms: Option<u64>) -> Duration {
     wished_ms.map_or(usual, Duration::from_millis).clamp(least, most)
 }
 
-/// A task that nobody waits for any more is cancelled, once.
+/// A task that nobody waits for any more is cancelled, once. One whose program leaves this process is waited for elsewhere.
 struct Running {
+    run: Rc<RunContext>,
     upstream: Arc<dyn Upstream>,
     owner: Handle,
     principal: Option<Arc<str>>,
     id: Box<str>,
     limits: CallLimits,
-    left_alone: bool,
+    has_ended: bool,
 }
 
 impl Running {
     fn new(exchange: &Exchange<'_>, task: &TaskAnswer) -> Self {
         Self {
+            run: exchange.run.clone(),
             upstream: exchange.upstream.clone(),
             owner: exchange.aggregator.owner.clone(),
             principal: exchange.run.principal.clone(),
             id: task.id.clone(),
             limits: exchange.aggregator.limits.per_call(),
-            left_alone: false,
+            has_ended: false,
         }
     }
 
     fn ended(&mut self) {
-        self.left_alone = true;
+        self.has_ended = true;
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.left_alone {
+        if self.has_ended || self.run.has_left() {
             return;
         }
         let (upstream, principal, id) = (self.upstream.clone(), self.principal.clone(), self.id.clone());

@@ -37,6 +37,8 @@ pub struct RunContext {
     /// Charges of replies that are about to become values of the machine.
     pub(crate) arrived: RefCell<Vec<ReplyCharge>>,
     extension: OnceCell<Box<dyn Any>>,
+    /// Whether the program has been written, to go on elsewhere.
+    left: Cell<bool>,
     /// What its calls ask people.
     pub(super) board: Board,
 }
@@ -64,6 +66,7 @@ impl RunContext {
             memory,
             arrived: RefCell::default(),
             extension: OnceCell::new(),
+            left: Cell::new(false),
             board: Board::new(asker),
         }
     }
@@ -76,6 +79,17 @@ impl RunContext {
     /// When the program's time is up.
     pub fn deadline(&self) -> Instant {
         self.deadline.get()
+    }
+
+    /// Whether the program has left this process, to go on elsewhere: what its calls have begun is waited for there.
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.get()
+    }
+
+    /// Notes that.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn leaves(&self) {
+        self.left.set(true);
     }
 
     /// Takes back time that was not the program's.

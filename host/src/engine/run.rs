@@ -241,7 +241,7 @@ impl Run {
             let event = poll_fn(|cx| match calls.poll_next(cx) {
                 Poll::Ready(reply) => Poll::Ready(Event::Reply(reply)),
                 // Nothing goes on without people.
-                Poll::Pending if context.board.waiting() == calls.len() => Poll::Ready(Event::Asks),
+                Poll::Pending if context.board.is_quiescent(calls.len()) => Poll::Ready(Event::Asks),
                 Poll::Pending => alarm.as_mut().poll(cx).map(|()| Event::Late),
             });
             match event.await {

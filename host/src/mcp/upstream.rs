@@ -129,8 +129,10 @@ impl<T: Transport> McpUpstream<T> {
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let _alone = self.alone(call.caller, call.limits.deadline).await?;
         let current = || self.lifecycle.current();
-        let (connection, _slot) =
-            self.slots.enter(&call.limits, T::NAME, current, |patience| self.connect(patience)).await?;
+        let (connection, _slot) = self
+            .slots
+            .enter((&call.limits, call.caller.asking), T::NAME, current, |patience| self.connect(patience))
+            .await?;
         let reply = self.transport.call(&self.lifecycle, &connection, call).await?;
         content::check_size(&reply.envelope, &call.limits, T::NAME).map(|()| reply)
     }
@@ -138,8 +140,10 @@ impl<T: Transport> McpUpstream<T> {
     async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
         let _alone = self.alone(query.caller, query.limits.deadline).await?;
         let current = || self.lifecycle.current();
-        let (connection, _slot) =
-            self.slots.enter(&query.limits, T::NAME, current, |patience| self.connect(patience)).await?;
+        let (connection, _slot) = self
+            .slots
+            .enter((&query.limits, None), T::NAME, current, |patience| self.connect(patience))
+            .await?;
         let answer = self.transport.query(&self.lifecycle, &connection, query).await?;
         content::check_size(&answer, &query.limits, T::NAME)?;
         result::check_complete(&answer, query.method).map(|()| answer)

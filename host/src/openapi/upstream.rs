@@ -198,7 +198,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let current = || self.lifecycle.current();
         let (api, _slot) =
-            self.slots.enter(&call.limits, "openapi", current, |patience| self.api(patience)).await?;
+            self.slots.enter((&call.limits, None), "openapi", current, |patience| self.api(patience)).await?;
         let Some(operation) = api.operations.get(call.tool) else {
             return Err(CallFault::upstream_error(format!("unknown tool {}", call.tool)));
         };

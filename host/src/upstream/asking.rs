@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
+use super::slots::Holders;
 
 /// The result of `elicitation/create` where nobody answers it.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
@@ -21,6 +22,17 @@ pub struct Asking {
     pub(crate) run: usize,
     questions: mpsc::UnboundedSender<Asked>,
     pub(crate) stopwatch: Stopwatch,
+    /// Who holds the slots of the upstream, while the call waits for one.
+    queue: Mutex<Option<Arc<Holders>>>,
+}
+
+/// A call that waits for a slot.
+pub(crate) struct Queued<'a>(&'a Asking);
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
 }
 
 /// A question that came during a call.
@@ -37,7 +49,19 @@ impl Asking {
     /// Where the upstream of a call of this run asks, and where its questions come out.
     pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (questions, asked) = mpsc::unbounded_channel();
-        (Self { run, questions, stopwatch: Stopwatch::default() }, asked)
+        (Self { run, questions, stopwatch: Stopwatch::default(), queue: Mutex::default() }, asked)
+    }
+
+    /// Notes that the call waits for one of these slots, until the result is dropped.
+    pub(crate) fn queued(&self, holders: &Arc<Holders>) -> Queued<'_> {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Some(holders.clone());
+        Queued(self)
+    }
+
+    /// Whether the call waits for a slot, and all of them are held by calls of its run that wait for people.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let holders = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        holders.is_some_and(|holders| holders.all_ask(self.run))
     }
 
     /// Whether nobody takes questions any more: the call is over.

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
+/// Whether a call cannot go on before others have been answered.
+type IsStuck = Box<dyn Fn() -> bool>;
+
 /// The open questions of a program.
 pub(in crate::engine) struct Board {
     asker: Option<Arc<dyn Asker>>,
@@ -16,6 +19,8 @@ pub(in crate::engine) struct Board {
     asking: RefCell<BTreeMap<CallId, Asking>>,
     /// What calls of a restored program brought with them.
     brought: RefCell<BTreeMap<CallId, Brought>>,
+    /// Calls that may have to wait for others, and whether those wait for people now.
+    queued: RefCell<BTreeMap<CallId, IsStuck>>,
     /// Answers about sign-ins. Nobody is asked for the same one twice.
     signed: RefCell<Vec<Note>>,
 }
@@ -74,6 +79,7 @@ impl Board {
             last: Cell::new(0),
             asking: RefCell::default(),
             brought: RefCell::default(),
+            queued: RefCell::default(),
             signed: RefCell::default(),
         }
     }
@@ -91,6 +97,28 @@ impl Board {
     /// How many calls wait for answers.
     pub(in crate::engine) fn waiting(&self) -> usize {
         self.asking.borrow().len()
+    }
+
+    /// Whether none of `calls` calls goes on without an answer: each asks, or waits for one that does.
+    pub(in crate::engine) fn is_quiescent(&self, calls: usize) -> bool {
+        let asking = self.asking.borrow();
+        if asking.is_empty() || asking.len() == calls {
+            return !asking.is_empty();
+        }
+        let queued = self.queued.borrow();
+        let stuck = queued.iter().filter(|(call, is_stuck)| !asking.contains_key(call) && is_stuck());
+        asking.len() + stuck.count() == calls
+    }
+
+    /// Has `is_stuck` asked whether `call` can go on.
+    pub(super) fn may_queue(&self, call: CallId, is_stuck: IsStuck) {
+        self.queued.borrow_mut().insert(call, is_stuck);
+    }
+
+    /// Forgets that.
+    pub(super) fn queues_no_more(&self, call: CallId) {
+        let removed = self.queued.borrow_mut().remove(&call);
+        drop(removed);
     }
 
     /// What is open, and has been numbered now if it was not: at most [`MOST_OPEN`] questions. Calls that ask more than the program may are

@@ -54,6 +54,12 @@ impl Desk {
         self.run.board.most_questions()
     }
 
+    /// Has `is_stuck` asked whether this call cannot go on before others of its program have been answered, until the result is dropped.
+    pub(crate) fn may_queue(&self, is_stuck: impl Fn() -> bool + 'static) -> MayQueue<'_> {
+        self.run.board.may_queue(self.call, Box::new(is_stuck));
+        MayQueue(self)
+    }
+
     /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under
     /// way. Dropped, it asks no longer.
     pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
@@ -71,6 +77,15 @@ impl Desk {
         };
         let _withdrawn = Withdraw(self);
         told.await.unwrap_or_else(|_| vec![Answered::Unanswerable; count])
+    }
+}
+
+/// A call that may have to wait for others.
+pub(crate) struct MayQueue<'a>(&'a Desk);
+
+impl Drop for MayQueue<'_> {
+    fn drop(&mut self) {
+        self.0.run.board.queues_no_more(self.0.call);
     }
 }
 

@@ -24,6 +24,9 @@ pub(in crate::engine) fn leave(
         bounds: Bounds { bytes: most, ..Bounds::default() },
         host: &[],
     };
+    if context.board.waiting() != machine.waiting_calls().len() {
+        return Err("a call waits for a slot of its upstream that another one holds".to_owned());
+    }
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
     let used = Instant::now().saturating_duration_since(context.started());
@@ -38,6 +41,7 @@ pub(in crate::engine) fn leave(
     if bytes.len() > most {
         return Err("the program holds more bytes than a snapshot may".to_owned());
     }
+    context.leaves();
     let suspended = Suspended { snapshot: bytes.into(), questions: context.board.open() };
     let failure = Failure::new(Reason::Cancelled, format!("{} waits for answers", request.id));
     let prints = machine.printed().iter().map(|print| print.as_str().to_owned()).collect();

@@ -308,6 +308,11 @@ const ELSEWHERE: [(&str, &str, &str); 85] = [
         "the_newest_entries_within_both_bounds_are_kept",
     ),
     ("--question-open-ms", "server/src/tools/asking/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
+    (
+        "--page-wait-ms",
+        "tests/tests/hosted_servers/asked.rs",
+        "a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers",
+    ),
     ("--waiting-ttl-ms", "tests/tests/replicas/kept.rs", "a_program_that_nobody_answers_ends"),
     ("--max-questions-per-program", "server/src/tools/asking/tests.rs", "a_program_asks_no_more_than_it_may"),
     (

@@ -31,8 +31,16 @@ fn question(tool: &str, arguments: &str) -> Question {
     for (at, byte) in tool.bytes().chain(arguments.bytes()).enumerate() {
         binding[at % 32] ^= byte.rotate_left(u32::try_from(at / 32).unwrap());
     }
+    let kind = match tool {
+        "ask_approval" => QuestionKind::Approval,
+        "sign_in" | "signed_in" => QuestionKind::SignIn,
+        _ => QuestionKind::Upstream,
+    };
+    if kind == QuestionKind::SignIn {
+        binding = [9; 32];
+    }
     Question {
-        kind: if tool == "ask_approval" { QuestionKind::Approval } else { QuestionKind::Upstream },
+        kind,
         message: format!("{tool} {arguments}"),
         mode: Mode::Form(Form::yes_or_no()),
         level: Level::Client,
@@ -63,7 +71,12 @@ impl HostCalls for Asking {
                 "ask_pinned" => Keep::Pinned,
                 _ => Keep::Again { request: written.into_bytes(), progress: Some(vec![progress + 1]) },
             };
+            if tool == "signed_in" {
+                desk.tell_sign_ins(&question(&tool, &arguments));
+            }
             let text = match tool.as_str() {
+                // It has come back, and need not ask any more.
+                "signed_in" if progress > 0 => "\"done\"".to_owned(),
                 "plain" => format!("\"sent {}\"", sent + 1),
                 "many" => {
                     let questions = (0..20).map(|at| question(&format!("ask{at}"), &arguments)).collect();
@@ -215,6 +228,9 @@ async fn a_program_is_the_same_here_and_elsewhere() {
         ("(pmap (fn [n] (f \"ask_approval\" n)) (range 21))", 1),
         ("(pmap (fn [n] (f \"ask\" n)) (range 20))", 2),
         ("(f \"many\" 1)", 2),
+        ("(pmap (fn [n] (f \"sign_in\" n)) (range 40))", 1),
+        ("[(f \"sign_in\" 1) (f \"ask\" 2) (f \"sign_in\" 3)]", 2),
+        ("(pmap (fn [n] (if (= n 1) (f \"sign_in\" n) [(f \"ask\" 1) (f \"sign_in\" 2)])) [1 2])", 1),
     ] {
         let program = format!("{CALL} {body}");
         let (want, person) = here(&program).await;
@@ -255,6 +271,66 @@ async fn approvals_of_one_tool_are_one_question_of_at_most_ten_calls() {
             .starts_with("Allow 10 call(s) of ask_approval at s?\n{\"n\":0}\n{\"n\":1}")
     );
     assert_eq!(seen.len(), 1);
+}
+
+#[tokio::test]
+async fn a_sign_in_is_one_question_of_a_program() {
+    let body = "[(pmap (fn [n] (f \"sign_in\" n)) (range 400)) (f \"sign_in\" 7)]";
+    let (outcome, person) = here(&format!("{CALL} (frequencies (apply concat {body}))")).await;
+    assert_eq!(text(&outcome), "{1 1 [1] 400}");
+    let seen = person.seen.lock().unwrap();
+    let ids: Vec<Vec<u32>> =
+        seen.iter().map(|open| open.iter().map(|open| open.id.number()).collect()).collect();
+    assert_eq!(ids, [[1]], "asked once, and the same for the call behind it");
+}
+
+/// Answers what is no sign-in, and that later.
+#[derive(Default)]
+struct Slow {
+    seen: Mutex<Vec<Vec<u32>>>,
+}
+
+impl Asker for Slow {
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        let mut seen = self.seen.lock().unwrap();
+        seen.push(open.iter().map(|open| open.id.number()).collect());
+        let mut now: Vec<OpenQuestion> = open.clone();
+        now.retain(|open| open.question.kind != QuestionKind::SignIn);
+        let answered = if now.is_empty() { open } else { now };
+        std::future::ready(Verdict::Answered(answers(&answered))).boxed()
+    }
+
+    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        panic!("{why}")
+    }
+}
+
+#[tokio::test]
+async fn a_call_joins_the_sign_in_that_is_asked_for_already() {
+    let body = "(pmap (fn [n] (if (= n 1) (f \"sign_in\" n) [(f \"ask\" 1) (f \"sign_in\" 2)])) [1 2])";
+    let slow = Arc::<Slow>::default();
+    let program = format!("{CALL} {body}");
+    let request = EvalRequest {
+        upstreams: Some(Arc::<Asking>::default()),
+        asker: Some(slow.clone()),
+        ..EvalRequest::new(program)
+    };
+    assert_eq!(text(&engine().eval(request).await), "[[1] [[2] [1]]]");
+    assert_eq!(*slow.seen.lock().unwrap(), [vec![1, 2], vec![1]]);
+}
+
+#[tokio::test]
+async fn a_sign_in_that_was_made_meanwhile_is_told_of_although_nobody_asks_again() {
+    let upstreams = Arc::<Asking>::default();
+    let person = Arc::new(Person { leaves: true, ..Person::default() });
+    let program = format!("{CALL} (f \"signed_in\" 1)");
+    let mut outcome = engine().eval(request(&program, &upstreams, &person)).await;
+    let Suspended { snapshot, questions } = *outcome.suspended.take().expect("it leaves");
+    assert_eq!(questions[0].question.kind, QuestionKind::SignIn);
+    let resume = Resume { snapshot, answers: answers(&questions), gate: None };
+    let again = EvalRequest { resume: Some(Arc::new(resume)), ..request(&program, &upstreams, &person) };
+    assert_eq!(text(&engine().eval(again).await), "done");
+    assert_eq!(*person.came.lock().unwrap(), [1], "once");
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("asking::upstreams_that_ask_in_vain", upstreams_that_ask_in_vain),
         trial("asking::pages_are_visited_before_the_call_is_sent_again", pages_are_visited),
         trial("asking::a_child_of_the_handshake_era_asks", a_child_asks),
+        trial("asking::a_call_behind_a_question_does_not_keep_it_back", a_call_behind_a_question),
     ])
 }
 
@@ -384,6 +385,27 @@ async fn a_child_asks() {
         assert_eq!(text(&outcome), format!("[{told} {told}]"));
         assert_eq!(person.held.load(Ordering::SeqCst) > 0, leaves, "the connection pins it");
         assert_eq!(person.messages(), ["up asks: Where?", "up asks: Where?"]);
+    }
+    aggregator.shutdown().await;
+}
+
+async fn a_call_behind_a_question() {
+    let own = std::env::current_exe().unwrap();
+    let entry = json!({"transport": "mcp_stdio", "command": own.to_str().unwrap(), "max_concurrency": 1,
+                       "args": [fake_stdio::ROLE, "plain"]});
+    let aggregator = start(entry, false).await;
+    let ask = "(:value (tool/call {:server \"up\" :tool \"ask\" :args {:id n :params {:message \"Where?\" \
+               :requestedSchema {:type \"object\" :properties {:region {:type \"string\"}}}}}}))";
+    let program = format!("(count (pmap (fn [n] {ask}) [1 2 3]))");
+    for leaves in [false, true] {
+        let person = Person::who(leaves, eu);
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let mut request = request(&aggregator, &program, &person);
+        // Nobody would be asked before that.
+        request.limits.timeout = Duration::from_secs(3600);
+        assert_eq!(text(&engine.eval(request).await), "3");
+        assert_eq!(person.messages().len(), 3, "one after the other");
+        assert_eq!(person.held.load(Ordering::SqCst) > 0, leaves, "it cannot leave");
     }
     aggregator.shutdown().await;
 }

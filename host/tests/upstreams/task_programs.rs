@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use libtest_mimic::Trial;
-use ptc_host::engine::{Engine, EngineOptions};
+use ptc_host::engine::{Asker, Engine, EngineOptions, Verdict};
+use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::{Person, eu, fault, form, region, request, start, text, value};
@@ -20,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("tasks::a_task_is_waited_for_elsewhere", a_task_is_waited_for_elsewhere),
         trial("tasks::the_ends_of_tasks_are_told", the_ends_of_tasks),
         trial("tasks::a_program_that_ends_cancels_its_task_once", a_program_that_ends),
+        trial("tasks::a_program_that_ends_while_a_person_is_asked_cancels_its_task_once", ends_while_asked),
     ])
 }
 
@@ -182,5 +186,38 @@ async fn a_program_that_ends() {
     assert!(outcome.result.is_err());
     until("the task is cancelled", || server.count("tasks/cancel") > 0).await;
     assert_eq!(server.count("tasks/cancel"), 1);
+    aggregator.shutdown().await;
+}
+
+/// Somebody who never answers.
+#[derive(Default)]
+struct Silent {
+    asked: AtomicUsize,
+}
+
+impl Asker for Silent {
+    fn ask(&self, _: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().boxed()
+    }
+
+    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        panic!("{why}")
+    }
+}
+
+async fn ends_while_asked() {
+    let server = server(|_, _| asking(0));
+    let aggregator = start(entry(&server), true).await;
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let silent = Arc::<Silent>::default();
+    let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
+    request.asker = Some(silent.clone());
+    let running = tokio::spawn(async move { engine.eval(request).await });
+    until("somebody is asked", || silent.asked.load(Ordering::SeqCst) > 0).await;
+    assert_eq!(server.count("tasks/cancel"), 0);
+    running.abort();
+    until("the task is cancelled", || server.count("tasks/cancel") > 0).await;
+    assert_eq!((server.count("tasks/cancel"), server.count("tasks/update")), (1, 0));
     aggregator.shutdown().await;
 }

@@ -41,6 +41,7 @@ impl Tools {
                 Prepared::Done(reply) => reply,
                 Prepared::Gated(work) | Prepared::Free(work) => work.await,
                 Prepared::Full(full) => panic!("not let in: {full}"),
+                Prepared::After(_) => panic!("nobody is asked here"),
             };
         assert!(!reply.is_error, "{:?}", reply.text);
         serde_json::from_str(reply.structured.as_deref().expect("structured")).expect("JSON")

@@ -90,11 +90,12 @@ impl Runs {
             let asked = record.asked;
             let Some(wait) = &mut record.wait else { return Ok(nothing_open(answers, asked)) };
             let took = take(&mut wait.questions, asked, &sent);
-            let changes = |(_, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::Misfit(_));
+            // What was only opened leaves its question as it is, unless that counts.
+            let is_left = |id: &QuestionId| !counts && undone.contains(id);
+            let changes = |(id, took): &(QuestionId, Took)| {
+                matches!(took, Took::Counted | Took::Misfit(_)) && !is_left(id)
+            };
             if !took.iter().any(changes) {
-                return Ok(took);
-            }
-            if !counts && took.iter().all(|(_, took)| *took != Took::Counted) && !undone.is_empty() {
                 return Ok(took);
             }
             let written = if wait.is_pinned {

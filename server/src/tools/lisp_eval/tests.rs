@@ -97,6 +97,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         Prepared::Done(reply) => reply,
         Prepared::Gated(work) | Prepared::Free(work) => work.await,
         Prepared::Full(full) => panic!("not let in: {full}"),
+        Prepared::After(_) => panic!("nobody is asked here"),
     };
     assert_fits(&tool.definition(), &reply);
     reply

@@ -127,6 +127,7 @@ impl Bench {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
             Prepared::Full(full) => panic!("not let in: {full}"),
+            Prepared::After(_) => panic!("nobody is asked here"),
         };
         assert_fits(&self.tool(tool).definition(), &reply);
         reply

@@ -181,6 +181,7 @@ impl Bench {
             Prepared::Done(reply) => reply,
             Prepared::Gated(work) | Prepared::Free(work) => work.await,
             Prepared::Full(full) => panic!("not let in: {full}"),
+            Prepared::After(_) => panic!("nobody is asked here"),
         };
         let known = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
         assert_fits(&known.definition(), &reply);

@@ -10,11 +10,11 @@ use super::present::renewed;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::sign_in::SignIns;
-use super::usage::take_call;
+use super::usage::{cap_exhausted, give_back, take_call};
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
-use crate::upstream::{Again, Call, CallFault, CallLimits, FaultReason};
+use crate::upstream::{Again, Call, CallFault, CallLimits};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -173,11 +173,6 @@ fn give_back_unsent(run: &RunContext, fault: &CallFault) {
     }
 }
 
-/// A call gives its number of the cap back.
-pub(super) fn give_back(run: &RunContext) {
-    run.calls.set(run.calls.get().saturating_sub(1));
-}
-
 /// The answer to a call of a tool of which nobody knows whether it is there.
 fn unknown_tool_list(
     aggregator: &Arc<Aggregator>,
@@ -194,17 +189,4 @@ fn unknown_tool_list(
     }
     give_back_unsent(run, &fault);
     attempt.failed(arguments, tried.then(Instant::now), fault)
-}
-
-/// The fault of a call beyond the cap, which was not sent (ruling 53).
-pub(super) fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
-    // The number that it took.
-    let (call, plural) = (run.calls.get(), if cap == 1 { "" } else { "s" });
-    CallFault::new(
-        FaultReason::CapExhausted,
-        format!(
-            "cap_exhausted: this program may make {cap} upstream call{plural} (flag \
-             `--max-upstream-calls-per-program`); call {call} was not sent"
-        ),
-    )
 }

@@ -4,9 +4,8 @@ use ptc_vm::graph::Writer;
 use ptc_vm::machine::{HostRequest, UpstreamCall};
 use ring::digest::{Context, SHA256};
 
-use super::call::{cap_exhausted, give_back};
 use super::runtime::{Aggregator, Member};
-use super::usage::take_call;
+use super::usage::{cap_exhausted, give_back, take_call};
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answered, AskedSignIn, Level, Mode, Question, QuestionKind};
 use crate::sign_in::Site;
@@ -37,9 +36,7 @@ impl<'a> SignIns<'a> {
     ) -> Self {
         let sign_ins = Self { aggregator, run, desk, member, request, count: 0 };
         // The call may be made now without asking.
-        if let Some((_, question)) = sign_ins.question(0) {
-            desk.tell_sign_ins(&question);
-        }
+        desk.tell_sign_ins(|| Some(sign_ins.question(0)?.1));
         sign_ins
     }
 

@@ -1,6 +1,7 @@
 //! The upstream usage of one program.
 
 use crate::engine::RunContext;
+use crate::upstream::{CallFault, FaultReason};
 use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 
@@ -44,4 +45,22 @@ fn take(counter: &Cell<u32>, cap: u32) -> bool {
     let taken = counter.get();
     counter.set(taken.saturating_add(1));
     taken < cap
+}
+
+/// A call gives its number of the cap back.
+pub(super) fn give_back(run: &RunContext) {
+    run.calls.set(run.calls.get().saturating_sub(1));
+}
+
+/// The fault of a call beyond the cap, which was not sent (ruling 53).
+pub(super) fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
+    // The number that it took.
+    let (call, plural) = (run.calls.get(), if cap == 1 { "" } else { "s" });
+    CallFault::new(
+        FaultReason::CapExhausted,
+        format!(
+            "cap_exhausted: this program may make {cap} upstream call{plural} (flag \
+             `--max-upstream-calls-per-program`); call {call} was not sent"
+        ),
+    )
 }

@@ -10,6 +10,7 @@
 
 pub mod store;
 
+mod awaited;
 mod bearer;
 mod begin;
 mod clock;

@@ -1,17 +1,6 @@
-//! That somebody has signed in: whoever waits for that looks into the store at once.
-
-use std::time::Duration;
+//! That somebody has signed in, in this process.
 
 use tokio::sync::watch;
-
-use super::principals::PROCESS;
-use super::records;
-use super::site::Site;
-
-/// How long until whoever waits looks into the store again: a sign-in of another process is told by nobody. More and more, up to a
-/// bound.
-const FIRST_LOOK: Duration = Duration::from_millis(500);
-const LAST_LOOK: Duration = Duration::from_secs(4);
 
 /// Sign-ins that this process knows of, at one upstream.
 #[derive(Debug, Default)]
@@ -23,37 +12,13 @@ impl News {
         *self.0.borrow()
     }
 
+    /// Those to come.
+    pub(super) fn heard(&self) -> watch::Receiver<u64> {
+        self.0.subscribe()
+    }
+
     /// There is one more.
     pub(super) fn tell(&self) {
         self.0.send_modify(|count| *count += 1);
-    }
-}
-
-impl Site {
-    /// When the sign-in of `principal` was made, in milliseconds since 1970; `None` if the store has none that is of use. It is looked
-    /// at, and calls from now on have the tokens of what is found.
-    pub(crate) async fn signed_in_at(&self, principal: Option<&str>) -> Option<u64> {
-        let principal = self.principal_of(principal.unwrap_or(PROCESS));
-        let binding = self.binding(principal).await.ok()??;
-        let record = records::tokens(self.store(), &binding, principal).await.ok()??;
-        let is_of_use = record.is_signed_in(self.now()) && record.last_error.is_none();
-        is_of_use.then_some(record.signed_in_at)
-    }
-
-    /// Has the next call of whoever has signed in look into the store, however recently it was looked at.
-    pub(crate) fn note_sign_in(&self) {
-        self.news.tell();
-    }
-
-    /// Waits for a sign-in of `principal` that was made when it `is_enough`.
-    pub(crate) async fn until_signed_in(&self, principal: Option<&str>, is_enough: impl Fn(u64) -> bool) {
-        // What comes between a look and the wait behind it counts.
-        let mut told = self.news.0.subscribe();
-        let mut pause = FIRST_LOOK;
-        while !self.signed_in_at(principal).await.is_some_and(&is_enough) {
-            // The sender is here.
-            let _ = tokio::time::timeout(pause, told.changed()).await;
-            pause = (pause * 2).min(LAST_LOOK);
-        }
     }
 }

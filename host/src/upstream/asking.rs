@@ -10,7 +10,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
-use super::slots::Holders;
 
 /// The result of `elicitation/create` where nobody answers it.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
@@ -32,6 +31,31 @@ pub(crate) struct Queued<'a>(&'a Asking);
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// The calls that hold slots and may ask.
+#[derive(Debug)]
+pub(crate) struct Holders {
+    calls: Mutex<Vec<Arc<Asking>>>,
+    total: usize,
+}
+
+impl Holders {
+    /// Of so many slots.
+    pub(super) fn of(total: usize) -> Holders {
+        Holders { calls: Mutex::default(), total }
+    }
+
+    pub(super) fn calls(&self) -> MutexGuard<'_, Vec<Arc<Asking>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether each slot is held by a call of this run that waits for people.
+    fn all_ask(&self, run: usize) -> bool {
+        let calls = self.calls();
+        let asks = |call: &&Arc<Asking>| call.run == run && call.stopwatch.is_stopped();
+        calls.iter().filter(asks).count() >= self.total
     }
 }
 

@@ -1,10 +1,11 @@
 //! The limit on concurrent calls of one upstream, on any transport.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::asking::Holders;
 use super::lifecycle::closed;
 use super::{Asking, CallFault, CallLimits};
 
@@ -14,26 +15,6 @@ pub(crate) struct Slots {
     total: usize,
     /// Where the calls ask that hold slots, if they may ask.
     asking: Arc<Holders>,
-}
-
-/// The calls that hold slots and may ask.
-#[derive(Debug)]
-pub(crate) struct Holders {
-    calls: Mutex<Vec<Arc<Asking>>>,
-    total: usize,
-}
-
-impl Holders {
-    fn calls(&self) -> MutexGuard<'_, Vec<Arc<Asking>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether each slot is held by a call of this run that waits for people.
-    pub(super) fn all_ask(&self, run: usize) -> bool {
-        let calls = self.calls();
-        let asks = |call: &&Arc<Asking>| call.run == run && call.stopwatch.is_stopped();
-        calls.iter().filter(asks).count() >= self.total
-    }
 }
 
 /// A slot that a call holds.
@@ -52,7 +33,7 @@ impl Drop for Slot<'_> {
 
 impl Slots {
     pub(crate) fn new(total: usize) -> Self {
-        let asking = Arc::new(Holders { calls: Mutex::default(), total });
+        let asking = Arc::new(Holders::of(total));
         Self { free: Semaphore::new(total), total, asking }
     }
 

@@ -9,8 +9,9 @@ use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::answers::NOT_SIGNED_IN;
 use super::look::not_seen;
-use super::pages::{NOT_SIGNED_IN, Opened};
+use super::pages::Opened;
 use super::question::{KeptQuestion, Took};
 use super::record::RunRecord;
 use super::{NotSeen, Runs, clock, key};

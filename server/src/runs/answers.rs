@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 /// How often a question is asked whose answers do not fit (waiting.md 3.4).
 pub(crate) const MOST_FAULTS: u8 = 3;
 
+/// What is wrong with an `accept` that says no more than that a page was opened.
+pub(crate) const NOT_SIGNED_IN: &str = "nobody has signed in yet";
+
 /// What an answer comes to.
 #[derive(Debug)]
 pub(crate) enum Judged {

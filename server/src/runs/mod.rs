@@ -52,12 +52,12 @@ use crate::settings;
 
 use self::permit_slot::PermitSlot;
 
-pub(crate) use answers::{Judged, MOST_FAULTS, judged};
+pub(crate) use answers::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
 pub(crate) use attend::{Attended, LongCall, NotKept};
 pub(crate) use held::Progress;
 pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};
-pub(crate) use pages::{NOT_SIGNED_IN, Opened, Pages, SignInPages, accepted, by_page, undone};
+pub(crate) use pages::{Opened, Pages, SignInPages, accepted, by_page, undone};
 pub(crate) use question::{KeptQuestion, Took, is_enough};
 pub(crate) use record::KeptCall;
 #[cfg(test)]

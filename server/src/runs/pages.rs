@@ -14,9 +14,6 @@ use super::look::WaitingRun;
 use super::{NotSeen, Runs, key};
 use crate::principal::Principal;
 
-/// What is wrong with an `accept` behind which nothing was done.
-pub(crate) const NOT_SIGNED_IN: &str = "nobody has signed in yet";
-
 /// Knows what has been done on pages.
 pub(crate) trait Pages: Send + Sync {
     /// Whether `principal` has signed in as it was asked to.

@@ -12,8 +12,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::answers::{Judged, MOST_FAULTS, judged};
-use super::pages::NOT_SIGNED_IN;
+use super::answers::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
 
 /// A question of a run that waits.
 #[derive(Clone, Debug)]

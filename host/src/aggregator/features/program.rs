@@ -1,12 +1,11 @@
 //! The forms of programs: `resource/…` and `prompt/…`.
 
 use super::super::attempt::Attempt;
-use super::super::call::cap_exhausted;
 use super::super::caller::caller_of;
 use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
 use super::super::runtime::Aggregator;
-use super::super::usage::{Usage, take_call};
+use super::super::usage::{Usage, cap_exhausted, take_call};
 use super::ask::{Features, Kind};
 use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, RunContext};

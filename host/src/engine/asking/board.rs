@@ -228,13 +228,18 @@ impl Board {
 
     /// Tells of the sign-ins that `call` waited for when its program was written, and that were answered since: it may never ask again.
     /// `question`: what asks for a sign-in at its upstream.
-    pub(super) fn tell_sign_ins(&self, call: CallId, question: &Question) {
+    pub(super) fn tell_sign_ins(&self, call: CallId, question: impl FnOnce() -> Option<Question>) {
+        let is_news = |note: &&mut Note| note.kind == QuestionKind::SignIn && note.is_news;
         let mut brought = self.brought.borrow_mut();
-        for note in brought.get_mut(&call).into_iter().flat_map(|brought| &mut brought.notes) {
-            if note.kind == QuestionKind::SignIn && std::mem::take(&mut note.is_news) {
-                let told = Note { is_news: true, ..note.clone() };
-                self.tell(&Question { binding: note.binding, ..question.clone() }, &told);
-            }
+        let notes = brought.get_mut(&call).into_iter().flat_map(|brought| &mut brought.notes);
+        let news: Vec<&mut Note> = notes.filter(is_news).collect();
+        if news.is_empty() {
+            return;
+        }
+        let Some(question) = question() else { return };
+        for note in news {
+            self.tell(&Question { binding: note.binding, ..question.clone() }, note);
+            note.is_news = false;
         }
     }
 

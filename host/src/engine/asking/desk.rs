@@ -40,7 +40,7 @@ impl Desk {
 
     /// Tells of the sign-ins that this call waited for when its program was written, and that were answered since. `question`: what asks
     /// for a sign-in at its upstream.
-    pub fn tell_sign_ins(&self, question: &Question) {
+    pub fn tell_sign_ins(&self, question: impl FnOnce() -> Option<Question>) {
         self.run.board.tell_sign_ins(self.call, question);
     }
 

@@ -72,7 +72,7 @@ impl HostCalls for Asking {
                 _ => Keep::Again { request: written.into_bytes(), progress: Some(vec![progress + 1]) },
             };
             if tool == "signed_in" {
-                desk.tell_sign_ins(&question(&tool, &arguments));
+                desk.tell_sign_ins(|| Some(question(&tool, &arguments)));
             }
             let text = match tool.as_str() {
                 // It has come back, and need not ask any more.

@@ -88,6 +88,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
     use tokio::time::Instant;
 
     fn limits(ms: u64) -> CallLimits {
@@ -118,31 +119,35 @@ mod tests {
         assert_eq!(closed.message, "the upstream has been shut down");
     }
 
+    async fn entered<'s>(slots: &'s Slots, asking: &Arc<Asking>) -> Slot<'s> {
+        let limits = limits(60_000);
+        let entered = slots.enter((&limits, Some(asking)), "x", || Some(()), |_| async { Ok(()) });
+        entered.await.unwrap().1
+    }
+
     #[tokio::test]
     async fn a_call_is_stuck_while_all_slots_are_held_by_calls_of_its_run_that_ask() {
         let slots = Slots::new(2);
         let asking = |run| Arc::new(Asking::new(run).0);
         let (first, second, queued) = (asking(1), asking(1), asking(1));
-        let enter =
-            |asking| slots.enter((&limits(60_000), Some(asking)), "x", || Some(()), |_| async { Ok(()) });
-        let (one, two) = (enter(&first).await.unwrap(), enter(&second).await.unwrap());
-        let mut waits = Box::pin(enter(&queued));
+        let (one, two) = (entered(&slots, &first).await, entered(&slots, &second).await);
+        let mut waits = Box::pin(entered(&slots, &queued));
         assert!(!queued.is_stuck(), "it has not come to the slots");
-        assert!(futures_util::FutureExt::now_or_never(&mut waits).is_none());
+        assert!((&mut waits).now_or_never().is_none());
         assert!(!queued.is_stuck(), "the others go on");
         let (a, b) = (first.stopwatch.stop(), second.stopwatch.stop());
         assert!(queued.is_stuck());
         let foreign = asking(2);
-        let mut other = Box::pin(enter(&foreign));
-        assert!(futures_util::FutureExt::now_or_never(&mut other).is_none());
+        let mut other = Box::pin(entered(&slots, &foreign));
+        assert!((&mut other).now_or_never().is_none());
         assert!(!foreign.is_stuck(), "the questions are not its program's");
         drop(a);
         assert!(!queued.is_stuck());
         drop(one);
-        let third = waits.await.unwrap();
+        let third = waits.await;
         assert!(!queued.is_stuck(), "it has a slot");
         drop((b, two, third));
-        drop(other.await.unwrap());
+        drop(other.await);
         assert!(slots.asking.calls().is_empty());
     }
 }

@@ -106,7 +106,7 @@ impl Board {
             return !asking.is_empty();
         }
         let queued = self.queued.borrow();
-        let stuck = queued.iter().filter(|(call, is_stuck)| !asking.contains_key(call) && is_stuck());
+        let stuck = queued.iter().filter(|(call, is_stuck)| !asking.contains_key(*call) && is_stuck());
         asking.len() + stuck.count() == calls
     }
 

@@ -32,7 +32,7 @@ try {
   writeFileSync(join(scratch, "tokens"), Object.entries(TOKENS).map(([name, token]) => `${name}:${token}\n`).join(""), { mode: 0o600 });
   const upstreams = { notes: { transport: "mcp_http", url, allow_insecure_http: true, auth: { type: "oauth" } } };
   writeFileSync(join(scratch, "upstreams.json"), JSON.stringify({ upstreams }));
-  const flags = ["start", "--http", "--http-port", String(port), "--public-url", `${origin}/mcp`, "--http-auth-token-file", join(scratch, "tokens"), "--console",
+  const flags = ["start", "--http", "--http-port", String(port), "--public-url", `${origin}/mcp`, "--questions", "client", "--http-auth-token-file", join(scratch, "tokens"), "--console",
     "--upstreams-config", join(scratch, "upstreams.json"), "--upstream-call-timeout-ms", "20000", "--program-timeout-ms", "30000", "--log-level", "warn"];
   const env = { PATH: process.env.PATH, HOME: scratch, XDG_STATE_HOME: join(scratch, "state") };
   const server = spawn(ptc, flags, { env, stdio: ["ignore", "inherit", "inherit"] });

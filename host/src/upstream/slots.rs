@@ -18,6 +18,7 @@ pub(crate) struct Slots {
 }
 
 /// A slot that a call holds.
+#[derive(Debug)]
 pub(crate) struct Slot<'a> {
     _permit: SemaphorePermit<'a>,
     asks: Option<(&'a Holders, Arc<Asking>)>,

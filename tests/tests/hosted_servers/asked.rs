@@ -231,18 +231,13 @@ fn a_task_goes_on_when_its_caller_has_signed_in() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
     let flags = ["--log-level", "error", "--long-runs", "--answer-within-ms", "1"];
     let server = Server::start(&hosted, &flags);
-    let mut client = Modern::new(&server, ANN, TWICE);
+    // It takes longer than its client waits.
+    let program = format!("(do (reduce + (range 200000)) {TWICE})");
+    let mut client = Modern::new(&server, ANN, &program);
     client.capabilities =
         json!({"elicitation": {"url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
-    let mut asked = client.evals(&json!({}));
-    if asked["resultType"] == "input_required" {
-        // It was faster than its client's patience.
-        server.visits_page(ANN);
-        let done = client.retries(&asked, &accept());
-        assert_eq!(text(&done).matches(TOLD).count(), 2, "{done}");
-        return;
-    }
-    let id = asked["taskId"].as_str().expect("a task").to_owned();
+    let task = client.evals(&json!({}));
+    let id = task["taskId"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
     let request = |method: &str, more: Value| {
         let mut params = json!({"taskId": id});
         for (key, value) in more.as_object().expect("members") {
@@ -263,7 +258,7 @@ fn a_task_goes_on_when_its_caller_has_signed_in() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    asked = until("input_required");
+    let asked = until("input_required");
     assert_eq!(asked["inputRequests"]["q1"]["params"]["mode"], "url", "{asked}");
     // That the page was opened is no answer, however often it is said.
     for _ in 0..5 {

@@ -405,7 +405,7 @@ async fn a_call_behind_a_question() {
         request.limits.timeout = Duration::from_secs(3600);
         assert_eq!(text(&engine.eval(request).await), "3");
         assert_eq!(person.messages().len(), 3, "one after the other");
-        assert_eq!(person.held.load(Ordering::SqCst) > 0, leaves, "it cannot leave");
+        assert_eq!(person.held.load(Ordering::SeqCst) > 0, leaves, "it cannot leave");
     }
     aggregator.shutdown().await;
 }

@@ -30,6 +30,9 @@ struct Message {
     /// Numbers of questions whose pages were opened and no more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     undone: Vec<u32>,
+    /// Whether those stay as they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_left: bool,
 }
 
 /// Answers on their way.
@@ -164,7 +167,7 @@ fn message(sent: &Sent<'_>) -> Option<bytes::Bytes> {
     let answers = RawValue::from_string(sent.answers.to_owned()).ok()?;
     let (channel, name) = (sent.by.channel.as_str().to_owned(), sent.by.name.clone());
     let undone = sent.undone.iter().map(|id| id.number()).collect();
-    let message = Message { answers, channel, name, at_ms: sent.at_ms, undone };
+    let message = Message { answers, channel, name, at_ms: sent.at_ms, undone, is_left: !sent.counts };
     serde_json::to_vec(&message).ok().map(Into::into)
 }
 
@@ -176,7 +179,7 @@ pub(super) fn take_message(questions: &mut [KeptQuestion], message: &[u8]) {
     };
     let by = AnsweredBy { channel, name: message.name };
     let undone: Vec<QuestionId> = message.undone.into_iter().map(QuestionId::new).collect();
-    let sent =
-        Sent { answers: message.answers.get(), by: &by, at_ms: message.at_ms, undone: &undone, counts: true };
+    let (answers, at_ms, counts) = (message.answers.get(), message.at_ms, !message.is_left);
+    let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
     let _ = take(questions, u32::MAX, &sent);
 }

@@ -171,13 +171,9 @@ async fn ask_all(
         asks.heed_late(&caller, waiting);
     } else {
         // Who has opened a page has not dismissed its question.
-        let opened = std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner));
-        answers.extend(
-            opened
-                .into_iter()
-                .filter(|(id, _)| !answers.iter().any(|(known, _)| known == id))
-                .collect::<Vec<_>>(),
-        );
+        let mut opened = std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner));
+        opened.retain(|(id, _)| !answers.iter().any(|(answered, _)| answered == id));
+        answers.extend(opened);
     }
     // What is not answered by now is taken back otherwise, and its client told so.
     info!(event = "client_asked", questions = count, answers = answers.len());

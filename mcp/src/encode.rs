@@ -80,11 +80,17 @@ pub fn result(id: &str, result: &[u8]) -> Vec<u8> {
 /// The refusal of a request that we do not serve.
 #[must_use]
 pub fn method_not_found(id: &str) -> Vec<u8> {
-    let code = RpcError::METHOD_NOT_FOUND;
-    format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":\"Method not found\"}}}}"
-    )
-    .into_bytes()
+    error(id, RpcError::METHOD_NOT_FOUND, "Method not found")
+}
+
+/// The reply with an error to the request with this id.
+#[must_use]
+pub fn error(id: &str, code: i64, text: &str) -> Vec<u8> {
+    let mut out =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":").into_bytes();
+    push_string(&mut out, text);
+    out.extend_from_slice(b"}}");
+    out
 }
 
 /// The head of a request, or of a notification where there is no id; its `params` and the closing brace are missing.

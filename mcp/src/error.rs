@@ -29,7 +29,7 @@ impl RpcError {
     /// `params` do not fit the method.
     pub const INVALID_PARAMS: i64 = -32602;
     /// Our fault; nothing a client sends may cause it.
-    pub(crate) const INTERNAL_ERROR: i64 = -32603;
+    pub const INTERNAL_ERROR: i64 = -32603;
     /// A refusal of this server (HTTP only): draining, saturated, timed out.
     pub const REFUSED: i64 = -32000;
     /// An HTTP header is missing or contradicts the body (2026-07-28).

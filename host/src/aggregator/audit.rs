@@ -8,6 +8,34 @@ use crate::upstream::FaultReason;
 pub trait CallAudit: Send + Sync {
     /// A call has ended.
     fn called(&self, call: &AuditedCall<'_>);
+
+    /// A request of an upstream for a model's answer has ended. By default it is not written down.
+    fn sampled(&self, sampling: &AuditedSampling<'_>) {
+        let _ = sampling;
+    }
+}
+
+/// A request of an upstream for a model's answer that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditedSampling<'a> {
+    /// On whose behalf the program ran during whose call it came.
+    pub principal: Option<&'a str>,
+    /// The evaluation that it belongs to.
+    pub eval: EvalId,
+    /// The upstream.
+    pub upstream: &'a str,
+    /// The tool during whose call it came.
+    pub tool: &'a str,
+    /// The `params` of the request: the text of a JSON object. They are not to be kept.
+    pub request: &'a [u8],
+    /// The model that answered.
+    pub model: Option<&'a str>,
+    /// Tokens of the prompt and of the answer, where they are reported.
+    pub tokens: Option<(u64, u64)>,
+    /// `ok`, `invalid`, `refused`, `failed` or `cancelled`.
+    pub outcome: &'static str,
+    /// How long it took.
+    pub duration_ms: u64,
 }
 
 /// A call of an upstream that has ended.

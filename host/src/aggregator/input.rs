@@ -1,14 +1,16 @@
-//! Calls whose upstream wants people to be asked before it answers (waiting.md 3.2).
+//! Calls whose upstream wants people or a model to be asked before it answers (waiting.md 3.2).
 
 use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind};
 use crate::upstream::{
-    Again, Asked, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation, ElicitationMode,
-    FaultReason, InputRequest, InputRequired, NotAskable, Unfinished, Upstream,
+    Again, Asked, AskedSampling, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation,
+    ElicitationMode, FaultReason, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished,
+    Upstream,
 };
 use crate::visible::visible;
+use futures_util::FutureExt as _;
 use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
 use ptc_vm::graph::Writer;
@@ -51,7 +53,10 @@ impl Exchange<'_> {
             None => self.send(Again::default()).await,
         };
         match first {
-            Err(fault) if fault.unfinished.is_some() && (self.may_ask() || self.aggregator.tasks) => {
+            Err(fault)
+                if fault.unfinished.is_some()
+                    && (self.may_ask() || self.sampler().is_some() || self.aggregator.tasks) =>
+            {
                 Box::pin(self.ask_and_send(fault)).await
             }
             other => other,
@@ -68,29 +73,42 @@ impl Exchange<'_> {
         let limits = CallLimits { deadline: self.run.deadline(), ..self.call.limits };
         let caller = Caller { follows_tasks: self.aggregator.tasks, ..self.call.caller };
         let call = Call { again, limits, caller, ..self.call };
-        if !self.may_ask() {
+        let takes = Takes { questions: self.may_ask(), sampling: self.sampler().is_some() };
+        if !takes.questions && !takes.sampling {
             return self.upstream.call(call).await;
         }
         // All calls of a run share its context.
-        let (asking, mut asked) = Asking::new(Rc::as_ptr(self.run).addr());
+        let (asking, mut asked, mut samplings) = Asking::taking(Rc::as_ptr(self.run).addr(), takes);
         let asking = Arc::new(asking);
         let queued = asking.clone();
         let _queued = self.desk.may_queue(move || queued.is_stuck());
         let caller = Caller { asking: Some(&asking), ..call.caller };
         let mut calling = std::pin::pin!(self.upstream.call(Call { caller, ..call }));
         loop {
-            let question = tokio::select! {
+            // One after the other: a call has one desk, and while a person is waited for nothing else is done for it.
+            let answering = tokio::select! {
                 biased;
                 reply = &mut calling => return reply,
-                Some(question) = asked.recv() => question,
+                Some(question) = asked.recv() => self.ask_held(question).left_future(),
+                Some(sampling) = samplings.recv() => Box::pin(self.sample_held(sampling)).right_future(),
             };
-            // One after the other: a call has one desk.
             tokio::select! {
                 biased;
                 reply = &mut calling => return reply,
-                () = self.ask_held(question) => {}
+                () = answering => {}
             }
         }
+    }
+
+    /// Has the model answer while the upstream holds a connection open.
+    async fn sample_held(&self, AskedSampling { request, mut answer }: AskedSampling) {
+        let answered = tokio::select! {
+            biased;
+            // The upstream does not want to know any more.
+            () = answer.closed() => return,
+            answered = self.sampled(&request) => answered,
+        };
+        let _ = answer.send(answered);
     }
 
     /// Asks while the upstream holds a connection open.
@@ -116,7 +134,10 @@ impl Exchange<'_> {
                 Some(Unfinished::Task(task)) if self.aggregator.tasks => {
                     return self.followed(task, None).await;
                 }
-                Some(Unfinished::Input(_) | Unfinished::Pages(_)) if !self.may_ask() => return Err(fault),
+                Some(Unfinished::Pages(_)) if !self.may_ask() => return Err(fault),
+                Some(Unfinished::Input(_)) if !self.may_ask() && self.sampler().is_none() => {
+                    return Err(fault);
+                }
                 Some(Unfinished::Input(input)) => {
                     rounds += 1;
                     Progress { rounds, visits, wanted: Wanted::Input(self.askable(input)?) }
@@ -144,19 +165,21 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is asked for, if people can be asked for all of it.
+    /// What is asked for, if people and models can be asked for all of it.
     pub(super) fn askable(&self, input: InputRequired) -> Result<InputRequired, CallFault> {
-        let other = input.requests.iter().find_map(|(_, request)| match request {
-            InputRequest::Other(method) => Some(method),
-            InputRequest::Elicit(_) | InputRequest::Refused(_) => None,
-        });
-        match other {
-            Some(method) => Err(CallFault::upstream_error(format!(
-                "the upstream asks for {}, which was not offered",
-                visible(method)
-            ))),
-            None => Ok(input),
+        for (_, request) in &input.requests {
+            let method = match request {
+                InputRequest::Other(method) => method,
+                InputRequest::Sample(_) if self.sampler().is_none() => "sampling/createMessage",
+                InputRequest::Elicit(_) if !self.aggregator.questions => "elicitation/create",
+                // Before anybody is asked anything, since the call fails by it.
+                InputRequest::Sample(Err(why)) => return Err(not_sampled(why)),
+                InputRequest::Sample(Ok(_)) | InputRequest::Elicit(_) | InputRequest::Refused(_) => continue,
+            };
+            let text = format!("the upstream asks for {}, which was not offered", visible(method));
+            return Err(CallFault::upstream_error(text));
         }
+        Ok(input)
     }
 
     /// Asks for what is wanted, and sends the call again with the answers.
@@ -194,6 +217,7 @@ impl Exchange<'_> {
         let mut keys = Vec::new();
         for (key, request) in &input.requests {
             let question = match request {
+                InputRequest::Sample(_) => continue,
                 InputRequest::Elicit(elicitation) => self.question(elicitation, key, progress.rounds),
                 InputRequest::Refused(why) => Err(why.to_string()),
                 InputRequest::Other(method) => Err(format!("{method} was not offered")),
@@ -220,6 +244,20 @@ impl Exchange<'_> {
                 Some((question, answer)) => self.result(question, Some(answer)),
                 None => CANCELLED.to_owned(),
             };
+            let key = ptc_mcp::json::Value::from(&**key);
+            let _ = write!(responses, "{key}:{result}");
+        }
+        // Last, so that a program that waits for people and goes on elsewhere has not had the model answer in vain.
+        for (key, request) in &input.requests {
+            let InputRequest::Sample(request) = request else { continue };
+            let sampled = match request {
+                Ok(request) => Box::pin(self.sampled(request)).await,
+                Err(why) => Err(why.clone()),
+            };
+            let result = sampled.map_err(|why| not_sampled(&why))?;
+            if responses.len() > 1 {
+                responses.push(',');
+            }
             let key = ptc_mcp::json::Value::from(&**key);
             let _ = write!(responses, "{key}:{result}");
         }
@@ -339,4 +377,9 @@ impl Exchange<'_> {
         let upstream = self.upstream.name();
         tracing::warn!(event = "upstream_question_dismissed", upstream, why = %visible(why));
     }
+}
+
+/// The fault of a call whose upstream needs an answer of a model that there is not. In the modern era it cannot be told so.
+fn not_sampled(why: &SamplingFault) -> CallFault {
+    CallFault::upstream_error(format!("the upstream gets no answer of a model: {}", visible(&why.message)))
 }

@@ -36,6 +36,9 @@ struct Written<'a> {
     /// Keys and `params` of what is asked; no `params` where nobody may be asked.
     #[serde(borrow)]
     requests: Option<Vec<(String, Option<&'a RawValue>)>>,
+    /// Which of them a model is to answer, by their places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    samplings: Vec<usize>,
     #[serde(borrow)]
     pages: Option<Vec<&'a RawValue>>,
 }
@@ -54,7 +57,13 @@ impl Progress {
                 state = input.state.as_deref();
                 let params = |request: &InputRequest| match request {
                     InputRequest::Elicit(elicitation) => raw(elicitation),
-                    InputRequest::Refused(_) | InputRequest::Other(_) => None,
+                    InputRequest::Sample(Ok(request)) => {
+                        RawValue::from_string(request.params().to_owned()).ok()
+                    }
+                    InputRequest::Refused(_) | InputRequest::Sample(Err(_)) | InputRequest::Other(_) => None,
+                };
+                let is_sampling = |(at, (_, request)): (usize, &(Box<str>, InputRequest))| {
+                    matches!(request, InputRequest::Sample(_)).then_some(at)
                 };
                 requests = input
                     .requests
@@ -69,6 +78,7 @@ impl Progress {
                     state,
                     task,
                     requests: Some(requests),
+                    samplings: input.requests.iter().enumerate().filter_map(is_sampling).collect(),
                     pages: None,
                 }
             }
@@ -81,6 +91,7 @@ impl Progress {
                     state: None,
                     task,
                     requests: None,
+                    samplings: Vec::new(),
                     pages: Some(pages),
                 }
             }
@@ -100,9 +111,10 @@ impl Progress {
         }
         let wanted = match (written.requests, written.pages) {
             (Some(requests), None) => {
-                let requests = requests.into_iter().map(|(key, params)| {
-                    let request = match params {
-                        Some(params) => InputRequest::of_params(params.get()),
+                let requests = requests.into_iter().enumerate().map(|(at, (key, params))| {
+                    let request = match params.map(RawValue::get) {
+                        Some(params) if written.samplings.contains(&at) => InputRequest::of_sampling(params),
+                        Some(params) => InputRequest::of_params(params),
                         None => InputRequest::not_askable(),
                     };
                     (key.into(), request)
@@ -136,11 +148,17 @@ mod tests {
 
     const FORM: &str = r#"{"message":"m", "requestedSchema":{"type":"object"}}"#;
 
+    const SAMPLING: &str =
+        r#"{"maxTokens":7, "messages":[{"role":"user","content":{"type":"text","text":"x"}}]}"#;
+
     #[test]
     fn what_a_call_waits_for_is_read_as_it_was_written() {
         let state = RawValue::from_string(r#""\u0061""#.to_owned()).unwrap();
-        let requests =
-            vec![("z".into(), InputRequest::of_params(FORM)), ("a\"".into(), InputRequest::of_params("{}"))];
+        let requests = vec![
+            ("z".into(), InputRequest::of_params(FORM)),
+            ("a\"".into(), InputRequest::of_params("{}")),
+            ("s".into(), InputRequest::of_sampling(SAMPLING)),
+        ];
         let input = InputRequired { requests, state: Some(state) };
         let bytes = Progress { rounds: 3, visits: 1, wanted: Wanted::Input(input) }.to_bytes();
         let read = Progress::read(&bytes).unwrap();
@@ -151,6 +169,9 @@ mod tests {
             matches!(&input.requests[0], (key, InputRequest::Elicit(asked)) if &**key == "z" && asked.params() == FORM)
         );
         assert!(matches!(&input.requests[1], (key, InputRequest::Refused(_)) if &**key == "a\""));
+        assert!(
+            matches!(&input.requests[2], (_, InputRequest::Sample(Ok(asked))) if asked.params() == SAMPLING)
+        );
         let page = r#"{"mode":"url","message":"m","url":"https://a.example/"}"#;
         let pages = vec![Elicitation::read(page).unwrap()];
         let bytes = Progress { rounds: 0, visits: 2, wanted: Wanted::Pages(pages) }.to_bytes();

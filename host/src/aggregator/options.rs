@@ -2,6 +2,7 @@
 
 use super::audit::CallAudit;
 use super::list_cache::ListCache;
+use super::sampling::Sampler;
 use crate::credentials::Redactor;
 use crate::http::Client;
 use crate::memory::MemoryBudget;
@@ -41,6 +42,10 @@ pub struct AggregatorLimits {
     pub max_discoveries: u32,
     /// Largest result of one discovery operation, in bytes of JSON.
     pub max_discovery_bytes: usize,
+    /// Requests of upstreams that a model answers during one program.
+    pub max_samplings: u32,
+    /// Longest of these answers, in tokens.
+    pub max_sampling_tokens: u32,
 }
 
 impl AggregatorLimits {
@@ -61,6 +66,8 @@ impl Default for AggregatorLimits {
             max_calls: 50,
             max_discoveries: 25,
             max_discovery_bytes: 262_144,
+            max_samplings: 8,
+            max_sampling_tokens: 4096,
         }
     }
 }
@@ -96,6 +103,8 @@ pub struct AggregatorOptions {
     pub questions: bool,
     /// Whether upstreams may answer calls with tasks, which are waited for. They are told so.
     pub tasks: bool,
+    /// The model that answers upstreams whose entries say so (`sampling`). They are told so.
+    pub sampler: Option<Arc<dyn Sampler>>,
     /// Is told of each call.
     pub audit: Option<Arc<dyn CallAudit>>,
     /// How long an approval is good for, from its answer.
@@ -125,6 +134,7 @@ impl AggregatorOptions {
             sign_in_page: None,
             questions: false,
             tasks: false,
+            sampler: None,
             audit: None,
             approval_ttl: APPROVAL_TTL,
             memory: None,

@@ -3,6 +3,7 @@
 use super::audit::CallAudit;
 use super::list_cache::CachedLists;
 use super::options::{AggregatorLimits, SnapshotMode};
+use super::sampling::{Sampler, SamplingCounts};
 use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::RootsConfig;
@@ -27,6 +28,8 @@ pub(super) struct Member {
     pub(super) site: Option<Arc<Site>>,
     /// The list that the catalog's entry was made of.
     pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
+    /// What has come of its requests for a model's answer.
+    pub(super) samplings: SamplingCounts,
 }
 
 /// All configured upstreams of a process.
@@ -52,6 +55,8 @@ pub struct Aggregator {
     pub(super) questions: bool,
     /// Whether tasks of upstreams are waited for.
     pub(super) tasks: bool,
+    /// The model that answers upstreams, if one does.
+    pub(super) sampler: Option<Arc<dyn Sampler>>,
     /// Is told of each call.
     pub(super) audit: Option<Arc<dyn CallAudit>>,
     /// The time of day, by which approvals grow old.
@@ -179,6 +184,12 @@ impl Aggregator {
     /// What has come of the sign-ins of each upstream that has some, in order of names.
     pub fn sign_ins(&self) -> impl Iterator<Item = (&str, &SignInCounts)> {
         self.members.iter().filter_map(|(name, member)| Some((name.as_str(), member.site.as_ref()?.counts())))
+    }
+
+    /// What has come of the requests for a model's answer of each upstream that may have some, in order of names.
+    pub fn samplings(&self) -> impl Iterator<Item = (&str, &SamplingCounts)> {
+        let offered = self.members.iter().filter(|(_, member)| member.config.offered.sampling);
+        offered.map(|(name, member)| (name.as_str(), &member.samplings))
     }
 
     async fn load_shared(&self, member: &Member) -> Result<(), CallFault> {

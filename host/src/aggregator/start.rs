@@ -2,6 +2,7 @@
 
 use super::options::{AggregatorOptions, SnapshotMode};
 use super::runtime::{Aggregator, Member};
+use super::sampling::SamplingCounts;
 use super::seen::SeenShapes;
 use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
@@ -81,6 +82,7 @@ impl Aggregator {
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let (questions, tasks) = (options.questions, options.tasks);
         let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
+        let sampler = options.sampler;
         let seen = seen_shapes.then(SeenShapes::default);
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
@@ -97,6 +99,7 @@ impl Aggregator {
             seen,
             questions,
             tasks,
+            sampler,
             audit,
             clock,
             approval_ttl,
@@ -196,13 +199,21 @@ fn members(
     let mut members = BTreeMap::new();
     let mut faults = Vec::new();
     for mut config in config.upstreams {
-        config.offered = Offered { questions: options.questions, tasks: options.tasks };
+        let sampling = config.sampling && options.sampler.is_some();
+        config.offered = Offered { questions: options.questions, tasks: options.tasks, sampling };
         let name = config.name.clone();
         let site = Site::new(&config, &credentials, &context);
         match open(&config, &credentials, site.as_ref(), options, roots) {
-            Ok(handle) => {
-                drop(members.insert(name, Member { config, handle, site, taken: Mutex::default() }))
-            }
+            Ok(handle) => drop(members.insert(
+                name,
+                Member {
+                    config,
+                    handle,
+                    site,
+                    taken: Mutex::default(),
+                    samplings: SamplingCounts::default(),
+                },
+            )),
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
                 faults.push(StartError::Configuration { name, fault });

@@ -85,6 +85,8 @@ pub struct UpstreamConfig {
     pub offered: Offered,
     /// Whether it serves one program at a time (`serial`).
     pub serial: bool,
+    /// Whether an MCP server may have the operator's model answer, where there is one (`sampling`).
+    pub sampling: bool,
     /// How it is reached.
     pub transport: Transport,
     /// Why it cannot be reached by this process: a credential or a variable that its entry names is not set. Only of one
@@ -99,6 +101,8 @@ pub struct Offered {
     pub questions: bool,
     /// That its tasks are waited for.
     pub tasks: bool,
+    /// That the operator's model answers its requests.
+    pub sampling: bool,
 }
 
 /// Recovery window after an abnormal end: doubles from `initial` up to `max`.
@@ -149,6 +153,7 @@ impl UpstreamConfig {
             roots: RootsConfig::NotOffered,
             offered: Offered::default(),
             serial: false,
+            sampling: false,
             transport,
             unset: None,
         }
@@ -194,7 +199,9 @@ impl UpstreamConfig {
         let mut upstream = match upstream.transport {
             Transport::Stdio(_) | Transport::Http(_) => {
                 let (log_level, roots) = (log_level(fields)?, RootsConfig::parse(fields)?);
-                Self { log_level, roots, serial: fields.bool("serial")?.unwrap_or(false), ..upstream }
+                let [serial, sampling] =
+                    [fields.bool("serial")?, fields.bool("sampling")?].map(|key| key.unwrap_or(false));
+                Self { log_level, roots, serial, sampling, ..upstream }
             }
             Transport::OpenApi(_) => upstream,
         };

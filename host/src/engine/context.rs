@@ -28,6 +28,8 @@ pub struct RunContext {
     pub(crate) audience: Option<Arc<Audience>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
+    /// Requests of upstreams that a model was to answer on behalf of the program.
+    pub samplings: Cell<u32>,
     /// Records of calls.
     pub log: CallLog,
     /// Records of discovery operations, in order of completion.
@@ -61,6 +63,7 @@ impl RunContext {
             principal: None,
             audience: None,
             calls: Cell::new(0),
+            samplings: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),
             memory,

@@ -1,4 +1,4 @@
-//! Requests of servers of the handshake era to ask a person (waiting.md 3.2).
+//! Requests of servers of the handshake era to ask a person or a model (waiting.md 3.2).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use super::inbound::{Answer, Inbound};
 use crate::maybe_ready::MaybeReady;
 use crate::upstream::asking::CANCELLED;
-use crate::upstream::{Asking, Elicitation};
+use crate::upstream::{Asking, Elicitation, SamplingFault, SamplingRequest};
+use crate::visible::visible;
 
 /// What links a request of a server to a call of ours.
 #[derive(Clone, Copy)]
@@ -68,13 +69,20 @@ struct Open {
 }
 
 impl Open {
-    /// The reply with the result that `asking` comes to; `None` if the server withdraws the question before.
-    async fn answered(mut self, asking: impl Future<Output = String>) -> Option<Vec<u8>> {
-        tokio::select! {
+    /// The reply with the result or the fault that `asking` comes to; `None` if the server withdraws the question before.
+    async fn answered(
+        mut self,
+        asking: impl Future<Output = Result<String, SamplingFault>>,
+    ) -> Option<Vec<u8>> {
+        let answer = tokio::select! {
             biased;
-            _ = &mut self.withdrawn => None,
-            result = asking => Some(encode::result(&self.id, result.as_bytes())),
-        }
+            _ = &mut self.withdrawn => return None,
+            answer = asking => answer,
+        };
+        Some(match answer {
+            Ok(result) => encode::result(&self.id, result.as_bytes()),
+            Err(fault) => refusal(&self.id, &fault),
+        })
     }
 }
 
@@ -98,14 +106,14 @@ impl Inbound {
         };
         match link {
             Link::Apart => dismissed("it came on a stream that no call opened"),
-            Link::Call(None, _) => dismissed("nobody can be asked during this call"),
-            Link::Call(Some(asking), questions) => {
+            Link::Call(Some(asking), questions) if asking.takes_questions => {
                 let (open, asking) = (questions.open(id)?, asking.clone());
-                let asked = async move { asking.ask(elicitation).await.unwrap_or_else(dismissal) };
+                let asked = async move { Ok(asking.ask(elicitation).await.unwrap_or_else(dismissal)) };
                 Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
             }
+            Link::Call(..) => dismissed(NOBODY),
             Link::Pipe => {
-                let run = match self.only_run() {
+                let run = match self.only_run(|asking| asking.takes_questions, NOBODY) {
                     Ok(run) => run,
                     Err(why) => return dismissed(why),
                 };
@@ -114,12 +122,53 @@ impl Inbound {
                     // A call that ends was not the one that asks: another one of the run is.
                     while let Some(asking) = inbound.call_of_run(run) {
                         if let Some(result) = asking.ask(elicitation.clone()).await {
-                            return result;
+                            return Ok(result);
                         }
                     }
-                    dismissal()
+                    Ok(dismissal())
                 };
                 Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
+            }
+        }
+    }
+
+    /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open already,
+    /// and its answer is the answer to both.
+    pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
+        let refused = |fault: SamplingFault| {
+            let why = visible(&fault.message);
+            tracing::warn!(event = "upstream_sampling_refused", upstream = self.name(), %why);
+            Some(MaybeReady::Ready(refusal(id, &fault)))
+        };
+        let request = match SamplingRequest::read(params) {
+            Ok(request) => request,
+            Err(fault) => return refused(fault),
+        };
+        match link {
+            Link::Apart => refused(SamplingFault::refused("it came on a stream that no call opened")),
+            Link::Call(Some(asking), requests) if asking.takes_samplings() => {
+                let (open, asking) = (requests.open(id)?, asking.clone());
+                let sampled =
+                    async move { asking.sample(request).await.unwrap_or_else(|| Err(SamplingFault::over())) };
+                Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
+            }
+            Link::Call(..) => refused(SamplingFault::refused(NO_MODEL)),
+            Link::Pipe => {
+                let run = match self.only_run(Asking::takes_samplings, NO_MODEL) {
+                    Ok(run) => run,
+                    Err(why) => return refused(SamplingFault::refused(why)),
+                };
+                let (open, inbound) = (self.on_pipe().open(id)?, self.clone());
+                let sampled = async move {
+                    // As with questions: a call that ends was not the one that asks.
+                    while let Some(asking) = inbound.call_of_run(run) {
+                        if let Some(answer) = asking.sample(request.clone()).await {
+                            return answer;
+                        }
+                    }
+                    Err(SamplingFault::over())
+                };
+                Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
             }
         }
     }
@@ -133,6 +182,16 @@ impl Inbound {
             Link::Apart => {}
         }
     }
+}
+
+/// Why a person is not asked during a call.
+const NOBODY: &str = "nobody can be asked during this call";
+/// Why a model is not asked during a call.
+const NO_MODEL: &str = "no model answers during this call";
+
+/// The reply to a request for a model's answer that there is none.
+fn refusal(id: &str, fault: &SamplingFault) -> Vec<u8> {
+    encode::error(id, fault.kind.code(), &fault.message)
 }
 
 fn dismissal() -> String {

@@ -35,6 +35,8 @@ const MAX_PROGRESS: usize = 200;
 
 /// What declares that people can be asked.
 const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
+/// What declares that a model can be asked. It has no tools, and no context besides what it is sent.
+const SAMPLING: &str = r#""sampling":{}"#;
 
 /// The answer to a request of a server, at once or when it is known; none if the server has withdrawn it.
 pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Option<Vec<u8>>>>;
@@ -47,8 +49,8 @@ pub(crate) struct Inbound {
     /// The least severity that the operator wants to hear of.
     pub(super) log_level: Option<LogLevel>,
     offered: Offered,
-    /// `_meta` of calls of the modern era that ask for nothing, by what they declare: nothing, questions, tasks, both.
-    call_meta: [Box<[u8]>; 4],
+    /// `_meta` of calls of the modern era that ask for nothing, by what they declare: the bits of questions, tasks and sampling.
+    call_meta: [Box<[u8]>; 8],
     on_pipe: Arc<OpenQuestions>,
     state: Mutex<InboundState>,
 }
@@ -62,7 +64,7 @@ struct InboundState {
     heard: Vec<HeardCall>,
     /// Other calls in flight.
     unheard: usize,
-    /// Where the calls in flight are asked, the oldest first; empty where no questions are offered.
+    /// Where the calls in flight are asked, the oldest first; empty where neither people nor models are offered.
     asking: Vec<(u64, Option<Arc<Asking>>)>,
     remembered: VecDeque<(Whose, SaidMessage)>,
     /// When the present second of messages began, and how many it had.
@@ -101,8 +103,10 @@ impl Inbound {
         let meta = |capabilities: &str| {
             protocol::meta_of(Era::Modern, None, log_level, capabilities).unwrap_or_default().into()
         };
-        let call_meta = [(false, false), (true, false), (false, true), (true, true)]
-            .map(|(questions, tasks)| meta(&capabilities_of_call(Offered { questions, tasks })));
+        let call_meta = std::array::from_fn(|bits| {
+            let [questions, tasks, sampling] = [1, 2, 4].map(|bit| bits & bit != 0);
+            meta(&capabilities_of_call(Offered { questions, tasks, sampling }))
+        });
         let name = config.name.as_str().into();
         Arc::new(Self {
             name,
@@ -117,7 +121,8 @@ impl Inbound {
 
     /// The capabilities of `initialize`, the text of a JSON object.
     pub(super) fn capabilities(&self) -> String {
-        object([self.roots.capability(), self.offered.questions.then_some(ELICITATION)])
+        let Offered { questions, sampling, .. } = self.offered;
+        object([self.roots.capability(), questions.then_some(ELICITATION), sampling.then_some(SAMPLING)])
     }
 
     /// Answers a request of the server. Whatever was not offered is unknown. `None`: it has been asked already and is not
@@ -134,6 +139,9 @@ impl Inbound {
             "elicitation/create" if self.offered.questions && era == Era::Handshake => {
                 return self.elicit(id, params.unwrap_or("{}"), link);
             }
+            "sampling/createMessage" if self.offered.sampling && era == Era::Handshake => {
+                return self.sample(id, params.unwrap_or("{}"), link);
+            }
             _ => {
                 tracing::debug!(upstream = &*self.name, method, "upstream_request_refused");
                 MaybeReady::Ready(encode::method_not_found(id))
@@ -144,8 +152,9 @@ impl Inbound {
     /// What the answer to a call may make use of.
     fn offered_to(&self, caller: Caller<'_>) -> Offered {
         Offered {
-            questions: self.offered.questions && caller.asking.is_some(),
+            questions: self.offered.questions && caller.asking.is_some_and(|asking| asking.takes_questions),
             tasks: self.offered.tasks && caller.follows_tasks,
+            sampling: self.offered.sampling && caller.asking.is_some_and(|asking| asking.takes_samplings()),
         }
     }
 
@@ -158,14 +167,19 @@ impl Inbound {
         &self.on_pipe
     }
 
-    /// The run that has the only calls in flight.
+    /// The run that has the only calls in flight, where these take what is asked; `none` says that they do not.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn only_run(&self) -> Result<usize, &'static str> {
+    pub(super) fn only_run(
+        &self,
+        takes: impl Fn(&Asking) -> bool,
+        none: &'static str,
+    ) -> Result<usize, &'static str> {
         let state = self.lock();
         let Some((_, first)) = state.asking.first() else { return Err("no call is in flight") };
-        let Some(first) = first else { return Err("nobody can be asked during this call") };
+        // All calls of a run take the same.
+        let Some(first) = first.as_ref().filter(|first| takes(first)) else { return Err(none) };
         let alone =
             state.asking.iter().all(|(_, call)| call.as_ref().is_some_and(|call| call.run == first.run));
         if alone { Ok(first.run) } else { Err("calls of several programs are in flight") }
@@ -203,7 +217,7 @@ impl Inbound {
     /// Notes a request on behalf of `caller`, until the result is dropped.
     pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> Entered<'_> {
         let mut state = self.lock();
-        let number = self.offered.questions.then(|| {
+        let number = (self.offered.questions || self.offered.sampling).then(|| {
             state.next_number += 1;
             let number = state.next_number;
             state.asking.push((number, caller.asking.cloned()));
@@ -324,15 +338,17 @@ impl<'a> Entered<'a> {
             let capabilities = capabilities_of_call(inbound.offered_to(caller));
             return protocol::meta_of(era, token, level, &capabilities).map(Cow::Owned);
         }
-        let Offered { questions, tasks } = inbound.offered_to(caller);
-        let meta = inbound.call_meta.get(usize::from(questions) + 2 * usize::from(tasks))?;
+        let Offered { questions, tasks, sampling } = inbound.offered_to(caller);
+        let bits = usize::from(questions) + 2 * usize::from(tasks) + 4 * usize::from(sampling);
+        let meta = inbound.call_meta.get(bits)?;
         (era == Era::Modern).then_some(Cow::Borrowed(meta))
     }
 }
 
 /// The capabilities of a call, the text of a JSON object.
 fn capabilities_of_call(offered: Offered) -> String {
-    object([offered.questions.then_some(ELICITATION), offered.tasks.then_some(TASKS)])
+    let Offered { questions, tasks, sampling } = offered;
+    object([questions.then_some(ELICITATION), sampling.then_some(SAMPLING), tasks.then_some(TASKS)])
 }
 
 /// A JSON object of these members.
@@ -439,7 +455,7 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn inbound_that_asks() -> Arc<Inbound> {
-        let offered = Offered { questions: true, tasks: false };
+        let offered = Offered { questions: true, ..Offered::default() };
         Inbound::new(&UpstreamConfig { offered, ..config() }, &ClientRoots::default())
     }
 
@@ -544,7 +560,7 @@ pub(super) mod tests {
             let meta: Value = serde_json::from_slice(&meta).unwrap();
             meta["io.modelcontextprotocol/clientCapabilities"].clone()
         };
-        let both = Offered { questions: true, tasks: true };
+        let both = Offered { questions: true, tasks: true, sampling: false };
         assert_eq!(
             declared(both, true),
             json!({"elicitation": {"form": {}, "url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})

@@ -191,14 +191,15 @@ mod tests {
             "z":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{}}},
             "a":{"method":"sampling/createMessage","params":{}},
             "b":{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"javascript:x"}},
-            "c":7}}"#;
+            "c":7,"d":{"method":"roots/list"}}}"#;
         let read = input_required(text.as_bytes()).unwrap();
         assert_eq!(read.state.unwrap().get(), r#""a\u0062\ud800""#);
         let keys: Vec<&str> = read.requests.iter().map(|(key, _)| &**key).collect();
-        assert_eq!(keys, ["z", "a", "b", "c"]);
+        assert_eq!(keys, ["z", "a", "b", "c", "d"]);
+        assert!(matches!(&read.requests[4].1, InputRequest::Other(method) if &**method == "roots/list"));
         assert!(matches!(&read.requests[0].1, InputRequest::Elicit(asked) if asked.message == "m"));
         assert!(
-            matches!(&read.requests[1].1, InputRequest::Other(method) if &**method == "sampling/createMessage")
+            matches!(&read.requests[1].1, InputRequest::Sample(Err(why)) if why.message.starts_with("its params are malformed"))
         );
         assert!(
             matches!(&read.requests[2].1, InputRequest::Refused(why) if why.to_string() == "its url is not https")

@@ -1,5 +1,5 @@
-//! Questions that an upstream of the handshake era asks in the middle of a call, and the time of the call that stands still
-//! meanwhile (waiting.md 3.2).
+//! What an upstream of the handshake era asks of people and models in the middle of a call, and the time of the call that stands
+//! still meanwhile (waiting.md 3.2).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
+use super::sampling::{SamplingFault, SamplingRequest};
 
 /// The result of `elicitation/create` where nobody answers it.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
@@ -19,7 +20,11 @@ pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
 pub struct Asking {
     /// Tells runs apart: the same for all calls of one.
     pub(crate) run: usize,
+    /// Whether a person may be asked.
+    pub(crate) takes_questions: bool,
     questions: mpsc::UnboundedSender<Asked>,
+    /// Where a model may be asked.
+    samplings: Option<mpsc::UnboundedSender<AskedSampling>>,
     pub(crate) stopwatch: Stopwatch,
     /// Who holds the slots of the upstream, while the call waits for one.
     queue: Mutex<Option<Arc<Holders>>>,
@@ -59,6 +64,15 @@ impl Holders {
     }
 }
 
+/// Who may be asked during a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takes {
+    /// People.
+    pub questions: bool,
+    /// The operator's model.
+    pub sampling: bool,
+}
+
 /// A question that came during a call.
 #[derive(Debug)]
 pub struct Asked {
@@ -69,11 +83,39 @@ pub struct Asked {
     pub answer: oneshot::Sender<String>,
 }
 
+/// A request for a model's answer that came during a call.
+#[derive(Debug)]
+pub struct AskedSampling {
+    /// What is asked.
+    pub request: SamplingRequest,
+    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream does not want it any more; dropped,
+    /// there is none because the call is over.
+    pub answer: oneshot::Sender<Result<String, SamplingFault>>,
+}
+
 impl Asking {
-    /// Where the upstream of a call of this run asks, and where its questions come out.
+    /// Where the upstream of a call of this run asks people, and where its questions come out.
     pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
+        let (asking, asked, _) = Self::taking(run, Takes { questions: true, sampling: false });
+        (asking, asked)
+    }
+
+    /// Where the upstream of a call of this run asks those, and where its questions and its requests for a model's answer come out.
+    pub fn taking(
+        run: usize,
+        takes: Takes,
+    ) -> (Self, mpsc::UnboundedReceiver<Asked>, mpsc::UnboundedReceiver<AskedSampling>) {
         let (questions, asked) = mpsc::unbounded_channel();
-        (Self { run, questions, stopwatch: Stopwatch::default(), queue: Mutex::default() }, asked)
+        let (samplings, asked_samplings) = mpsc::unbounded_channel();
+        let asking = Self {
+            run,
+            takes_questions: takes.questions,
+            questions,
+            samplings: takes.sampling.then_some(samplings),
+            stopwatch: Stopwatch::default(),
+            queue: Mutex::default(),
+        };
+        (asking, asked, asked_samplings)
     }
 
     /// Notes that the call waits for one of these slots, until the result is dropped.
@@ -86,6 +128,11 @@ impl Asking {
     pub(crate) fn is_stuck(&self) -> bool {
         let holders = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         holders.is_some_and(|holders| holders.all_ask(self.run))
+    }
+
+    /// Whether a model may be asked.
+    pub(crate) fn takes_samplings(&self) -> bool {
+        self.samplings.is_some()
     }
 
     /// Whether nobody takes questions any more: the call is over.
@@ -103,6 +150,16 @@ impl Asking {
             Err(_) if self.is_over() => None,
             Err(_) => Some(CANCELLED.to_owned()),
         }
+    }
+}
+
+impl Asking {
+    /// Has a model answer, and waits for the result. The call's time stands still until then. `None`: the call is over.
+    pub(crate) async fn sample(&self, request: SamplingRequest) -> Option<Result<String, SamplingFault>> {
+        let _stopped = self.stopwatch.stop();
+        let (answer, answered) = oneshot::channel();
+        self.samplings.as_ref()?.send(AskedSampling { request, answer }).ok()?;
+        answered.await.ok()
     }
 }
 
@@ -227,5 +284,28 @@ mod tests {
         let (over, ()) = tokio::join!(asking.ask(question()), async { drop(asked) });
         assert_eq!(over, None);
         assert_eq!(asking.ask(question()).now_or_never(), Some(None), "after the call");
+    }
+
+    #[tokio::test]
+    async fn a_request_for_a_model_is_answered_or_outlives_its_call() {
+        let request = || {
+            let params =
+                r#"{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}"#;
+            SamplingRequest::read(params).unwrap()
+        };
+        let (asking, _asked, mut samplings) = Asking::taking(1, Takes { questions: false, sampling: true });
+        assert!(!asking.takes_questions && asking.takes_samplings());
+        let (answered, ()) = tokio::join!(asking.sample(request()), async {
+            let wanted = samplings.recv().await.unwrap();
+            assert!(asking.stopwatch.is_stopped());
+            wanted.answer.send(Ok("{}".to_owned())).unwrap();
+        });
+        assert_eq!(answered, Some(Ok("{}".to_owned())));
+        let (over, ()) = tokio::join!(asking.sample(request()), async { drop(samplings) });
+        assert_eq!(over, None);
+        assert_eq!(asking.sample(request()).now_or_never(), Some(None), "after the call");
+        let (people, _asked) = Asking::new(1);
+        assert!(people.takes_questions && !people.takes_samplings());
+        assert_eq!(people.sample(request()).now_or_never(), Some(None), "no model");
     }
 }

@@ -15,7 +15,7 @@ pub struct Caller<'a> {
     pub principal: Option<&'a Arc<str>>,
     /// Who hears of progress and log messages.
     pub audience: Option<&'a Arc<Audience>>,
-    /// Who is asked what the upstream asks; nobody is where this is `None`.
+    /// Who is asked what the upstream asks, people and models; nobody is where this is `None`.
     pub asking: Option<&'a Arc<Asking>>,
     /// Whether the caller waits for the task that an upstream may answer with.
     pub follows_tasks: bool,

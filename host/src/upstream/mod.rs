@@ -7,7 +7,8 @@
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
-//! * [`Unfinished`], [`Elicitation`] — what an upstream wants before it answers; [`Asking`] — where it asks during a call.
+//! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — what an upstream wants before it answers; [`Asking`] — where it asks during
+//!   a call.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
 pub(crate) mod asking;
@@ -21,19 +22,24 @@ pub(crate) mod one_run;
 pub(crate) mod per_principal;
 pub(crate) mod refused;
 mod reply;
+mod sampling;
 pub(crate) mod signed;
 pub(crate) mod slots;
 mod unfinished;
 pub(crate) mod unset;
 
 pub use crate::memory::Arrivals;
-pub use asking::{Asked, Asking, Stopwatch};
+pub use asking::{Asked, AskedSampling, Asking, Stopwatch, Takes};
 pub use caller::{Caller, SaidMessage};
 pub use elicitation::{Elicitation, ElicitationMode, NotAskable};
 pub use fault::{CallFault, FailureAnswer, FaultReason};
 pub use health::{Health, Phase, UpstreamEvent};
 pub use introduction::{Introduction, Offers};
 pub use reply::{BlockMember, CallReply, ReplyBlock, ReplyPayload};
+pub use sampling::{
+    MAX_SAMPLING_BYTES, Sampled, SamplingContent, SamplingFault, SamplingFaultKind, SamplingMessage,
+    SamplingRequest, SamplingStop,
+};
 pub use unfinished::{InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished};
 
 use std::sync::Arc;

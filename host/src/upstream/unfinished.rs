@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::elicitation::{Elicitation, NotAskable};
+use super::sampling::{SamplingFault, SamplingRequest};
 
 /// Longest `requestState` that is sent back, in bytes as written (waiting.md 3.2).
 pub const MAX_REQUEST_STATE: usize = 256 * 1024;
@@ -45,6 +46,8 @@ pub enum InputRequest {
     Elicit(Elicitation),
     /// A person is to be asked what may not be asked.
     Refused(NotAskable),
+    /// A model is to answer, or why none can.
+    Sample(Result<SamplingRequest, SamplingFault>),
     /// Something else: the method.
     Other(Box<str>),
 }
@@ -56,6 +59,11 @@ impl InputRequest {
             Ok(elicitation) => Self::Elicit(elicitation),
             Err(why) => Self::Refused(why),
         }
+    }
+
+    /// Reads the `params` of a `sampling/createMessage`.
+    pub(crate) fn of_sampling(params: &str) -> Self {
+        Self::Sample(SamplingRequest::read(params))
     }
 
     /// One that nobody may be asked, for a reason that is not known any more.
@@ -74,6 +82,9 @@ impl InputRequest {
         match serde_json::from_str::<Request<'_>>(request) {
             Ok(request) if request.method == "elicitation/create" => {
                 Self::of_params(request.params.map_or("{}", RawValue::get))
+            }
+            Ok(request) if request.method == "sampling/createMessage" => {
+                Self::of_sampling(request.params.map_or("{}", RawValue::get))
             }
             Ok(request) => Self::Other(ptc_mcp::text::clip(&request.method, 80).into()),
             Err(error) => Self::Refused(NotAskable(format!("its request is malformed: {error}"))),

@@ -41,7 +41,7 @@ const FORM: &str =
     r#"{"message":"Which?","requestedSchema":{"type":"object","properties":{"r":{"type":"string"}}}}"#;
 
 fn asks(config: &mut UpstreamConfig) {
-    config.offered = Offered { questions: true, tasks: false };
+    config.offered = Offered { questions: true, ..Offered::default() };
 }
 
 /// A call of a run, and what is asked during it.

@@ -30,7 +30,7 @@ pub(in crate::engine) fn leave(
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
     let used = Instant::now().saturating_duration_since(context.started());
-    let counts = (used, context.calls.get());
+    let counts = (used, [context.calls.get(), context.samplings.get()]);
     let ops = context.catalog_ops.borrow();
     let host = record::write(&context.board, counts, &records, &watches, &ops)
         .ok_or("an upstream holds a connection open with its question")?;

@@ -32,6 +32,8 @@ pub(super) struct Record {
     pub(super) signed: Vec<Note>,
     /// Calls that it has made.
     pub(super) calls: u32,
+    /// Requests of upstreams that a model was to answer.
+    pub(super) samplings: u32,
     pub(super) records: Vec<CallRecord>,
     /// For some of the records, by index: the place of the watch among the machine's.
     pub(super) watches: Vec<(usize, usize)>,
@@ -43,7 +45,7 @@ pub(super) struct Record {
 /// Writes the record of a program whose calls all ask. `None`: one of them cannot leave the process.
 pub(super) fn write(
     board: &Board,
-    (used, calls): (Duration, u32),
+    (used, [calls, samplings]): (Duration, [u32; 2]),
     records: &[CallRecord],
     watches: &[(usize, usize)],
     catalog_ops: &[CatalogOp],
@@ -52,6 +54,7 @@ pub(super) fn write(
     to.byte(VERSION);
     to.unsigned(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX));
     to.unsigned(u64::from(calls));
+    to.unsigned(u64::from(samplings));
     to.count(records.len());
     records.iter().for_each(|record| write_call(record, &mut to));
     to.count(watches.len());
@@ -86,7 +89,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         return Err(ResumeFault::OtherBuild);
     }
     let used = Duration::from_nanos(unread(from.unsigned())?);
-    let calls = unread(from.unsigned_32())?;
+    let [calls, samplings] = [unread(from.unsigned_32())?, unread(from.unsigned_32())?];
     let records = list(&mut from, read_call)?;
     let watches = list(&mut from, |from| {
         Ok((unread(from.index(records.len(), "watch"))?, unread(from.index(MOST, "watch"))?))
@@ -116,7 +119,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         Ok((call, asked))
     })?;
     unread(from.finish("end"))?;
-    Ok(Record { used, last_question, signed, calls, records, watches, catalog_ops, pending, brought })
+    Ok(Record {
+        used,
+        last_question,
+        signed,
+        calls,
+        samplings,
+        records,
+        watches,
+        catalog_ops,
+        pending,
+        brought,
+    })
 }
 
 /// What of the calls' log is written: records as they are now, and which of the machine's watches are theirs.

@@ -16,6 +16,7 @@ mod public_url;
 mod report;
 mod request_state;
 pub mod runs;
+mod sampling;
 mod server_state;
 pub mod settings;
 mod sharded_counter;

@@ -314,6 +314,12 @@ const ELSEWHERE: [(&str, &str, &str); 85] = [
         "a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers",
     ),
     ("--waiting-ttl-ms", "tests/tests/replicas/kept.rs", "a_program_that_nobody_answers_ends"),
+    (
+        "--max-samplings-per-program",
+        "host/tests/upstreams/sampling_programs.rs",
+        "upstreams_that_ask_in_vain",
+    ),
+    ("--sampling-max-tokens", "host/tests/upstreams/sampling_programs.rs", "a_call_is_sent_again"),
     ("--max-questions-per-program", "server/src/tools/asking/tests.rs", "a_program_asks_no_more_than_it_may"),
     (
         "--request-state-ttl-ms",

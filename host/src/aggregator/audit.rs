@@ -22,6 +22,8 @@ pub struct AuditedSampling<'a> {
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to.
     pub eval: EvalId,
+    /// The run that it is part of, or may become.
+    pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
     /// The tool during whose call it came.

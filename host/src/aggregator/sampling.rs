@@ -164,6 +164,7 @@ impl<'a> Ending<'a> {
         audit.sampled(&AuditedSampling {
             principal: self.run.principal.as_deref(),
             eval: self.run.eval,
+            run_id: self.run.run_id.as_deref(),
             upstream: self.upstream,
             tool: self.tool,
             request: self.request.params().as_bytes(),

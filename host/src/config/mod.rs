@@ -30,6 +30,7 @@ mod options;
 mod own_executable;
 mod roots;
 mod routing;
+mod sampling;
 mod schema;
 #[cfg(test)]
 mod tests;

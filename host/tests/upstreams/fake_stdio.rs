@@ -96,7 +96,8 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
             let mut server = server.lock().unwrap();
             if let Some(at) = server.asking.iter().position(|(asked, _)| asked == id) {
                 let (_, call) = server.asking.swap_remove(at);
-                return reply(&call, json!({"structuredContent": message["result"]}));
+                let told = if message["error"].is_null() { &message["result"] } else { &message["error"] };
+                return reply(&call, json!({"structuredContent": told}));
             }
             server.answers.push(message.clone());
             if server.answers.len() == 2
@@ -137,8 +138,10 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
     }
 }
 
-fn elicitation(id: &Value, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}).to_string()
+/// A request of ours with this id, these params, and a method unless it is to ask a person.
+fn question(args: &Value) -> String {
+    let method = args["method"].as_str().unwrap_or("elicitation/create");
+    json!({"jsonrpc": "2.0", "id": args["id"], "method": method, "params": args["params"]}).to_string()
 }
 
 /// Asks once, and answers with what it was told.
@@ -240,12 +243,12 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
         "ask" => {
             server.lock().unwrap().asking.push((args["id"].clone(), id));
             for _ in 0..args["times"].as_u64().unwrap_or(1) {
-                send(&elicitation(&args["id"], &args["params"]));
+                send(&question(args));
             }
         }
         "ask_late" => {
             reply(&id, json!({"structuredContent": true}));
-            send(&elicitation(&args["id"], &args["params"]));
+            send(&question(args));
         }
         "answers" => {
             let params = json!({"requestId": args["withdraws"]});

@@ -14,6 +14,7 @@ mod http;
 mod old_sse;
 mod questions;
 mod routes;
+mod sampling_programs;
 mod stdio;
 mod support;
 mod task_programs;
@@ -37,6 +38,7 @@ fn main() {
                 questions::trials(),
                 asking_programs::trials(),
                 task_programs::trials(),
+                sampling_programs::trials(),
                 routes::trials(),
                 tls::trials(),
                 certificates::trials(),

@@ -12,6 +12,7 @@ use tracing::warn;
 
 use crate::observers::audit::AuditLog;
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
+use crate::sampling;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Profile, Settings};
 
@@ -45,8 +46,17 @@ pub(super) fn open_upstreams(
     state: &ServerState,
     audit: Option<Arc<AuditLog>>,
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
+    let http = client(settings)?;
+    let model = settings.aggregator.sampling_model.as_deref();
+    // Before anything is started: most mistakes are in the model's name and key.
+    let sampler = model.map(|name| sampling::open(name, &settings.env, http.clone(), redactor));
+    let sampler =
+        sampler.transpose().map_err(|error| BootError::new(format!("--sampling-model: {error}")))?;
     let Some(config) = config else { return Ok(None) };
     for warning in &config.warnings {
+        warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
+    }
+    for warning in config.sampling_warnings(sampler.is_some()) {
         warn!(event = warning.event, upstream = warning.upstream, "{}", warning.message);
     }
     let auth_store = match state.sign_ins() {
@@ -68,7 +78,8 @@ pub(super) fn open_upstreams(
         limits: settings.aggregator.limits,
         questions: settings.questions.are_on(),
         redactor: redactor.clone(),
-        http: client(settings)?,
+        http,
+        sampler,
         // The planner reads what its calls brought when it mends a program.
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         memory: memory.cloned(),

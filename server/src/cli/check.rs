@@ -1,6 +1,6 @@
 //! `ptc check`: reads the file and holds it against its schema, resolves, connects, lists, and reports what works and what fails. It never shows a secret.
 
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
 
 use super::{report, upstreams};
@@ -74,7 +74,6 @@ pub fn run(args: CheckArgs) -> ExitCode {
 async fn check(args: CheckArgs) -> ExitCode {
     let env = ProcessEnv::current();
     let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env);
-    let limits = AggregatorLimits::default();
     let http = match upstreams::http(args.ca_file.as_deref()) {
         Ok(http) => http,
         Err(error) => return report::fault(&error),
@@ -86,7 +85,8 @@ async fn check(args: CheckArgs) -> ExitCode {
         Ok(None) => return report::fault(unconfigured),
         Err(error) => return refuse(&location.path, &error, args.json),
     };
-    let aggregator = match upstreams::start(config, SnapshotMode::Live, limits, &env, http).await {
+    let options = AggregatorOptions { http, ..AggregatorOptions::new(SnapshotMode::Live) };
+    let aggregator = match upstreams::start(config, options, &env).await {
         Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
@@ -166,6 +166,11 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
     let dropped =
         entry.and_then(|config| config.transport.oauth()).map_or_else(Vec::new, |auth| auth.remarks());
     remarks.extend(dropped.into_iter().map(|dropped| format!("upstream {name}: {dropped}")));
+    if entry.is_some_and(|config| config.sampling) {
+        remarks.push(format!(
+            "upstream {name}: a model answers what it asks (\"sampling\": true), if a command that runs programs is given --sampling-model"
+        ));
+    }
     // Nobody has signed in yet: that is a state, and the server is as it should be.
     let signs_in = matches!(&loaded, Err(fault) if fault.reason.as_str() == "auth_required");
     let (reason, error) = match loaded {

@@ -1,6 +1,7 @@
 //! Flags shared by all sub-commands that run programs: limits and upstreams. The table of options defines them and
 //! their defaults.
 
+use super::sampling::SamplingArgs;
 use super::upstreams;
 use crate::options::flags::find;
 use clap::Args;
@@ -41,6 +42,9 @@ pub(crate) struct LimitArgs {
 
     #[arg(long, help = find("max-upstream-response-bytes").described(), value_name = "BYTES")]
     pub(super) max_upstream_response_bytes: Option<usize>,
+
+    #[command(flatten)]
+    pub(super) sampling: SamplingArgs,
 }
 
 impl LimitArgs {
@@ -80,7 +84,7 @@ impl LimitArgs {
             max_response_bytes: self.max_upstream_response_bytes.unwrap_or(defaults.max_response_bytes),
             max_calls: self.max_tool_calls.unwrap_or(defaults.max_calls),
             max_discoveries: self.max_catalog_ops.unwrap_or(defaults.max_discoveries),
-            ..defaults
+            ..self.sampling.limit(defaults)
         }
     }
 
@@ -107,7 +111,9 @@ impl LimitArgs {
         env: &ProcessEnv,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
         let http = upstreams::http(self.ca_file.as_deref())?;
-        let aggregator = upstreams::open(location, mode, self.aggregator_limits(), env, http).await?;
+        let aggregator =
+            upstreams::open(location, mode, self.aggregator_limits(), env, http, Some(&self.sampling))
+                .await?;
         let mut request = EvalRequest::new("");
         request.limits = self.limits(aggregator.is_some());
         // As the MCP server does: a misspelt context key is an error, not nil.

@@ -23,6 +23,7 @@ mod input;
 mod json;
 mod output;
 mod questions;
+mod sampling;
 mod state;
 mod store;
 mod version;

@@ -81,7 +81,8 @@ pub(super) async fn open(
 ) -> Result<Arc<Aggregator>, String> {
     let env = ProcessEnv::current();
     let location = locate(flag, Some(SERVER_VARIABLE), &env);
-    upstreams::open(location, SnapshotMode::Live, limits, &env, upstreams::http(ca_file)?)
+    let http = upstreams::http(ca_file)?;
+    upstreams::open(location, SnapshotMode::Live, limits, &env, http, None)
         .await?
         .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
 }

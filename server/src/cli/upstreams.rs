@@ -1,6 +1,7 @@
 //! Opens the configured upstreams for a sub-command.
 
 use super::questions;
+use super::sampling::SamplingArgs;
 use crate::cli::output::errln;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
@@ -21,20 +22,34 @@ pub fn http(ca_file: Option<&Path>) -> Result<Client, String> {
 }
 
 /// Reads the file at `location` and builds upstreams from it. `None` when nobody named a file and the default one is
-/// absent. Values come from `env`, connections from `http`. Transports run on the current runtime.
+/// absent. Values come from `env`, connections from `http`. Transports run on the current runtime. `sampling` names the model that
+/// answers upstreams, where programs run.
 ///
 /// # Errors
 /// One sentence for the operator.
-pub async fn open(
+pub(super) async fn open(
     location: Option<ConfigLocation>,
     mode: SnapshotMode,
     limits: AggregatorLimits,
     env: &ProcessEnv,
     http: Client,
+    sampling: Option<&SamplingArgs>,
 ) -> Result<Option<Arc<Aggregator>>, String> {
+    let defaults = AggregatorOptions::new(mode);
+    // Before anything is started: most mistakes are in the model's name and key.
+    let sampler =
+        sampling.map(|sampling| sampling.open(env, &http, &defaults.redactor)).transpose()?.flatten();
     let Some(location) = location else { return Ok(None) };
     match read(&location, env).map_err(|error| error.to_string())? {
-        Some(config) => start(config, mode, limits, env, http).await.map(Some),
+        Some(config) => {
+            if sampling.is_some() {
+                for warning in config.sampling_warnings(sampler.is_some()) {
+                    errln!("ptc: {}", warning.message);
+                }
+            }
+            let options = AggregatorOptions { limits, http, sampler, ..defaults };
+            start(config, options, env).await.map(Some)
+        }
         None => Ok(None),
     }
 }
@@ -51,16 +66,14 @@ pub(super) fn read(
     UpstreamsConfig::load(location, &LoadOptions { env, base_dir: None, own_exe: own_exe.as_deref() })
 }
 
-/// Tells the warnings of `config`, and builds upstreams from it.
+/// Tells the warnings of `config`, and builds upstreams from it. They are signed in to and asked as this process can.
 ///
 /// # Errors
 /// One sentence for the operator.
 pub(super) async fn start(
     config: UpstreamsConfig,
-    mode: SnapshotMode,
-    limits: AggregatorLimits,
+    options: AggregatorOptions,
     env: &ProcessEnv,
-    http: Client,
 ) -> Result<Arc<Aggregator>, String> {
     for warning in &config.warnings {
         errln!("ptc: {}", warning.message);
@@ -68,13 +81,6 @@ pub(super) async fn start(
     let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
     // Upstreams may ask whoever sits at the terminal.
     let questions = questions::is_at_terminal();
-    let options = AggregatorOptions {
-        limits,
-        http,
-        auth_store,
-        questions,
-        tasks: true,
-        ..AggregatorOptions::new(mode)
-    };
+    let options = AggregatorOptions { auth_store, questions, tasks: true, ..options };
     Aggregator::start(config, options).await.map_err(|error| error.to_string())
 }

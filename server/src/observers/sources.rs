@@ -100,6 +100,7 @@ impl Sources {
             family.sample(&[("server", server)], health.starts);
         }
         write_sign_ins(upstreams, to);
+        write_samplings(upstreams, to);
     }
 }
 
@@ -121,6 +122,27 @@ fn write_store(store: &WatchedState, to: &mut Exposition) {
     let mut family = to.family("ptc_state_microseconds", help, MetricKind::Counter);
     for figures in store.figures() {
         family.sample(&[("operation", figures.name)], figures.time.as_micros() as u64);
+    }
+}
+
+/// The families of requests of upstreams that a model answers, where an upstream may make some (waiting.md 3.2).
+fn write_samplings(upstreams: &Aggregator, to: &mut Exposition) {
+    if upstreams.samplings().next().is_none() {
+        return;
+    }
+    let help = "Requests of an upstream for a model's answer by outcome.";
+    let mut family = to.family("ptc_upstream_samplings", help, MetricKind::Counter);
+    for (server, counts) in upstreams.samplings() {
+        for (outcome, count) in counts.requests() {
+            family.sample(&[("server", server), ("outcome", outcome)], count);
+        }
+    }
+    let help = "Tokens that these took, as far as the model reports them.";
+    let mut family = to.family("ptc_upstream_sampling_tokens", help, MetricKind::Counter);
+    for (server, counts) in upstreams.samplings() {
+        for (direction, count) in counts.tokens() {
+            family.sample(&[("server", server), ("direction", direction)], count);
+        }
     }
 }
 

@@ -234,6 +234,24 @@ pub(crate) const AGGREGATOR: Group = Group {
             "How long an approval is good for, from its answer",
         ),
         flag(
+            "sampling-model",
+            Text,
+            Unset,
+            "Model that answers upstreams with `\"sampling\": true`, named as for `ptc agent`: PROVIDER:MODEL",
+        ),
+        flag(
+            "sampling-max-tokens",
+            Positive,
+            Number(4096),
+            "Longest answer that it gives an upstream, in tokens",
+        ),
+        flag(
+            "max-samplings-per-program",
+            Positive,
+            Number(8),
+            "Requests of upstreams that it answers during one program",
+        ),
+        flag(
             "catalog-mode",
             Text,
             Derived("auto"),

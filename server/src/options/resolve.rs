@@ -200,6 +200,8 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         max_calls: bounded(values.number("max-upstream-calls-per-program")?),
         max_discoveries: bounded(values.number("max-catalog-ops-per-program")?),
         max_discovery_bytes: values.size("max-catalog-result-bytes")?,
+        max_samplings: bounded(values.number("max-samplings-per-program")?),
+        max_sampling_tokens: bounded(values.number("sampling-max-tokens")?),
     };
     Ok(Aggregator {
         config,
@@ -214,6 +216,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
         approval_ttl: values.time("approval-ttl-ms")?,
+        sampling_model: values.text("sampling-model").filter(|name| !name.is_empty()).map(str::to_owned),
         ca_file: values.path("ca-file"),
     })
 }

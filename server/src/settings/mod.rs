@@ -113,6 +113,8 @@ pub struct Aggregator {
     pub inline_max_tools: usize,
     /// How long an approval is good for, from its answer.
     pub approval_ttl: Duration,
+    /// The model that answers upstreams, if one does.
+    pub sampling_model: Option<String>,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
 }

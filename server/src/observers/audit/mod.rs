@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ptc_host::aggregator::{AuditedCall, CallAudit};
+use ptc_host::aggregator::{AuditedCall, AuditedSampling, CallAudit};
 use ptc_host::canonical_json::digest;
 use ptc_host::engine::{Asker, EvalId};
 use ptc_host::questions::approval::Decision;
@@ -209,6 +209,25 @@ impl CallAudit for AuditLog {
             if let Some(approved) = call.approved {
                 by(line, approved);
             }
+        });
+    }
+
+    fn sampled(&self, sampling: &AuditedSampling<'_>) {
+        self.line("sampling", Timestamp::now(), |line| {
+            line.string("principal", sampling.principal.unwrap_or("process"));
+            program(line, sampling.eval, sampling.run_id);
+            line.string("upstream", sampling.upstream);
+            line.string("tool", sampling.tool);
+            line.string("request_digest", &arguments_digest(sampling.request));
+            if let Some(model) = sampling.model {
+                line.string("model", model);
+            }
+            if let Some((input, output)) = sampling.tokens {
+                line.integer("input_tokens", input);
+                line.integer("output_tokens", output);
+            }
+            line.string("outcome", sampling.outcome);
+            line.integer("duration_ms", sampling.duration_ms);
         });
     }
 }

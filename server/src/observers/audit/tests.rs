@@ -74,6 +74,21 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     };
     log.called(&called);
     log.called(&AuditedCall { fault: None, approved: None, principal: None, run_id: None, ..called });
+    let request = br#"{"messages":"a secret place"}"#;
+    let sampled = AuditedSampling {
+        principal: Some("alice"),
+        eval: EvalId::from_number(1),
+        run_id: Some("run_1"),
+        upstream: "fs",
+        tool: "sum_up",
+        request,
+        model: Some("m-1"),
+        tokens: Some((10, 2)),
+        outcome: "ok",
+        duration_ms: 7,
+    };
+    log.sampled(&sampled);
+    log.sampled(&AuditedSampling { model: None, tokens: None, outcome: "cancelled", ..sampled });
     log.flush(Duration::from_secs(30));
 
     let text = std::fs::read_to_string(&path).unwrap();
@@ -100,5 +115,13 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let Value::Object(members) = &mut made else { unreachable!() };
     members.shift_remove("by");
     members.shift_remove("run_id");
-    assert_eq!(lines, [question, answer.clone(), answer, failed, made]);
+    let sampled = json!({"kind": "sampling", "principal": "alice", "run": "ev_00000001", "run_id": "run_1", "upstream": "fs", "tool": "sum_up",
+        "request_digest": sha256_hex(request), "model": "m-1", "input_tokens": 10, "output_tokens": 2, "outcome": "ok", "duration_ms": 7});
+    let mut given_up = sampled.clone();
+    given_up["outcome"] = json!("cancelled");
+    let Value::Object(members) = &mut given_up else { unreachable!() };
+    for key in ["model", "input_tokens", "output_tokens"] {
+        members.shift_remove(key);
+    }
+    assert_eq!(lines, [question, answer.clone(), answer, failed, made, sampled, given_up]);
 }

@@ -25,6 +25,8 @@
 //! With `--rows` as its first argument it has three tools more. `rows` gives `n` rows, each with the number of the call, and
 //! says of itself that it only reads; `log` gives the same and says nothing; `picture` gives a text and a PNG.
 //!
+//! With `--samples` it has the tool `sum_up` more, which has a model sum up its `text`, and answers with what it was told.
+//!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
 
 use ptc_mcp::json::{Value, json};
@@ -112,6 +114,11 @@ fn with_rows() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--rows")
 }
 
+/// Whether it asks a model.
+fn samples() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--samples")
+}
+
 fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
@@ -137,6 +144,11 @@ fn main() {
         if message["id"] == "roots" {
             let answer = message["result"]["roots"].to_string();
             asking.take().iter().for_each(|id| say(&text_result(id, &answer)));
+            continue;
+        }
+        if message["id"] == "model" {
+            let told = if message["error"].is_null() { &message["result"] } else { &message["error"] };
+            asking.take().iter().for_each(|id| say(&text_result(id, &told.to_string())));
             continue;
         }
         let params = &message["params"];
@@ -174,6 +186,9 @@ fn main() {
                     tools.push(json!({"name": "log", "inputSchema": {"type": "object"}}));
                     tools.push(json!({"name": "picture", "inputSchema": {"type": "object"}}));
                 }
+                if samples() {
+                    tools.push(json!({"name": "sum_up", "inputSchema": {"type": "object"}}));
+                }
                 if grown() {
                     tools[0]["inputSchema"] =
                         json!({"type": "object", "properties": {"y": {"type": "string"}}, "required": ["y"]});
@@ -184,6 +199,15 @@ fn main() {
             "tools/call" => {
                 let arguments = &params["arguments"];
                 match params["name"].as_str().unwrap_or_default() {
+                    "sum_up" => {
+                        asking = Some(id.clone());
+                        let text = json!({"type": "text", "text": arguments["text"]});
+                        let asked = json!({"messages": [{"role": "user", "content": text}], "systemPrompt": "Sum up.",
+                            "maxTokens": 1_000_000, "stopSequences": ["###"]});
+                        say(
+                            &json!({"jsonrpc": "2.0", "id": "model", "method": "sampling/createMessage", "params": asked}),
+                        );
+                    }
                     "announce" => {
                         say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                         say(&text_result(id, "said"));

@@ -2,6 +2,7 @@
 
 mod kept;
 mod model;
+mod sampling;
 
 use model::{Provider, answer, calls, cut, says};
 use ptc_mcp::json::{Value, json};

@@ -12,6 +12,11 @@ use crate::upstream::asking::CANCELLED;
 use crate::upstream::{Asking, Elicitation, SamplingFault, SamplingRequest};
 use crate::visible::visible;
 
+/// Most questions that are open on one stream; a server that asks more has these refused.
+const MOST_OPEN: usize = 64;
+/// Why further ones are.
+const TOO_MANY: &str = "too many of its questions are open";
+
 /// What links a request of a server to a call of ours.
 #[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
@@ -28,15 +33,18 @@ pub(super) enum Link<'a> {
 pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
 
 impl OpenQuestions {
-    /// Opens a question, until the result is dropped; `None` if one of that id is open.
-    fn open(self: &Arc<Self>, id: &str) -> Option<Open> {
+    /// Opens a question, until the result is dropped.
+    fn open(self: &Arc<Self>, id: &str) -> Result<Open, NotOpened> {
         self.with(|open| {
             if open.iter().any(|(known, _)| **known == *id) {
-                return None;
+                return Err(NotOpened::AskedAlready);
+            }
+            if open.len() >= MOST_OPEN {
+                return Err(NotOpened::TooMany);
             }
             let (withdraw, withdrawn) = oneshot::channel();
             open.push((id.into(), withdraw));
-            Some(Open { questions: self.clone(), id: id.into(), withdrawn })
+            Ok(Open { questions: self.clone(), id: id.into(), withdrawn })
         })
     }
 
@@ -59,6 +67,14 @@ impl OpenQuestions {
     fn with<T>(&self, change: impl FnOnce(&mut Vec<(Box<str>, oneshot::Sender<()>)>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Why a question is not opened.
+enum NotOpened {
+    /// One of its id is open, and its answer is the answer to both.
+    AskedAlready,
+    /// Too many are open.
+    TooMany,
 }
 
 /// A question that is open.
@@ -107,7 +123,12 @@ impl Inbound {
         match link {
             Link::Apart => dismissed("it came on a stream that no call opened"),
             Link::Call(Some(asking), questions) if asking.takes_questions => {
-                let (open, asking) = (questions.open(id)?, asking.clone());
+                let open = match questions.open(id) {
+                    Ok(open) => open,
+                    Err(NotOpened::AskedAlready) => return None,
+                    Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
+                };
+                let asking = asking.clone();
                 let asked = async move { Ok(asking.ask(elicitation).await.unwrap_or_else(dismissal)) };
                 Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
             }
@@ -117,7 +138,12 @@ impl Inbound {
                     Ok(run) => run,
                     Err(why) => return dismissed(why),
                 };
-                let (open, inbound) = (self.on_pipe().open(id)?, self.clone());
+                let open = match self.on_pipe().open(id) {
+                    Ok(open) => open,
+                    Err(NotOpened::AskedAlready) => return None,
+                    Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
+                };
+                let inbound = self.clone();
                 let asked = async move {
                     // A call that ends was not the one that asks: another one of the run is.
                     while let Some(asking) = inbound.call_of_run(run) {
@@ -147,7 +173,12 @@ impl Inbound {
         match link {
             Link::Apart => refused(SamplingFault::refused("it came on a stream that no call opened")),
             Link::Call(Some(asking), requests) if asking.takes_samplings() => {
-                let (open, asking) = (requests.open(id)?, asking.clone());
+                let open = match requests.open(id) {
+                    Ok(open) => open,
+                    Err(NotOpened::AskedAlready) => return None,
+                    Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
+                };
+                let asking = asking.clone();
                 let sampled =
                     async move { asking.sample(request).await.unwrap_or_else(|| Err(SamplingFault::over())) };
                 Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
@@ -158,7 +189,12 @@ impl Inbound {
                     Ok(run) => run,
                     Err(why) => return refused(SamplingFault::refused(why)),
                 };
-                let (open, inbound) = (self.on_pipe().open(id)?, self.clone());
+                let open = match self.on_pipe().open(id) {
+                    Ok(open) => open,
+                    Err(NotOpened::AskedAlready) => return None,
+                    Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
+                };
+                let inbound = self.clone();
                 let sampled = async move {
                     // As with questions: a call that ends was not the one that asks.
                     while let Some(asking) = inbound.call_of_run(run) {
@@ -202,7 +238,7 @@ fn dismissal() -> String {
 mod tests {
     use super::super::inbound::tests::inbound_that_asks;
     use super::*;
-    use crate::upstream::{Asked, Caller};
+    use crate::upstream::{Asked, Caller, Takes};
     use futures_util::FutureExt as _;
     use futures_util::future::BoxFuture;
     use tokio::sync::mpsc;
@@ -294,5 +330,36 @@ mod tests {
             r#"{"mode":"url","message":"","url":"javascript:x"}"#,
             link
         )));
+    }
+
+    #[tokio::test]
+    async fn a_request_for_a_model_belongs_to_the_only_run_too() {
+        let inbound = inbound_that_asks();
+        let params = r#"{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}"#;
+        let refused = |answer: Option<Answer>| match answer {
+            Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
+            _ => panic!("it waits"),
+        };
+        let none = refused(inbound.sample("1", params, Link::Pipe));
+        assert_eq!(none, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no call is in flight"}}"#);
+        let (mine, _asked, mut samplings) = Asking::taking(1, Takes { questions: false, sampling: true });
+        let mine = Arc::new(mine);
+        let call = inbound.enter(caller(&mine), "t");
+        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Pipe)), "nobody is there");
+        let mut answer = waiting(inbound.sample("7", params, Link::Pipe));
+        assert!((&mut answer).now_or_never().is_none() && mine.stopwatch.is_stopped());
+        samplings.try_recv().unwrap().answer.send(Err(SamplingFault::model("busy"))).unwrap();
+        let told = answer.await.unwrap();
+        assert_eq!(told, br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"busy"}}"#);
+        let many: Vec<_> =
+            (0..MOST_OPEN).map(|id| waiting(inbound.sample(&id.to_string(), params, Link::Pipe))).collect();
+        assert!(refused(inbound.sample("99", params, Link::Pipe)).contains(TOO_MANY));
+        assert!(inbound.sample("3", params, Link::Pipe).is_none(), "it is open");
+        drop(many);
+        drop(waiting(inbound.sample("99", params, Link::Pipe)));
+        let (people, _asked) = asking(1);
+        drop(call);
+        let _call = inbound.enter(caller(&people), "t");
+        assert!(refused(inbound.sample("1", params, Link::Pipe)).contains(NO_MODEL));
     }
 }

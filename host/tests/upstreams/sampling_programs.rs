@@ -461,10 +461,7 @@ async fn belongs_to_no_run() {
     let person = Person::who(false, eu);
     let slow = "(tool/call {:server \"up\" :tool \"later\" :args {:ms 600}})";
     let quick = asks_model(&params("x"));
-    let both = tokio::join!(
-        engine.eval(request(&world.aggregator, slow, &person)),
-        world.eval(&quick, None)
-    );
+    let both = tokio::join!(engine.eval(request(&world.aggregator, slow, &person)), world.eval(&quick, None));
     assert_eq!(text(&both.1), r#"{"code" -1 "message" "calls of several programs are in flight"}"#);
     // What comes behind the call's own answer belongs to nobody, or to a later call that is over before it has an answer.
     let late = "(tool/call {:server \"up\" :tool \"ask_late\" :args {:id 7 :method \"sampling/createMessage\" :params {}}})";

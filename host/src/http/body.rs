@@ -16,6 +16,7 @@ use super::exchange::{Rest, Timer, poll_data};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::Decoder;
 use super::pool::Pool;
+use super::standstill::Granted;
 use crate::memory::Arrivals;
 
 /// How long a body whose time stands still may take all the same.
@@ -28,6 +29,7 @@ pub struct Body {
     pool: Arc<Pool>,
     /// Until the end has come.
     timer: Option<Timer>,
+    granted: Granted,
     /// What was left of its time when that was stopped.
     left: Option<Duration>,
     max_bytes: usize,
@@ -51,7 +53,7 @@ impl Body {
         incoming: Incoming,
         rest: Rest,
         pool: Arc<Pool>,
-        timer: Timer,
+        (timer, granted): (Timer, Granted),
         (max_bytes, allowance): (usize, usize),
     ) -> Self {
         Self {
@@ -59,6 +61,7 @@ impl Body {
             rest: Some(rest),
             pool,
             timer: Some(timer),
+            granted,
             left: None,
             max_bytes,
             allowance,
@@ -210,7 +213,8 @@ impl Body {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
         let chunk = match self.poll_piece(cx) {
             Poll::Pending => {
-                if self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_pending()) {
+                let granted = &mut self.granted;
+                if self.timer.as_mut().is_some_and(|timer| granted.poll(timer, cx).is_pending()) {
                     return Poll::Pending;
                 }
                 Some(Err(HttpError::Timeout))

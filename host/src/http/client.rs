@@ -20,6 +20,7 @@ use super::exchange::{Connection, SendError, Timer};
 #[cfg(not(feature = "upstreams"))]
 use super::identity::Decoder;
 use super::pool::{Pool, Version};
+use super::standstill::{Granted, Standstill};
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
 use super::{Body, HttpError, Target};
@@ -118,11 +119,12 @@ impl Client {
     /// # Errors
     /// What [`HttpError`] lists. An answer of any status is none.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
-        self.send_with(&HeaderMap::new(), request, limits).await
+        self.send_with(&HeaderMap::new(), request, limits, None).await
     }
 
     /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They have to
-    /// come from [`Target::common_headers`] of the request's target. The request's own win.
+    /// come from [`Target::common_headers`] of the request's target. The request's own win. While `standstill` says so, the time of
+    /// the exchange stands still.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -131,6 +133,7 @@ impl Client {
         common: &HeaderMap,
         request: Request,
         limits: &Limits,
+        standstill: Option<Arc<dyn Standstill>>,
     ) -> Result<Response, HttpError> {
         let pool = self.pool(&request.target.origin);
         let mut fresh_only = false;
@@ -147,7 +150,8 @@ impl Client {
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
             let mut timer = connection.timer(first);
             let message = message(common, &request, connection.is_h2())?;
-            match within(&mut timer, connection.send(message)).await {
+            let mut granted = Granted::new(standstill.clone());
+            match within((&mut timer, &mut granted), connection.send(message)).await {
                 Some(Ok((response, rest))) => {
                     if first != end {
                         timer.as_mut().reset(end);
@@ -159,7 +163,8 @@ impl Client {
                         return Err(proxy.refused(head.status.as_u16()));
                     }
                     let decoder = Decoder::of(&head.headers)?;
-                    let body = Body::new(incoming, rest, pool, timer, (limits.max_bytes, limits.allowance));
+                    let caps = (limits.max_bytes, limits.allowance);
+                    let body = Body::new(incoming, rest, pool, (timer, granted), caps);
                     let body = body.decoded_by(decoder);
                     return Ok(Response { status: head.status, headers: head.headers, body });
                 }
@@ -229,13 +234,13 @@ async fn take(pool: &Pool) -> Option<Connection> {
 }
 
 /// The outcome of `future`, or `None` when the timer runs out first.
-async fn within<F: Future>(timer: &mut Timer, future: F) -> Option<F::Output> {
+async fn within<F: Future>((timer, granted): (&mut Timer, &mut Granted), future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             return Poll::Ready(Some(output));
         }
-        timer.as_mut().poll(cx).map(|()| None)
+        granted.poll(timer, cx).map(|()| None)
     })
     .await
 }

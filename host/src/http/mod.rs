@@ -27,6 +27,7 @@ mod listed;
 mod pool;
 mod route;
 mod socket;
+pub(crate) mod standstill;
 mod target;
 mod tls;
 mod tls_advice;

@@ -22,10 +22,8 @@ const TOO_MANY: &str = "too many of its questions are open";
 pub(super) enum Link<'a> {
     /// It came on the call's own stream: where that call is asked, if anywhere, and what it has been asked there.
     Call(Option<&'a Arc<Asking>>, &'a Arc<OpenQuestions>),
-    /// It came on the one pipe of all calls.
-    Pipe,
-    /// It came on a stream that no call opened.
-    Apart,
+    /// It came on the one pipe of all calls, or on a stream that no call opened.
+    Session,
 }
 
 /// Questions that are open on one stream, by the server's ids, each with what its withdrawal tells.
@@ -121,7 +119,6 @@ impl Inbound {
             Err(why) => return dismissed(&why.0),
         };
         match link {
-            Link::Apart => dismissed("it came on a stream that no call opened"),
             Link::Call(Some(asking), questions) if asking.takes_questions => {
                 let open = match questions.open(id) {
                     Ok(open) => open,
@@ -133,12 +130,12 @@ impl Inbound {
                 Some(MaybeReady::Waiting(Box::pin(open.answered(asked))))
             }
             Link::Call(..) => dismissed(NOBODY),
-            Link::Pipe => {
+            Link::Session => {
                 let run = match self.only_run(|asking| asking.takes_questions, NOBODY) {
                     Ok(run) => run,
                     Err(why) => return dismissed(why),
                 };
-                let open = match self.on_pipe().open(id) {
+                let open = match self.of_session().open(id) {
                     Ok(open) => open,
                     Err(NotOpened::AskedAlready) => return None,
                     Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
@@ -171,7 +168,6 @@ impl Inbound {
             Err(fault) => return refused(fault),
         };
         match link {
-            Link::Apart => refused(SamplingFault::refused("it came on a stream that no call opened")),
             Link::Call(Some(asking), requests) if asking.takes_samplings() => {
                 let open = match requests.open(id) {
                     Ok(open) => open,
@@ -184,12 +180,12 @@ impl Inbound {
                 Some(MaybeReady::Waiting(Box::pin(open.answered(sampled))))
             }
             Link::Call(..) => refused(SamplingFault::refused(NO_MODEL)),
-            Link::Pipe => {
+            Link::Session => {
                 let run = match self.only_run(Asking::takes_samplings, NO_MODEL) {
                     Ok(run) => run,
                     Err(why) => return refused(SamplingFault::refused(why)),
                 };
-                let open = match self.on_pipe().open(id) {
+                let open = match self.of_session().open(id) {
                     Ok(open) => open,
                     Err(NotOpened::AskedAlready) => return None,
                     Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
@@ -214,8 +210,7 @@ impl Inbound {
         let params = params.unwrap_or_default();
         match link {
             Link::Call(_, questions) => questions.withdraw(params),
-            Link::Pipe => self.on_pipe().withdraw(params),
-            Link::Apart => {}
+            Link::Session => self.of_session().withdraw(params),
         }
     }
 }
@@ -274,7 +269,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_on_the_pipe_belongs_to_the_only_run() {
         let inbound = inbound_that_asks();
-        let ask = |id: &str| inbound.elicit(id, FORM, Link::Pipe);
+        let ask = |id: &str| inbound.elicit(id, FORM, Link::Session);
         assert!(is_dismissed(ask("1")), "no call is in flight");
         let (mine, mut asked) = asking(1);
         let call = inbound.enter(caller(&mine), "t");
@@ -323,7 +318,6 @@ mod tests {
         drop(answer);
         assert!(question.answer.is_closed());
         drop(waiting(inbound.elicit("\"a\"", FORM, link)));
-        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Apart)));
         assert!(is_dismissed(inbound.elicit("1", FORM, Link::Call(None, &open))));
         assert!(is_dismissed(inbound.elicit(
             "1",
@@ -340,26 +334,27 @@ mod tests {
             Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
             _ => panic!("it waits"),
         };
-        let none = refused(inbound.sample("1", params, Link::Pipe));
+        let none = refused(inbound.sample("1", params, Link::Session));
         assert_eq!(none, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no call is in flight"}}"#);
         let (mine, _asked, mut samplings) = Asking::taking(1, Takes { questions: false, sampling: true });
         let mine = Arc::new(mine);
         let call = inbound.enter(caller(&mine), "t");
-        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Pipe)), "nobody is there");
-        let mut answer = waiting(inbound.sample("7", params, Link::Pipe));
+        assert!(is_dismissed(inbound.elicit("1", FORM, Link::Session)), "nobody is there");
+        let mut answer = waiting(inbound.sample("7", params, Link::Session));
         assert!((&mut answer).now_or_never().is_none() && mine.stopwatch.is_stopped());
         samplings.try_recv().unwrap().answer.send(Err(SamplingFault::model("busy"))).unwrap();
         let told = answer.await.unwrap();
         assert_eq!(told, br#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"busy"}}"#);
-        let many: Vec<_> =
-            (0..MOST_OPEN).map(|id| waiting(inbound.sample(&id.to_string(), params, Link::Pipe))).collect();
-        assert!(refused(inbound.sample("99", params, Link::Pipe)).contains(TOO_MANY));
-        assert!(inbound.sample("3", params, Link::Pipe).is_none(), "it is open");
+        let many: Vec<_> = (0..MOST_OPEN)
+            .map(|id| waiting(inbound.sample(&id.to_string(), params, Link::Session)))
+            .collect();
+        assert!(refused(inbound.sample("99", params, Link::Session)).contains(TOO_MANY));
+        assert!(inbound.sample("3", params, Link::Session).is_none(), "it is open");
         drop(many);
-        drop(waiting(inbound.sample("99", params, Link::Pipe)));
+        drop(waiting(inbound.sample("99", params, Link::Session)));
         let (people, _asked) = asking(1);
         drop(call);
         let _call = inbound.enter(caller(&people), "t");
-        assert!(refused(inbound.sample("1", params, Link::Pipe)).contains(NO_MODEL));
+        assert!(refused(inbound.sample("1", params, Link::Session)).contains(NO_MODEL));
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Inbound {
     offered: Offered,
     /// `_meta` of calls of the modern era that ask for nothing, by what they declare: the bits of questions, tasks and sampling.
     call_meta: [Box<[u8]>; 8],
-    on_pipe: Arc<OpenQuestions>,
+    of_session: Arc<OpenQuestions>,
     state: Mutex<InboundState>,
 }
 
@@ -114,7 +114,7 @@ impl Inbound {
             log_level,
             offered,
             call_meta,
-            on_pipe: Arc::default(),
+            of_session: Arc::default(),
             state: Mutex::default(),
         })
     }
@@ -123,6 +123,11 @@ impl Inbound {
     pub(super) fn capabilities(&self) -> String {
         let Offered { questions, sampling, .. } = self.offered;
         object([self.roots.capability(), questions.then_some(ELICITATION), sampling.then_some(SAMPLING)])
+    }
+
+    /// Whether it may ask people or a model.
+    pub(super) fn answers_questions(&self) -> bool {
+        self.offered.questions || self.offered.sampling
     }
 
     /// Answers a request of the server. Whatever was not offered is unknown. `None`: it has been asked already and is not
@@ -162,9 +167,9 @@ impl Inbound {
         &self.name
     }
 
-    /// What is open on the one pipe of all calls.
-    pub(super) fn on_pipe(&self) -> &Arc<OpenQuestions> {
-        &self.on_pipe
+    /// What is open on the one stream of all calls.
+    pub(super) fn of_session(&self) -> &Arc<OpenQuestions> {
+        &self.of_session
     }
 
     /// The run that has the only calls in flight, where these take what is asked; `none` says that they do not.
@@ -217,7 +222,7 @@ impl Inbound {
     /// Notes a request on behalf of `caller`, until the result is dropped.
     pub(super) fn enter(&self, caller: Caller<'_>, tool: &str) -> Entered<'_> {
         let mut state = self.lock();
-        let number = (self.offered.questions || self.offered.sampling).then(|| {
+        let number = self.answers_questions().then(|| {
             state.next_number += 1;
             let number = state.next_number;
             state.asking.push((number, caller.asking.cloned()));
@@ -527,7 +532,7 @@ pub(super) mod tests {
         let answer = |inbound: &Arc<Inbound>, method: &str| match inbound.answer(
             Era::Handshake,
             (method, "\"7\"", None),
-            Link::Pipe,
+            Link::Session,
         ) {
             Some(MaybeReady::Ready(answer)) => String::from_utf8(answer).unwrap(),
             Some(MaybeReady::Waiting(_)) | None => panic!("it is known"),
@@ -537,7 +542,7 @@ pub(super) mod tests {
             assert!(answer(&inbound(), method).contains("-32601"), "{method}");
         }
         let asks = inbound_that_asks();
-        let modern = asks.answer(Era::Modern, ("elicitation/create", "1", None), Link::Pipe);
+        let modern = asks.answer(Era::Modern, ("elicitation/create", "1", None), Link::Session);
         assert!(
             matches!(modern, Some(MaybeReady::Ready(answer)) if String::from_utf8_lossy(&answer).contains("-32601"))
         );

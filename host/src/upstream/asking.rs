@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
 use super::sampling::{SamplingFault, SamplingRequest};
+use crate::http::standstill::Standstill;
 
 /// The result of `elicitation/create` where nobody answers it.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
@@ -150,6 +151,16 @@ impl Asking {
             Err(_) if self.is_over() => None,
             Err(_) => Some(CANCELLED.to_owned()),
         }
+    }
+}
+
+impl Standstill for Asking {
+    fn stands(&self, cx: &Context<'_>) -> bool {
+        self.stopwatch.stands(cx)
+    }
+
+    fn stood(&self) -> Duration {
+        self.stopwatch.stood()
     }
 }
 

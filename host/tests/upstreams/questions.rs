@@ -26,7 +26,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("questions::a_modern_child_asks_too", a_modern_child_asks_too),
         trial("questions::an_error_names_pages_to_visit", an_error_names_pages),
         trial("questions::a_stream_of_a_call_asks_for_that_call", a_stream_of_a_call_asks),
-        trial("questions::a_stream_that_no_call_opened_asks_nobody", a_stream_apart_asks_nobody),
+        trial(
+            "questions::a_stream_that_no_call_opened_asks_nobody_between_calls",
+            a_stream_apart_asks_nobody,
+        ),
+        trial("questions::a_stream_that_no_call_opened_asks_the_only_run", a_stream_apart_asks_the_only_run),
+        trial("questions::the_old_stream_asks_the_only_run", the_old_stream_asks),
         trial("questions::a_pipe_asks_the_only_run", a_pipe_asks_the_only_run),
         trial("questions::a_pipe_asks_nobody_while_two_runs_have_calls", two_runs_are_not_asked),
         trial("questions::a_serial_upstream_serves_one_run_at_a_time", a_serial_upstream),
@@ -159,6 +164,7 @@ fn asking_server() -> FakeHttp {
     let told = std::sync::Mutex::new(Some(told));
     let tell = std::sync::Mutex::new(tell);
     FakeHttp::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
+        ("GET", _) => response(405, &[], b""),
         ("DELETE", _) => response(200, &[], b""),
         (_, "initialize") => {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}});
@@ -237,6 +243,112 @@ async fn a_stream_apart_asks_nobody() {
     let answer = server.hits().into_iter().find(|hit| hit.body["id"] == 5).unwrap();
     assert_eq!(answer.body["result"], json!({"action": "cancel"}));
     upstream.shutdown().await;
+}
+
+/// A server that asks on the stream that is open beside the calls, and answers each call with what it was told, at the end and in one piece.
+fn apart(old: bool) -> FakeHttp {
+    let (say, said) = mpsc::channel::<Vec<u8>>();
+    let (tell, told) = mpsc::channel::<Value>();
+    let (say, said) = (std::sync::Mutex::new(say), std::sync::Mutex::new(Some(said)));
+    let (tell, told) = (std::sync::Mutex::new(tell), std::sync::Mutex::new(told));
+    let says = move |message: &Value| {
+        let Step::Bytes(bytes) = event(message) else { unreachable!() };
+        let _ = say.lock().unwrap().send(bytes);
+    };
+    FakeHttp::start(move |hit| {
+        // On the old stream everything is said there.
+        let answers = |result: Value| match old {
+            true => {
+                says(&hit.result(result));
+                response(202, &[], b"")
+            }
+            false => reply(200, &hit.result(result)),
+        };
+        match (hit.method.as_str(), hit.rpc()) {
+            ("DELETE", _) => response(200, &[], b""),
+            ("GET", _) => match said.lock().unwrap().take() {
+                Some(said) if old => {
+                    vec![
+                        event_head(),
+                        Step::Bytes(b"event: endpoint\ndata: /mcp\n\n".to_vec()),
+                        Step::Follow(said),
+                    ]
+                }
+                Some(said) => vec![event_head(), Step::Follow(said)],
+                None => response(405, &[], b""),
+            },
+            (_, "initialize") => {
+                answers(json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}))
+            }
+            (_, "tools/list") => {
+                let names = ["t", "quick", "never"];
+                answers(json!({"tools": names.map(|name| json!({"name": name}))}))
+            }
+            (_, "tools/call") if hit.body["params"]["name"] == "never" => vec![event_head(), Step::Hang],
+            (_, "tools/call") if hit.body["params"]["name"] == "quick" => {
+                answers(json!({"structuredContent": 1}))
+            }
+            (_, "tools/call") => {
+                let form: Value = serde_json::from_str(FORM).unwrap();
+                says(&json!({"jsonrpc": "2.0", "id": "e1", "method": "elicitation/create", "params": form}));
+                let told = told.lock().unwrap().recv().unwrap();
+                answers(json!({"structuredContent": told["result"]}))
+            }
+            (_, "") => {
+                tell.lock().unwrap().send(hit.body.clone()).unwrap();
+                response(202, &[], b"")
+            }
+            (_, method) if method.starts_with("notifications/") => response(202, &[], b""),
+            _ => reply(400, &hit.error(-32000, "Bad Request: Server not initialized")),
+        }
+    })
+}
+
+async fn asks_apart(old: bool) {
+    let server = apart(old);
+    let upstream = upstream_with(&server.url, |entry, config| {
+        entry.old_stream = old;
+        asks(config);
+    });
+    upstream.ensure_started().await.unwrap();
+    let mut questions = Questions::of_run(1);
+    // The call has less time than the person takes.
+    let timeout = Duration::from_millis(300);
+    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
+    let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
+    let answering = async {
+        let question = questions.asked.recv().await.unwrap();
+        // The stream is read meanwhile: another call of the run is answered.
+        let other = Questions::of_run(1);
+        let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits };
+        let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), limits).await;
+        assert_eq!(json_of(quick.unwrap()), "1");
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
+    };
+    let (reply, ()) = tokio::join!(calling, answering);
+    assert_eq!(json_of(reply.unwrap()), r#"{"action":"accept","content":{"r":"eu"}}"#);
+    upstream.shutdown().await;
+}
+
+async fn a_stream_apart_asks_the_only_run() {
+    asks_apart(false).await;
+    // With the calls of two runs nobody can tell whose it is.
+    let server = apart(false);
+    let upstream = upstream_with(&server.url, |_, config| asks(config));
+    upstream.ensure_started().await.unwrap();
+    let (mine, mut theirs) = (Questions::of_run(1), Questions::of_run(2));
+    let mut slow = Box::pin(call(&upstream, &mine.asking, ("never", "{}"), Again::default(), limits()));
+    assert!((&mut slow).now_or_never().is_none());
+    let dismissed = call(&upstream, &theirs.asking, ("t", "{}"), Again::default(), limits()).await;
+    assert_eq!(json_of(dismissed.unwrap()), r#"{"action":"cancel"}"#);
+    assert!(theirs.asked.try_recv().is_err());
+    drop(slow);
+    upstream.shutdown().await;
+}
+
+async fn the_old_stream_asks() {
+    asks_apart(true).await;
 }
 
 /// Arguments of the tool that asks.

@@ -201,7 +201,7 @@ async fn a_call_is_sent_again() {
     let world = World::new(entry(&server), Some(&model)).await;
     let person = Person::who(false, eu);
     let outcome = world.eval(&value("both"), Some(&person)).await;
-    let answer = r#""m" {"role" "assistant" "content" {"type" "text" "text" "short [REDACTED]"} "model" "m-1" "stopReason" "endTurn"}"#;
+    let answer = r#""m" {"content" {"text" "short [REDACTED]" "type" "text"} "model" "m-1" "role" "assistant" "stopReason" "endTurn"}"#;
     assert_eq!(
         text(&outcome),
         format!(r#"{{"k" {{"action" "accept" "content" {{"region" "eu"}}}} {answer}}}"#)
@@ -384,7 +384,7 @@ async fn a_child_asks() {
     });
     let world = World::new(child(), Some(&model)).await;
     let outcome = world.eval(&asks_model(&params("x")), None).await;
-    let answer = r#"{"role" "assistant" "content" {"type" "text" "text" "Keep [REDACTED] to yourself."} "model" "m-1" "stopReason" "endTurn"}"#;
+    let answer = r#"{"content" {"text" "Keep [REDACTED] to yourself." "type" "text"} "model" "m-1" "role" "assistant" "stopReason" "endTurn"}"#;
     assert_eq!(text(&outcome), answer);
     for told in [
         r#"{"code" -32602 "message" "images are not supported"}"#,
@@ -413,6 +413,7 @@ async fn a_stream_asks() {
     let (tell, told) = (Mutex::new(tell), Mutex::new(Some(told)));
     let server = FakeHttp::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
         ("DELETE", _) => response(200, &[], b""),
+        ("GET", _) => response(405, &[], b""),
         (_, "initialize") => reply(
             200,
             &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}})),

@@ -216,7 +216,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
         inline_max_chars: values.size("catalog-inline-max-chars")?,
         inline_max_tools: values.size("catalog-inline-max-tools")?,
         approval_ttl: values.time("approval-ttl-ms")?,
-        sampling_model: values.text("sampling-model").filter(|name| !name.is_empty()).map(str::to_owned),
+        sampling_model: values.text("sampling-model").filter(|name| !name.is_empty()),
         ca_file: values.path("ca-file"),
     })
 }

@@ -45,7 +45,7 @@ fn an_upstream_gets_the_models_answer() {
     assert_eq!(
         (ran.out.as_str(), ran.err.as_str()),
         (
-            "{\"role\" \"assistant\" \"content\" {\"type\" \"text\" \"text\" \"Short.\"} \"model\" \"m-1\" \"stopReason\" \"stopSequence\"}\n",
+            "{\"content\" {\"text\" \"Short.\" \"type\" \"text\"} \"model\" \"m-1\" \"role\" \"assistant\" \"stopReason\" \"stopSequence\"}\n",
             ""
         )
     );

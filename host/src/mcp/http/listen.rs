@@ -1,19 +1,19 @@
-//! Notifications of changes, on a stream that stays open beside the calls.
+//! What a server says on a stream that stays open beside the calls: what has changed and, up to 2025-11-25, what it asks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::HeaderValue;
 use ptc_mcp::Era;
 use ptc_mcp::encode;
 use ptc_mcp::sse::SseDecoder;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::elicit::Link;
 use super::super::protocol;
-use super::post::{Endpoint, Failure, Outgoing, Reply, is_event_stream};
+use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
 use crate::upstream::UpstreamEvent;
@@ -24,32 +24,44 @@ const HOLD: Duration = Duration::from_secs(6 * 3600);
 /// Bounds of the pause between two streams. It doubles while they end early.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Listens for as long as the session lives, if the server announces changes and nobody listens yet.
+/// Whether a server may ask something on such a stream.
+pub(super) fn may_ask(endpoint: &Endpoint, session: &HttpSession) -> bool {
+    session.era == Era::Handshake && session.old_stream.is_none() && endpoint.inbound.answers_questions()
+}
+
+/// Listens for as long as the session lives, if the server announces changes or may ask something, and nobody listens yet. The result
+/// tells when the server has been heard or will not be.
 pub(super) fn spawn(
     endpoint: &Arc<Endpoint>,
     session: &Arc<HttpSession>,
     lifecycle: &Arc<Lifecycle<HttpSession>>,
-) {
-    if !session.announces || session.listening.swap(true, Ordering::Relaxed) {
-        return;
+) -> oneshot::Receiver<()> {
+    let (tell, heard) = oneshot::channel();
+    let wanted = session.announces || may_ask(endpoint, session);
+    if !wanted || session.listening.swap(true, Ordering::Relaxed) {
+        return heard;
     }
     let (endpoint, session, closing) = (endpoint.clone(), session.clone(), lifecycle.clone());
     lifecycle.owner().spawn(async move {
         tokio::select! {
-            () = listen(&endpoint, &session) => {}
+            () = listen(&endpoint, &session, tell) => {}
             () = session.over() => {}
             () = closing.closing() => {}
         }
     });
+    heard
 }
 
-async fn listen(endpoint: &Endpoint, session: &HttpSession) {
+async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: oneshot::Sender<()>) {
+    let mut tell = Some(tell);
     let mut pause = PAUSE.0;
     let mut last_id = None;
     let mut again = false;
     loop {
         let started = Instant::now();
-        match open(endpoint, session, last_id.take()).await {
+        let opened = open(endpoint, session, last_id.take()).await;
+        drop(tell.take());
+        match opened {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
                 if again {
                     // What changed while nobody listened was not heard.
@@ -86,7 +98,7 @@ async fn open(
         allowance: 0,
     };
     match session.era {
-        Era::Handshake => endpoint.open_stream(session, last_id, &limits).await,
+        Era::Handshake => endpoint.open_stream(session, last_id, None, &limits).await,
         Era::Modern => {
             let id = session.next_id();
             let body = encode::request(id, "subscriptions/listen", &protocol::listen_params());
@@ -105,12 +117,13 @@ async fn open(
 }
 
 /// Reads a stream to its end. One event is held to the size of an answer.
-async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> SseDecoder {
+async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: Body) -> SseDecoder {
     let mut decoder = SseDecoder::default();
     while let Some(Ok(chunk)) = body.chunk().await {
         let mut replies = Vec::new();
         decoder.feed(&chunk, |event| {
-            read(endpoint, session.era, &event.data, &mut replies);
+            // No request of ours has the id 0: everything but notifications and requests is skipped.
+            let _ = endpoint.read_event(&event.data, (0, session.era), None, Link::Session, &mut replies);
             true
         });
         endpoint.send_replies(session, replies, &super::transport::shutdown_limits()).await;
@@ -119,9 +132,4 @@ async fn follow(endpoint: &Endpoint, session: &HttpSession, mut body: Body) -> S
         }
     }
     decoder
-}
-
-fn read(endpoint: &Endpoint, era: Era, data: &Bytes, replies: &mut Vec<Reply>) {
-    // No request of ours has the id 0: everything but notifications and requests is skipped.
-    let _ = endpoint.read_event(data, (0, era), None, Link::Apart, replies);
 }

@@ -21,11 +21,13 @@ use url::Url;
 use super::super::elicit::Link;
 use super::post::{
     Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
-    answer_of, body_fault, is_event_stream, plain_fault,
+    Reply, answer_of, body_fault, is_event_stream, plain_fault,
 };
 use super::session::HttpSession;
 use super::transport::shutdown_limits;
+use crate::http::standstill::{Standstill, timeout_at};
 use crate::http::{Body, HttpError, Limits, Request, Target};
+use crate::maybe_ready::MaybeReady;
 use crate::upstream::{CallFault, no_memory};
 
 /// How long a stream may last; its end is the end of the session.
@@ -119,6 +121,8 @@ impl OldStream {
         limits: &Limits,
     ) -> Result<HttpReply, Failure> {
         let (id, arrivals) = (outgoing.id.unwrap_or_default(), outgoing.arrivals);
+        let asking = outgoing.caller.and_then(|caller| caller.asking);
+        let standstill = asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
         let cap = limits.max_bytes.saturating_add(limits.allowance);
         self.shared.cap.fetch_max(cap, Ordering::Relaxed);
         let mut expected = Expected::new(&self.shared, id)?;
@@ -147,7 +151,7 @@ impl OldStream {
         };
         let end = (Instant::now() + limits.total).min(limits.deadline);
         let late = || Failure::Fault(body_fault(HttpError::Timeout, true));
-        let (answer, bytes) = tokio::time::timeout_at(end, exchange).await.unwrap_or_else(|_| Err(late()))?;
+        let (answer, bytes) = timeout_at(end, standstill, exchange).await.unwrap_or_else(|| Err(late()))?;
         if bytes > cap {
             let error = HttpError::TooLarge { max: limits.max_bytes, received: bytes as u64 };
             return Err(body_fault(error, true).into());
@@ -203,7 +207,7 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
         max_bytes: usize::MAX,
         allowance: 0,
     };
-    let sent = endpoint.send(&http::HeaderMap::new(), request, None, &limits).await;
+    let sent = endpoint.send(&http::HeaderMap::new(), request, (None, None), &limits).await;
     let response = sent.map_err(Failure::into_fault)?;
     if response.status == StatusCode::UNAUTHORIZED {
         return Err(endpoint.unauthorized(None).into_fault());
@@ -270,6 +274,7 @@ fn too_long(max: usize, received: usize) -> CallFault {
 }
 
 /// Reads a stream for as long as anybody needs it.
+#[derive(Clone)]
 struct Reader {
     endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
@@ -314,12 +319,24 @@ impl Reader {
         if event.name.is_none() {
             // No request of ours has the id 0: replies are looked for below.
             let request = (0, Era::Handshake);
-            let _ = self.endpoint.read_event(&event.data, request, None, Link::Apart, &mut replies);
+            let _ = self.endpoint.read_event(&event.data, request, None, Link::Session, &mut replies);
             self.deliver(&event.data);
         }
-        for reply in replies {
-            if let Some(reply) = reply.ready().await {
-                self.post(reply).await;
+        for Reply(reply) in replies {
+            match reply {
+                MaybeReady::Ready(reply) => self.post(reply).await,
+                MaybeReady::Waiting(answer) => {
+                    let (reader, mut unused) = (self.clone(), self.shared.unused.subscribe());
+                    tokio::spawn(async move {
+                        let answer = tokio::select! {
+                            answer = answer => answer,
+                            _ = unused.wait_for(|unused| *unused) => None,
+                        };
+                        if let Some(answer) = answer {
+                            reader.post(answer).await;
+                        }
+                    });
+                }
             }
         }
     }

@@ -25,12 +25,15 @@ use super::super::result::RawResult;
 use super::session::HttpSession;
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
+use crate::http::standstill::Standstill;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::maybe_ready::MaybeReady;
 use crate::sign_in::SignIn;
 use crate::upstream::refused::{explain, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
-use crate::upstream::{Arrivals, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory};
+use crate::upstream::{
+    Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
+};
 use crate::visible::without_controls;
 
 /// Most messages in one batch.
@@ -98,7 +101,7 @@ pub(super) enum HttpReply {
 }
 
 /// The answer to a request of the server.
-pub(super) struct Reply(inbound::Answer);
+pub(super) struct Reply(pub(super) inbound::Answer);
 
 impl Reply {
     /// The answer once it is known; `None` if it is not wanted any more.
@@ -234,7 +237,7 @@ impl Endpoint {
         {
             let request =
                 Request { method: Method::DELETE, target: self.target.clone(), headers, body: Bytes::new() };
-            if let Ok(response) = self.send(&HeaderMap::new(), request, None, limits).await {
+            if let Ok(response) = self.send(&HeaderMap::new(), request, (None, None), limits).await {
                 response.body.beginning(ERROR_BODY).await;
             }
         }
@@ -267,27 +270,31 @@ impl Endpoint {
             headers.extend(outgoing.mirrored);
         }
         let tool = outgoing.subject.filter(|_| outgoing.method == "tools/call");
+        let asking = outgoing.caller.and_then(|caller| caller.asking);
         let request = Request {
             method: Method::POST,
             target: session.old_stream.as_ref().map_or(&self.target, |stream| &stream.target).clone(),
             headers,
             body: outgoing.body.into(),
         };
-        self.send(&common, request, tool, limits).await
+        self.send(&common, request, (tool, asking), limits).await
     }
 
-    /// Sends a request, with the token of its sign-in if it has one. `tool`: what it calls.
+    /// Sends a request, with the token of its sign-in if it has one. `tool`: what it calls; and what is asked meanwhile, which is not
+    /// its own time.
     pub(super) async fn send(
         &self,
         common: &HeaderMap,
         request: Request,
-        tool: Option<&str>,
+        (tool, asking): (Option<&str>, Option<&Arc<Asking>>),
         limits: &Limits,
     ) -> Result<Response, Failure> {
         match &self.sign_in {
             // In a box, as most upstreams need none and their calls should not carry the room for it.
-            Some(sign_in) => Box::pin(self.send_signed(sign_in, common, request, tool, limits)).await,
-            None => self.exchange(common, request, limits).await,
+            Some(sign_in) => {
+                Box::pin(self.send_signed(sign_in, common, request, (tool, asking), limits)).await
+            }
+            None => self.exchange(common, request, asking, limits).await,
         }
     }
 
@@ -295,9 +302,11 @@ impl Endpoint {
         &self,
         common: &HeaderMap,
         request: Request,
+        asking: Option<&Arc<Asking>>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
-        let sent = self.client.send_with(common, request, limits).await;
+        let standstill = asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
+        let sent = self.client.send_with(common, request, limits, standstill).await;
         sent.map_err(|error| Failure::Fault(body_fault(error, false)))
     }
 
@@ -306,14 +315,14 @@ impl Endpoint {
         sign_in: &Arc<SignIn>,
         common: &HeaderMap,
         mut request: Request,
-        tool: Option<&str>,
+        (tool, asking): (Option<&str>, Option<&Arc<Asking>>),
         limits: &Limits,
     ) -> Result<Response, Failure> {
         let mut signed = Signed::begin(sign_in, limits.deadline).await?;
         loop {
             let (name, value) = signed.header();
             request.headers.insert(name, value);
-            let response = self.exchange(common, request.clone(), limits).await?;
+            let response = self.exchange(common, request.clone(), asking, limits).await?;
             let challenge = challenge_of(response.status, &response.headers);
             if !signed.again(response.status, challenge.as_ref(), tool).await? {
                 return Ok(response);
@@ -400,7 +409,8 @@ impl Endpoint {
             }
             tokio::time::sleep(pause).await;
             let limits = Limits { deadline: limits.deadline + stood(), ..*limits };
-            body = match self.resume(session, last_id, left.saturating_sub(pause), &limits).await {
+            let left = (wanted.caller, left.saturating_sub(pause));
+            body = match self.resume(session, last_id, left, &limits).await {
                 Resumed::Body(body) => body,
                 Resumed::SessionLost => return Err(Failure::SessionLostHalfway),
                 Resumed::Not => return Err(closed.with_bytes(received).into()),
@@ -408,11 +418,13 @@ impl Endpoint {
         }
     }
 
-    /// Opens a stream of the server's own messages (`GET`), from behind `last_id` on if given.
+    /// Opens a stream of the server's own messages (`GET`), from behind `last_id` on if given. `caller`: for whom the call was made whose
+    /// own stream it was.
     pub(super) async fn open_stream(
         &self,
         session: &HttpSession,
         last_id: Option<HeaderValue>,
+        caller: Option<Caller<'_>>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
         let mut headers = self.all_headers(session)?;
@@ -422,18 +434,18 @@ impl Endpoint {
         }
         let request =
             Request { method: Method::GET, target: self.target.clone(), headers, body: Bytes::new() };
-        self.send(&HeaderMap::new(), request, None, limits).await
+        self.send(&HeaderMap::new(), request, (None, caller.and_then(|caller| caller.asking)), limits).await
     }
 
     async fn resume(
         &self,
         session: &HttpSession,
         last_id: HeaderValue,
-        left: Duration,
+        (caller, left): (Option<Caller<'_>>, Duration),
         limits: &Limits,
     ) -> Resumed {
         let limits = Limits { total: left, ..*limits };
-        match self.open_stream(session, Some(last_id), &limits).await {
+        match self.open_stream(session, Some(last_id), caller, &limits).await {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
                 Resumed::Body(response.body)
             }
@@ -453,13 +465,16 @@ impl Endpoint {
         asked: &mut Asked,
         limits: &Limits,
     ) -> Result<Streamed, Failure> {
-        let link = caller.map(|caller| Link::Call(caller.asking, &asked.open)).unwrap_or(Link::Apart);
+        let link = caller.map(|caller| Link::Call(caller.asking, &asked.open)).unwrap_or(Link::Session);
+        let stopwatch = caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
+        let mut stopped = None;
         loop {
             // The time of the call stands still while it is we who have to answer.
-            if asked.replies.is_empty() {
-                body.resume()
-            } else {
-                body.pause()
+            match (asked.replies.is_empty(), stopwatch) {
+                (true, Some(_)) => stopped = None,
+                (false, Some(stopwatch)) => stopped = stopped.or_else(|| Some(stopwatch.stop())),
+                (true, None) => body.resume(),
+                (false, None) => body.pause(),
             }
             let chunk = tokio::select! {
                 biased;
@@ -511,13 +526,29 @@ impl Endpoint {
         }
     }
 
-    /// Answers requests that a server of the handshake era sent on a stream that no call opened. One that waits for the answer
-    /// sends nothing else meanwhile. In the modern era there are no such requests, and a client must not post answers.
-    pub(super) async fn send_replies(&self, session: &HttpSession, replies: Vec<Reply>, limits: &Limits) {
-        if session.era == Era::Handshake {
-            for reply in replies {
-                if let Some(reply) = reply.ready().await {
-                    let _ = self.notify(session, "reply", reply, limits).await;
+    /// Answers requests that a server of the handshake era sent on a stream that no call opened: in their order what is known, and the
+    /// rest when it is. In the modern era there are no such requests, and a client must not post answers.
+    pub(super) async fn send_replies(
+        self: &Arc<Self>,
+        session: &Arc<HttpSession>,
+        replies: Vec<Reply>,
+        limits: &Limits,
+    ) {
+        for reply in replies.into_iter().filter(|_| session.era == Era::Handshake) {
+            match reply.0 {
+                MaybeReady::Ready(reply) => drop(self.notify(session, "reply", reply, limits).await),
+                MaybeReady::Waiting(answer) => {
+                    let (endpoint, session) = (self.clone(), session.clone());
+                    tokio::spawn(async move {
+                        let answer = tokio::select! {
+                            answer = answer => answer,
+                            () = session.over() => None,
+                        };
+                        if let Some(answer) = answer {
+                            let limits = super::transport::shutdown_limits();
+                            let _ = endpoint.notify(&session, "reply", answer, &limits).await;
+                        }
+                    });
                 }
             }
         }

@@ -27,6 +27,9 @@ use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo};
 
+/// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
+/// have opened it.
+const LISTEN_PATIENCE: Duration = Duration::from_millis(250);
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
@@ -122,8 +125,13 @@ impl Transport for HttpTransport {
                 owner.spawn(watch(stream.ended(), started.connection.clone(), lifecycle.clone()));
             }
             owner.spawn(settle(endpoint.clone(), started.connection.clone(), lifecycle.clone()));
-            if wanted.load(Ordering::Relaxed) {
-                listen::spawn(&endpoint, &started.connection, &lifecycle);
+            let may_ask = listen::may_ask(&endpoint, &started.connection);
+            if may_ask || wanted.load(Ordering::Relaxed) {
+                let heard = listen::spawn(&endpoint, &started.connection, &lifecycle);
+                if may_ask {
+                    // Most servers keep nothing of what they ask before anybody listens.
+                    let _ = tokio::time::timeout(LISTEN_PATIENCE, heard).await;
+                }
             }
             Ok(started)
         }
@@ -219,7 +227,7 @@ impl Transport for HttpTransport {
     fn listen(&self, lifecycle: &SessionLifecycle) {
         self.wanted.store(true, Ordering::Relaxed);
         if let Some(session) = lifecycle.current() {
-            listen::spawn(&self.endpoint, &session, lifecycle);
+            drop(listen::spawn(&self.endpoint, &session, lifecycle));
         }
     }
 

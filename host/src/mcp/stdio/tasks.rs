@@ -145,7 +145,7 @@ fn dispatch_one(
     match (&message.method, message.id) {
         (Some(method), Some(id)) => {
             let request = (&**method, id, message.params);
-            match connection.inbound.answer(connection.era(), request, Link::Pipe) {
+            match connection.inbound.answer(connection.era(), request, Link::Session) {
                 Some(MaybeReady::Ready(answer)) => connection.control(answer),
                 Some(MaybeReady::Waiting(answer)) => {
                     let connection = connection.clone();
@@ -163,7 +163,7 @@ fn dispatch_one(
             }
         }
         (Some(method), None) if method == "notifications/cancelled" => {
-            connection.inbound.withdrawn(message.params, Link::Pipe);
+            connection.inbound.withdrawn(message.params, Link::Session);
         }
         // Nothing links it to a call.
         (Some(method), None) => {

@@ -27,6 +27,16 @@ class Page(http.server.BaseHTTPRequestHandler):
         if found:
             self.wfile.write(b"alpha beta gamma")
 
+    def do_POST(self):
+        """A model that says how many messages it was shown, and the last of them."""
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        text = f"{len(asked['messages'])} messages: {asked['messages'][-1]['content']}"
+        choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}).encode())
+
     def log_message(self, *_):
         pass
 
@@ -253,6 +263,23 @@ def try_what_is_said_unasked(command):
             server.end()
 
 
+def try_sampling(command, port):
+    """It asks a model only where it is told that there is one, and the model sees what it was sent (waiting.md 3.7)."""
+    asks = [(call("trigger-sampling-request", {"prompt": "how many?", "maxTokens": 20}), "2 messages: Resource trigger-sampling-request context: how many")]
+    model = ["--sampling-model", f"openai-compat:http://127.0.0.1:{port}|m"]
+    for allowed in (True, False):
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(command, folder, {"sampling": allowed}, model)
+            try:
+                if allowed:
+                    answers(server, asks, patience=PATIENCE)
+                else:
+                    listed(server, ["echo"])
+                    assert "trigger-sampling-request" not in server.eval('(dir "s" {:limit 200})')
+            finally:
+                server.end()
+
+
 def main():
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()
@@ -285,6 +312,12 @@ def main():
         except (AssertionError, OSError, KeyError, ValueError) as error:
             failures.append("unasked")
             print(f"FAIL everything, unasked: {type(error).__name__} {error}", flush=True)
+        try:
+            try_sampling(all_servers[0][1], page.server_address[1])
+            print("ok   everything: a model answers what it asks, where it may", flush=True)
+        except (AssertionError, OSError, KeyError, ValueError) as error:
+            failures.append("sampling")
+            print(f"FAIL everything, sampling: {type(error).__name__} {error}", flush=True)
     calls = [(call("count_words", {"text": "a b a"}), '"a" 2'), (call("longest", {"words": ["a", "abc"]}), "abc")]
     old = [str(SHARED / "py1/bin/python"), str(HERE / "old_stream_server.py")]
     for transport in ("mcp_sse", "mcp_http"):

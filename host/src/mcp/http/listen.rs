@@ -63,7 +63,7 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
         drop(tell.take());
         match opened {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
-                if again {
+                if again && session.announces {
                     // What changed while nobody listened was not heard.
                     (endpoint.announce)(UpstreamEvent::ToolsChanged);
                 }

@@ -22,7 +22,7 @@ pub struct AuditedSampling<'a> {
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to.
     pub eval: EvalId,
-    /// The run that it is part of, or may become.
+    /// The run that it is part of, if whoever began it gave it one.
     pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,

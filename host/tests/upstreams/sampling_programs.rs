@@ -35,6 +35,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("sampling::a_stream_of_a_call_asks_a_model", a_stream_asks),
         trial("sampling::a_request_that_belongs_to_no_run_is_refused", belongs_to_no_run),
         trial("sampling::a_model_that_hangs_ends_with_its_program", a_model_that_hangs),
+        trial("sampling::a_withdrawn_request_is_given_up", a_withdrawn_request),
     ])
 }
 
@@ -499,4 +500,16 @@ async fn a_model_that_hangs() {
         world.aggregator.shutdown().await;
     }
     assert_eq!(model.count(), 2);
+}
+
+async fn a_withdrawn_request() {
+    let model = Model::new(|_, _| None);
+    let world = World::new(child(), Some(&model)).await;
+    let asks = asks_model(&params("x")).replace("(:value", "(:reason");
+    let withdraws = "(:value (tool/call {:server \"up\" :tool \"answers\" :args {:withdraws 7}}))";
+    let program = format!("(pmap (fn [n] (if (= n 1) {asks} {withdraws})) [1 2])");
+    let outcome = world.eval(&program, None).await;
+    assert_eq!(text(&outcome), "[:timeout []]", "the time of the call goes on, and it gets no answer");
+    assert_eq!((model.count(), world.audited()), (1, vec!["up ask None None cancelled".to_owned()]));
+    world.aggregator.shutdown().await;
 }

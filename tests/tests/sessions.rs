@@ -84,6 +84,7 @@ fn server() -> Tools {
         redactor: Redactor::new(),
         reports: false,
         asks: None,
+        tells_of_ask: false,
         runs: None,
     };
     let context = CallContext {

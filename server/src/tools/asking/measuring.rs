@@ -8,6 +8,7 @@ use ptc_host::state::{Secret, SecretError, StoreClock};
 
 use super::round::Round;
 use crate::principal::Principal;
+use crate::protocol::tool::Visited;
 use crate::request_state::{Bound, Carried, Content, Jti, RequestStates, StateRules, arguments_digest};
 
 /// The states of a server.
@@ -50,7 +51,7 @@ impl Travel {
         let opened = self.states.open(state, self.bound(&digest)).ok()?;
         let mut round = Round::read(&opened.content.asked, &self.principal).ok()?;
         let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
-        round.take(Some(responses), &by, self.clock.now());
+        round.take((Some(responses), &Visited::default()), (&by, &by), self.clock.now());
         let Carried::Snapshot(snapshot) = opened.content.carried else { return None };
         round.is_answered().then(|| Resume { snapshot, answers: round.answers(), gate: None })
     }

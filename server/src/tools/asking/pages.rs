@@ -37,9 +37,7 @@ impl Asks {
             return None;
         }
         let round = Round::read(&retry.state.content.asked, &caller.principal).ok()?;
-        if round.sign_ins().next().is_none() {
-            return None;
-        }
+        round.sign_ins().next()?;
         let (prepare, mut context) = (prepare(), context.clone());
         let wait = async move {
             let visited = Some(asks.visited(&round, &caller, &retry).await);

@@ -55,6 +55,32 @@ impl ClientRequests {
         true
     }
 
+    /// Hands a reply on to the replica that has sent its request, if there may be one.
+    pub(super) fn hand_on(connection: &Connection, message: &Message<'_>) {
+        let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
+        let name = id.json().trim_matches('"');
+        let length = message.result.or(message.error).map_or(0, str::len);
+        if !name.starts_with(PREFIX) || length > MAX_REPLY {
+            return;
+        }
+        let text = object_text(|out| {
+            out.string("jsonrpc", "2.0");
+            out.raw("id", id.json());
+            if let Some(result) = message.result {
+                out.raw("result", result);
+            }
+            if let Some(error) = message.error {
+                out.raw("error", error);
+            }
+        });
+        elsewhere.reply_came(name, text);
+    }
+
+    /// The ids of all.
+    pub(super) fn ids(&self) -> Vec<Arc<str>> {
+        self.open().keys().cloned().collect()
+    }
+
     /// Forgets all: the conversation has ended.
     pub(super) fn forget(&self) {
         self.open().clear();
@@ -96,9 +122,11 @@ impl ClientLine {
     /// # Errors
     /// It cannot be sent.
     pub(crate) fn request(&self, method: &str, params: &str) -> Result<Pending, NoLine> {
-        let mut random = [0; RANDOM];
-        getrandom::fill(&mut random).map_err(|_| NoLine)?;
-        let id: Arc<str> = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)).into();
+        let name = match self.connection.elsewhere() {
+            Some(elsewhere) => elsewhere.request_name(),
+            None => random_name(),
+        };
+        let id: Arc<str> = format!("{PREFIX}{}", name.ok_or(NoLine)?).into();
         let (reply, replied) = oneshot::channel();
         {
             let mut open = self.connection.client_requests().open();
@@ -128,6 +156,12 @@ impl ClientLine {
         // Whoever does not listen any more is not told.
         let _ = self.out.send(message.into_bytes());
     }
+}
+
+fn random_name() -> Option<String> {
+    let mut random = [0; RANDOM];
+    getrandom::fill(&mut random).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(random))
 }
 
 /// A request that waits for its reply. Dropped, it waits no longer.

@@ -5,18 +5,20 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use ahash::AHashMap;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
+use ptc_mcp::message::strict::Message;
 use tokio::sync::oneshot;
 
 use super::client_requests::ClientRequests;
 use super::drain::Drain;
 use super::elicitation::Elicitation;
+use super::elsewhere::Elsewhere;
 use crate::principal::Owner;
 
 /// A conversation with one client.
@@ -30,6 +32,7 @@ pub struct Connection {
     draining: Drain,
     state: Mutex<Calls>,
     client_requests: ClientRequests,
+    elsewhere: OnceLock<Arc<dyn Elsewhere>>,
     generation: AtomicU64,
 }
 
@@ -92,6 +95,7 @@ impl Connection {
             draining: Drain::default(),
             state: Mutex::default(),
             client_requests: ClientRequests::default(),
+            elsewhere: OnceLock::new(),
             generation: AtomicU64::new(0),
         })
     }
@@ -144,6 +148,27 @@ impl Connection {
     /// The requests of ours that the client has not answered.
     pub(super) fn client_requests(&self) -> &ClientRequests {
         &self.client_requests
+    }
+
+    /// Notes by whom other replicas hear of what it is about.
+    pub(crate) fn goes_on_elsewhere(&self, elsewhere: Arc<dyn Elsewhere>) {
+        // One conversation has one store.
+        let _ = self.elsewhere.set(elsewhere);
+    }
+
+    /// By whom other replicas hear of what it is about, if there are any.
+    pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.elsewhere.get()
+    }
+
+    /// The ids of requests of ours that the client has not answered.
+    pub(crate) fn open_requests(&self) -> Vec<Arc<str>> {
+        self.client_requests.ids()
+    }
+
+    /// Takes a reply that came to another replica. Whether its request was still open.
+    pub(crate) fn take_reply(&self, message: &Message<'_>) -> bool {
+        self.client_requests.take(message)
     }
 
     /// The least severity of log messages that the client wants; `None` for none at all.

@@ -14,5 +14,6 @@ mod modern;
 mod process;
 mod runs;
 mod sessions;
+mod settled;
 mod shared;
 mod tasks;

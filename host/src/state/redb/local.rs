@@ -47,6 +47,11 @@ impl Local {
         }
     }
 
+    /// The head of a record as it is now, if that is known without the file.
+    pub(super) fn known(&self, full: &str) -> Option<Head> {
+        self.heads.get(full).map(|head| self.current(full, *head))
+    }
+
     /// A record that was read from the file when there had been `changes` changes.
     pub(super) fn seen(
         &mut self,
@@ -125,7 +130,7 @@ impl Local {
             return Err(lease);
         }
         taken.give(&claim.holder, claim.lease, now);
-        let known = self.heads.get(full).map(|head| self.current(full, *head));
+        let known = self.known(full);
         Ok((self.fence(full), known.filter(|head| head.is_there(now))))
     }
 

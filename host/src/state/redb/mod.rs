@@ -19,6 +19,7 @@ pub use file::Flushing;
 pub use opening::RedbError;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -82,6 +83,8 @@ struct Core {
     /// Missing while the file cannot be used.
     file: RwLock<Option<Arc<Database>>>,
     opener: Opener,
+    /// Whether the file says which form its tables have.
+    says_form: AtomicBool,
     local: Mutex<Local>,
     clock: StoreClock,
     limits: StoreLimits,
@@ -108,6 +111,7 @@ impl RedbState {
         let core = Arc::new(Core {
             file: RwLock::new(Some(Arc::new(file))),
             opener,
+            says_form: AtomicBool::new(false),
             local: Mutex::default(),
             clock: StoreClock::start(),
             limits,

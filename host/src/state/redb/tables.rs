@@ -141,45 +141,84 @@ pub(super) fn list(
     Ok(found)
 }
 
-/// All tables of a transaction that writes.
+type RowTable<'t> = Table<'t, &'static str, &'static [u8]>;
+type SpentTable<'t> = Table<'t, &'static [u8], u64>;
+type InboxTable<'t> = Table<'t, (&'static str, u64), (u64, &'static [u8])>;
+type HeldTable<'t> = Table<'t, &'static str, u64>;
+
+/// The tables of a transaction that writes. Each is opened when it is needed: most transactions need one of them.
 pub(super) struct Tables<'t> {
-    rows: [Table<'t, &'static str, &'static [u8]>; 5],
-    pub(super) spent: Table<'t, &'static [u8], u64>,
-    pub(super) inboxes: Table<'t, (&'static str, u64), (u64, &'static [u8])>,
-    held: Table<'t, &'static str, u64>,
+    writing: &'t WriteTransaction,
+    rows: [Option<RowTable<'t>>; 5],
+    spent: Option<SpentTable<'t>>,
+    inboxes: Option<InboxTable<'t>>,
+    held: Option<HeldTable<'t>>,
     /// What has become of records in this transaction.
     pub(super) turnover: Vec<Turnover>,
 }
 
+/// The table in `slot`, opened if it is not.
+fn opened<'s, T>(
+    slot: &'s mut Option<T>,
+    open: impl FnOnce() -> Result<T, TableError>,
+) -> Result<&'s mut T, StorageError> {
+    let table = match slot.take() {
+        Some(table) => table,
+        None => open().map_err(|error| match error {
+            TableError::Storage(error) => error,
+            other => StorageError::Corrupted(other.to_string()),
+        })?,
+    };
+    Ok(slot.insert(table))
+}
+
 impl<'t> Tables<'t> {
-    pub(super) fn open(writing: &'t WriteTransaction) -> Result<Self, redb::Error> {
-        let mut about = writing.open_table(ABOUT)?;
+    pub(super) fn of(writing: &'t WriteTransaction) -> Self {
+        Self {
+            writing,
+            rows: [const { None }; 5],
+            spent: None,
+            inboxes: None,
+            held: None,
+            turnover: Vec::new(),
+        }
+    }
+
+    /// Has the file say which form its tables have, if it does not yet.
+    pub(super) fn say_form(&self) -> Result<(), redb::Error> {
+        let mut about = self.writing.open_table(ABOUT)?;
         if about.get(FORM_NAME)?.is_none() {
             about.insert(FORM_NAME, FORM)?;
         }
-        Ok(Self {
-            rows: [
-                writing.open_table(table_of(Kind::ALL[0]))?,
-                writing.open_table(table_of(Kind::ALL[1]))?,
-                writing.open_table(table_of(Kind::ALL[2]))?,
-                writing.open_table(table_of(Kind::ALL[3]))?,
-                writing.open_table(table_of(Kind::ALL[4]))?,
-            ],
-            spent: writing.open_table(SPENT)?,
-            inboxes: writing.open_table(INBOXES)?,
-            held: writing.open_table(HELD)?,
-            turnover: Vec::new(),
-        })
+        Ok(())
     }
 
-    fn table(&mut self, kind: Kind) -> &mut Table<'t, &'static str, &'static [u8]> {
+    fn table(&mut self, kind: Kind) -> Result<&mut RowTable<'t>, StorageError> {
         let at = Kind::ALL.iter().position(|other| *other == kind).unwrap_or(0);
-        &mut self.rows[at]
+        let writing = self.writing;
+        opened(&mut self.rows[at], || writing.open_table(table_of(kind)))
+    }
+
+    /// Spent ids.
+    pub(super) fn spent(&mut self) -> Result<&mut SpentTable<'t>, StorageError> {
+        let writing = self.writing;
+        opened(&mut self.spent, || writing.open_table(SPENT))
+    }
+
+    /// Messages.
+    pub(super) fn inboxes(&mut self) -> Result<&mut InboxTable<'t>, StorageError> {
+        let writing = self.writing;
+        opened(&mut self.inboxes, || writing.open_table(INBOXES))
+    }
+
+    fn sums(&mut self) -> Result<&mut HeldTable<'t>, StorageError> {
+        let writing = self.writing;
+        opened(&mut self.held, || writing.open_table(HELD))
     }
 
     /// The head of a record.
     pub(super) fn head(&mut self, kind: Kind, name: &Name) -> Result<Option<Head>, StorageError> {
-        Ok(self.table(kind).get(row_name(name).as_str())?.and_then(|row| decode_head(row.value())))
+        Ok(self.table(kind)?.get(row_name(name).as_str())?.and_then(|row| decode_head(row.value())))
     }
 
     /// Puts a record in the place of what is there, and counts it.
@@ -192,10 +231,10 @@ impl<'t> Tables<'t> {
         let key = row_name(name);
         let before = match row {
             Some((head, blob)) => {
-                let old = self.table(kind).insert(key.as_str(), encode(head, blob).as_slice())?;
+                let old = self.table(kind)?.insert(key.as_str(), encode(head, blob).as_slice())?;
                 old.and_then(|row| decode_head(row.value()))
             }
-            None => self.table(kind).remove(key.as_str())?.and_then(|row| decode_head(row.value())),
+            None => self.table(kind)?.remove(key.as_str())?.and_then(|row| decode_head(row.value())),
         };
         let after = row.map(|(head, _)| *head);
         self.turnover.push(Turnover { kind, principal: name.principal.clone(), before, after });
@@ -203,8 +242,8 @@ impl<'t> Tables<'t> {
         if kind.is_counted() && before != after {
             let held = (self.held(&name.principal)? + after).saturating_sub(before);
             match held {
-                0 => drop(self.held.remove(name.principal.as_str())?),
-                _ => drop(self.held.insert(name.principal.as_str(), held)?),
+                0 => drop(self.sums()?.remove(name.principal.as_str())?),
+                _ => drop(self.sums()?.insert(name.principal.as_str(), held)?),
             }
         }
         Ok(())
@@ -213,13 +252,13 @@ impl<'t> Tables<'t> {
     /// Has a record that stays as it is expire at another time.
     pub(super) fn set_expiry(&mut self, kind: Kind, name: &Name, expires: u64) -> Result<(), StorageError> {
         let key = row_name(name);
-        let changed = self.table(kind).get(key.as_str())?.and_then(|row| {
+        let changed = self.table(kind)?.get(key.as_str())?.and_then(|row| {
             let row = decode(row.value())?;
             let head = Head { expires: Some(expires), ..row.head };
             (!row.head.is_buried).then(|| encode(&head, &row.blob))
         });
         if let Some(row) = changed {
-            self.table(kind).insert(key.as_str(), row.as_slice())?;
+            self.table(kind)?.insert(key.as_str(), row.as_slice())?;
         }
         Ok(())
     }
@@ -227,7 +266,7 @@ impl<'t> Tables<'t> {
     /// How many records of a kind there are now.
     pub(super) fn tally(&mut self, kind: Kind) -> Result<Tally, StorageError> {
         let mut tally = Tally::default();
-        for row in self.table(kind).iter()? {
+        for row in self.table(kind)?.iter()? {
             let (key, row) = row?;
             if let (Some((principal, _)), Some(head)) =
                 (key.value().split_once(':'), decode_head(row.value()))
@@ -241,8 +280,8 @@ impl<'t> Tables<'t> {
     }
 
     /// Bytes of a principal's counted records.
-    pub(super) fn held(&self, principal: &str) -> Result<u64, StorageError> {
-        Ok(self.held.get(principal)?.map_or(0, |held| held.value()))
+    pub(super) fn held(&mut self, principal: &str) -> Result<u64, StorageError> {
+        Ok(self.sums()?.get(principal)?.map_or(0, |held| held.value()))
     }
 
     /// Records of a kind that have expired: among at most `looks` from `from` on, at most `most`. `expires` says when one does. The
@@ -255,7 +294,7 @@ impl<'t> Tables<'t> {
         is_over: impl Fn(&Name, &Head) -> bool,
     ) -> Result<(Vec<Name>, Option<String>), StorageError> {
         let mut found = Vec::new();
-        for (looked, row) in self.table(kind).range(from..)?.enumerate() {
+        for (looked, row) in self.table(kind)?.range(from..)?.enumerate() {
             let (key, row) = row?;
             if looked >= looks || found.len() >= most {
                 return Ok((found, Some(key.value().to_owned())));
@@ -278,7 +317,7 @@ impl<'t> Tables<'t> {
     ) -> Result<Vec<Name>, StorageError> {
         let from = format!("{principal}:");
         let mut found = Vec::new();
-        for row in self.table(kind).range(from.as_str()..)? {
+        for row in self.table(kind)?.range(from.as_str()..)? {
             let (key, row) = row?;
             let Some(id) = key.value().strip_prefix(from.as_str()) else { break };
             let name = Name { principal: principal.to_owned(), letter: kind.letter(), id: id.to_owned() };

@@ -1,5 +1,6 @@
 //! The one thread that writes. All jobs that wait go into one transaction, and are answered when that is as safe as it is to be.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +20,9 @@ use super::{Core, unavailable, write_of};
 
 /// Jobs of one transaction.
 const TOGETHER: usize = 256;
+/// How long the writer lets jobs gather where several came at once the last time: a transaction costs the same for one of them as for
+/// all. Who is alone never waits for it.
+const GATHERING: Duration = Duration::from_micros(150);
 /// How often the writer looks at what nobody asked for.
 const TICK: Duration = Duration::from_secs(1);
 /// How often expired records are looked for.
@@ -79,12 +83,16 @@ pub(super) struct Batch<'t, 'c> {
 
 impl Batch<'_, '_> {
     fn current_head(&mut self, kind: Kind, name: &Name) -> Result<Option<Head>, StorageError> {
-        let head = self.tables.head(kind, name)?;
         let full = full_name(name);
         // What this transaction has written itself is newer than any use.
-        if self.changed.iter().any(|(changed, ..)| *changed == full) {
-            return Ok(head);
+        if let Some((_, head, _)) = self.changed.iter().rev().find(|(changed, ..)| *changed == full) {
+            return Ok(*head);
         }
+        // Nobody else writes the file: what is known of a record is so.
+        if let Some(known) = self.core.local(|local, _| local.known(&full)) {
+            return Ok(Some(known));
+        }
+        let head = self.tables.head(kind, name)?;
         Ok(head.map(|head| self.core.local(|local, _| local.current(&full, head))))
     }
 
@@ -161,9 +169,9 @@ impl Batch<'_, '_> {
     }
 
     pub(super) fn spend(&mut self, key: &[u8], life: Duration) -> Done<bool> {
-        let is_spent = self.tables.spent.get(key)?.is_some_and(|until| self.now < until.value());
+        let is_spent = self.tables.spent()?.get(key)?.is_some_and(|until| self.now < until.value());
         if !is_spent {
-            self.tables.spent.insert(key, after(self.now, life))?;
+            self.tables.spent()?.insert(key, after(self.now, life))?;
             self.is_changed = true;
         }
         Ok(Ok(!is_spent))
@@ -178,7 +186,7 @@ impl Batch<'_, '_> {
 
     pub(super) fn push(&mut self, full: &str, message: &[u8], life: Duration) -> Done<()> {
         let last = {
-            let mut messages = self.tables.inboxes.range((full, 0)..=(full, u64::MAX))?;
+            let mut messages = self.tables.inboxes()?.range((full, 0)..=(full, u64::MAX))?;
             let last = messages.next_back().transpose()?;
             last.map(|(key, message)| (key.value().1, message.value().0))
         };
@@ -188,7 +196,7 @@ impl Batch<'_, '_> {
         let number = last.map_or(0, |(number, _)| number + 1);
         // The latest message says how long the inbox lives.
         let until = last.map_or(0, |(_, until)| until).max(after(self.now, life));
-        self.tables.inboxes.insert((full, number), (until, message))?;
+        self.tables.inboxes()?.insert((full, number), (until, message))?;
         self.pushed.push(full.to_owned());
         self.is_changed = true;
         Ok(Ok(()))
@@ -205,7 +213,7 @@ impl Batch<'_, '_> {
 
     fn take_messages(&mut self, full: &str) -> Result<Vec<(u64, Bytes)>, StorageError> {
         let mut taken = Vec::new();
-        let all = self.tables.inboxes.extract_from_if((full, 0)..=(full, u64::MAX), |_, _| true)?;
+        let all = self.tables.inboxes()?.extract_from_if((full, 0)..=(full, u64::MAX), |_, _| true)?;
         for message in all {
             let (_, message) = message?;
             let (until, message) = message.value();
@@ -239,13 +247,13 @@ impl Batch<'_, '_> {
             *from = next.unwrap_or_default();
         }
         let mut swept = 0;
-        self.tables.spent.retain(|_, until| {
+        self.tables.spent()?.retain(|_, until| {
             let goes = now >= until && swept < SWEPT;
             swept += usize::from(goes);
             !goes
         })?;
         let mut messages = 0;
-        self.tables.inboxes.retain(|_, (until, _)| {
+        self.tables.inboxes()?.retain(|_, (until, _)| {
             let goes = now >= until && messages < SWEPT;
             messages += usize::from(goes);
             !goes
@@ -257,7 +265,7 @@ impl Batch<'_, '_> {
 
 #[cfg(test)]
 impl Batch<'_, '_> {
-    pub(super) fn held_by(&self, principal: &str) -> u64 {
+    pub(super) fn held_by(&mut self, principal: &str) -> u64 {
         use super::super::names::PRINCIPAL_DIGITS;
         use crate::digest::hex_digest;
         self.tables.held(&hex_digest(principal, PRINCIPAL_DIGITS)).unwrap()
@@ -276,14 +284,23 @@ fn is_over(core: &Core, name: &Name, head: &Head, now: u64) -> bool {
 pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
     let mut places: [String; 5] = Default::default();
     let mut swept = Instant::now();
+    let gathering = std::env::var("PTC_GATHER")
+        .ok()
+        .and_then(|t| t.parse().ok())
+        .map_or(GATHERING, Duration::from_micros);
+    let mut several = false;
     loop {
         let first = match jobs.recv_timeout(TICK) {
             Ok(job) => Some(job),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        if several && first.is_some() {
+            std::thread::sleep(gathering);
+        }
         let waiting = first.into_iter().chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(TOGETHER);
         let waiting: Vec<Job> = waiting.collect();
+        several = waiting.len() > 1;
         let sweeps = swept.elapsed() >= SWEEP;
         if sweeps {
             swept = Instant::now();
@@ -334,8 +351,12 @@ fn write_to(
     let outcome = (|| {
         let writing = file.begin_write()?;
         let (changed, pushed, (counted, turnover), is_changed) = {
+            let tables = Tables::of(&writing);
+            if !core.says_form.load(Ordering::Relaxed) {
+                tables.say_form()?;
+            }
             let mut batch = Batch {
-                tables: Tables::open(&writing)?,
+                tables,
                 core,
                 now: core.now(),
                 changed: Vec::new(),
@@ -361,6 +382,7 @@ fn write_to(
         };
         if is_changed {
             writing.commit()?;
+            core.says_form.store(true, Ordering::Relaxed);
         } else {
             // Nothing is flushed for those who were refused.
             writing.abort()?;
@@ -390,6 +412,7 @@ fn reopen_if_lost(core: &Core) -> bool {
     match core.opener.open() {
         Ok(file) => {
             info!(event = "state_file_reopened");
+            core.says_form.store(false, Ordering::Relaxed);
             *slot = Some(Arc::new(file));
             true
         }

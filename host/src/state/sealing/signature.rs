@@ -16,6 +16,20 @@ impl Secret {
         signature
     }
 
+    /// Whether `tag` is what the signature of the text begins with under one of the lines. The time does not tell where they differ.
+    #[must_use]
+    pub fn has_tagged(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
+        let by = |line: &super::secret::Line| {
+            let mut context = Context::with_key(&Key::new(HMAC_SHA256, line.text()));
+            parts.iter().for_each(|part| context.update(part));
+            let signature = context.sign();
+            let differences =
+                signature.as_ref().iter().zip(tag).fold(0, |all, (one, other)| all | (one ^ other));
+            tag.len() <= signature.as_ref().len() && differences == 0
+        };
+        !tag.is_empty() && self.lines().iter().any(by)
+    }
+
     /// Whether the text has been signed so under one of the lines. The time does not tell where signatures differ.
     #[must_use]
     pub fn has_signed(&self, parts: &[&[u8]], signature: &[u8; 32]) -> bool {
@@ -43,6 +57,14 @@ mod tests {
         let mut other = signature;
         other[31] ^= 1;
         assert!(!secret.has_signed(&[text], &other) && !secret.has_signed(&[&text[1..]], &signature));
+        assert!(
+            secret.has_tagged(&[text], &signature[..9])
+                && secret.has_tagged(&[&text[..3], &text[3..]], &signature)
+        );
+        let beyond = [&signature[..], &[0]].concat();
+        for tag in [&other[..], &signature[1..10], &beyond, &[]] {
+            assert!(!secret.has_tagged(&[text], tag));
+        }
     }
 
     #[test]

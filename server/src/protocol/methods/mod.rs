@@ -25,6 +25,7 @@ use ptc_mcp::message::id::{IdMember, RequestId};
 use ptc_mcp::message::strict::Message;
 use tracing::{debug, warn};
 
+use super::client_requests::ClientRequests;
 use super::connection::Connection;
 use super::handled::{Disposition, Handled};
 use super::reply::{self, Answers};
@@ -44,6 +45,7 @@ impl Service {
         };
         if message.method.is_none() && message.is_response() {
             if !from.connection.client_requests().take(message) {
+                ClientRequests::hand_on(from.connection, message);
                 roots::take(self, from.connection, message);
             }
             return Handled::Silent;

@@ -20,5 +20,8 @@ pub(super) fn answer(connection: &Arc<Connection>, id: &RequestId, params: &Para
         return Handled::error(id, &RpcError::new(RpcError::INVALID_PARAMS, text));
     };
     connection.set_log_level(level);
+    if let Some(elsewhere) = connection.elsewhere() {
+        elsewhere.level_set(level);
+    }
     Handled::answered(reply::result(id, |out| out.extend_from_slice(b"{}")))
 }

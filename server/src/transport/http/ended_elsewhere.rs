@@ -1,4 +1,4 @@
-//! What replicas tell each other of HTTP sessions that clients have ended (state.md 5.2).
+//! What replicas tell each other of HTTP sessions: which of them clients have ended, and what [`siblings`] hand on (state.md 5.2).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_host::state::{
-    Commit, Key, Kind, Owner, StateError, StateStore, TOMBSTONE_LIFE, WatchedState, Write,
+    Commit, Key, Kind, Owner, StateError, StateStore, TOMBSTONE_LIFE, Versioned, WatchedState, Write,
 };
 use tokio::sync::Notify;
 use tracing::warn;
 
 use super::sessions::Sessions;
+use super::siblings;
 use crate::principal::Principal;
 use crate::server_state::ServerState;
 use ptc_host::digest::sha256_hex;
@@ -57,7 +58,17 @@ impl Ends {
         self.is_shared
     }
 
-    /// Waits until every replica has heard of the ends so far, so that a client that was told of the end meets it everywhere.
+    /// The store.
+    pub(super) fn store(&self) -> &WatchedState {
+        &self.store
+    }
+
+    /// How long what is known of a session is remembered.
+    pub(super) fn life(&self) -> Duration {
+        self.life
+    }
+
+    /// Waits until every replica has heard what was told so far, so that a client that has its answer meets it everywhere.
     pub(super) async fn heard(&self) {
         self.settled().await;
         tokio::time::sleep(LISTENING + HEARING).await;
@@ -65,23 +76,32 @@ impl Ends {
 
     /// Remembers that a client has ended a session, and tells the others.
     pub(super) fn tell(&self, id: &str, principal: &Principal) {
-        let (ends, name, hash) = (self.clone(), principal.name().to_owned(), hash_of(id));
-        self.telling.count.fetch_add(1, Ordering::AcqRel);
-        spawn(async move {
+        let (store, life, name, hash) =
+            (self.store.clone(), self.life, principal.name().to_owned(), hash_of(id));
+        self.telling(async move {
             if let Some(key) = key(&name, &hash) {
-                let buried = ends.store.commit(Commit::one(Write::bury(key, ends.life))).await;
-                let told = ends.store.announce(&format!("{SAID}{hash}")).await;
+                let buried = store.commit(Commit::one(Write::bury(key, life))).await;
+                let told = store.announce(&format!("{SAID}{hash}")).await;
                 if let Err(error) = buried.and(told) {
                     warn!(event = "http_session_end_not_told", reason = %error);
                 }
             }
-            if ends.telling.count.fetch_sub(1, Ordering::AcqRel) == 1 {
-                ends.telling.told.notify_waiters();
+        });
+    }
+
+    /// Has others told of something meanwhile.
+    pub(super) fn telling(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let telling = self.telling.clone();
+        telling.count.fetch_add(1, Ordering::AcqRel);
+        spawn(async move {
+            work.await;
+            if telling.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+                telling.told.notify_waiters();
             }
         });
     }
 
-    /// Waits until all ends are told, at most for a moment: the process is about to stop.
+    /// Waits until all is told, at most for a moment: the process is about to stop.
     pub(super) async fn settled(&self) {
         let told = async {
             loop {
@@ -97,16 +117,21 @@ impl Ends {
         let _ = tokio::time::timeout(SETTLING, told).await;
     }
 
-    /// Asks whether a session that was adopted has been ended, and ends it here if so. What was announced lately is known already.
+    /// Asks what is remembered of a session that was adopted: ends it here if it has been ended, and takes over the level of messages that its
+    /// client has set. What was announced lately is known already.
     pub(super) fn check(&self, id: &str, principal: &Principal, sessions: &Arc<Sessions>) {
         let (store, name, hash) = (self.store.clone(), principal.name().to_owned(), hash_of(id));
         let sessions = Arc::downgrade(sessions);
         spawn(async move {
             let Some(key) = key(&name, &hash) else { return };
-            if store.read(&key).await == Err(StateError::Gone)
-                && let Some(sessions) = sessions.upgrade()
-            {
-                sessions.ended_elsewhere(&hash);
+            let known = store.read(&key).await;
+            let Some(sessions) = sessions.upgrade() else { return };
+            match known {
+                Err(StateError::Gone) => sessions.ended_elsewhere(&hash),
+                Ok(Some(Versioned { blob: Some(level), .. })) => {
+                    siblings::take_over(&level, &hash, &sessions)
+                }
+                _ => {}
             }
         });
     }
@@ -118,8 +143,9 @@ impl Ends {
             if let Ok(news) = self.store.news(heard).await {
                 heard = news.until;
                 for said in &news.said {
-                    if let Some(hash) = said.strip_prefix(SAID) {
-                        sessions.ended_elsewhere(hash);
+                    match said.strip_prefix(SAID) {
+                        Some(hash) => sessions.ended_elsewhere(hash),
+                        None => siblings::heed(said, &self, &sessions),
                     }
                 }
             }
@@ -133,7 +159,8 @@ pub(super) fn hash_of(id: &str) -> String {
     sha256_hex(id.as_bytes())
 }
 
-fn key(principal: &str, hash: &str) -> Option<Key> {
+/// The record of a session: that it has ended, or what its client has settled for all of its requests.
+pub(super) fn key(principal: &str, hash: &str) -> Option<Key> {
     Key::new(&Owner::principal(principal), Kind::HttpSession, hash).ok()
 }
 

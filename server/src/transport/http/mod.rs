@@ -29,6 +29,7 @@ mod post;
 mod router;
 mod sealed_id;
 mod sessions;
+mod siblings;
 mod sign_in;
 mod small_body;
 mod tls;

@@ -17,6 +17,7 @@ use super::answer::{self, Answer, COME_BACK, SESSION_ID};
 use super::auth::Caller;
 use super::body::{Body, NoRoom, Notes, Received, Reception, Unread};
 use super::connection_registry::Phase;
+use super::ended_elsewhere::Ends;
 use super::headers::{self, Headers};
 use super::router::{Endpoint, Seen, Step, Unnamed};
 use super::sessions::{NoSession, Session};
@@ -88,6 +89,10 @@ impl Calls {
     async fn answer(self, endpoint: &Arc<Endpoint>, headers: &HeaderMap, seen: &mut Seen) -> Answer {
         match self {
             Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
+            Calls::Told { answer, ends } => {
+                ends.heard().await;
+                answer
+            }
             Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
         }
     }
@@ -198,8 +203,19 @@ type Outcome = MaybeReady<Answer, Calls>;
 
 /// The calls that a body requests.
 pub(super) enum Calls {
-    One { call: Box<Call>, session: Option<Arc<Session>> },
-    Batch { replies: Vec<Vec<u8>>, calls: Vec<Call> },
+    /// The answer is there, and waits until the other replicas have heard of the same.
+    Told {
+        answer: Answer,
+        ends: Ends,
+    },
+    One {
+        call: Box<Call>,
+        session: Option<Arc<Session>>,
+    },
+    Batch {
+        replies: Vec<Vec<u8>>,
+        calls: Vec<Call>,
+    },
 }
 
 /// A conversation of the handshake era, and the session that it is, if it is one.
@@ -332,7 +348,11 @@ impl Post<'_> {
                 if let Some(reached) = &reply.reached {
                     self.endpoint.counts.limit_rejected(&self.endpoint.instance, reached.limit);
                 }
-                Outcome::Ready(answer::of_reply(reply))
+                let answer = answer::of_reply(reply);
+                match self.told_elsewhere(method.flatten(), session.is_some()) {
+                    Some(ends) => Outcome::Waiting(Calls::Told { answer, ends }),
+                    None => Outcome::Ready(answer),
+                }
             }
             Handled::Silent => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
             Handled::Call(call) => Outcome::Waiting(Calls::One { call, session }),
@@ -343,6 +363,12 @@ impl Post<'_> {
                 Outcome::Ready(answer::empty(StatusCode::ACCEPTED))
             }
         }
+    }
+
+    /// By whom other replicas hear of what a request of this method settles for all requests of its session, if there are any.
+    fn told_elsewhere(&self, method: Option<&str>, has_session: bool) -> Option<Ends> {
+        let settles = method == Some("logging/setLevel") && has_session;
+        self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
     }
 
     fn initialize(&self, message: &Message<'_>, seen: &mut Seen) -> Answer {

@@ -18,12 +18,14 @@ use tracing::info;
 use super::ended_elsewhere::{Ends, hash_of};
 use super::portable_id::{Ended, Facts};
 use super::sealed_id::SealedIds;
+use super::siblings::{Levels, Siblings};
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
 use crate::protocol::{ClientFacts, Connection, KnownClient};
 use crate::server_state::ServerState;
 use crate::usage::Count;
 use ptc_host::digest::short_hash;
+use ptc_host::state::Secret;
 
 /// One session.
 #[derive(Debug)]
@@ -93,8 +95,11 @@ pub(super) struct Sessions {
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
     /// Portable and sealed ids that their clients have ended, by their digests.
     ended: Mutex<Ended>,
+    /// What clients have settled at any replica.
+    levels: Mutex<Levels>,
     /// What makes ids that other replicas can go on with, if the operator has a secret.
     sealed: Option<SealedIds>,
+    secret: Option<Secret>,
     /// Where the ends of sessions are told, if anything outlives the process.
     ends: Option<Ends>,
     /// How many are open, for those who must not wait.
@@ -120,7 +125,9 @@ impl Sessions {
             instance,
             open: Mutex::default(),
             ended: Mutex::default(),
+            levels: Mutex::default(),
             sealed: None,
+            secret: None,
             ends: None,
             count: Count::default(),
             gone: Box::new(gone),
@@ -131,7 +138,8 @@ impl Sessions {
 
     /// The same with ids that other replicas can go on with, and whose ends they are told.
     pub(super) fn sharing(mut self, state: Option<&ServerState>) -> Self {
-        self.sealed = state.and_then(|state| state.secret.as_ref()).map(SealedIds::new);
+        self.secret = state.and_then(|state| state.secret.clone());
+        self.sealed = self.secret.as_ref().map(SealedIds::new);
         self.ends = Ends::of(state, self.limits.ttl).filter(|_| self.sealed.is_some());
         self
     }
@@ -254,6 +262,12 @@ impl Sessions {
         connection.set_revision(revision);
         connection.set_result_room(client.known.map(KnownClient::whole_result));
         connection.set_elicitation(client.elicitation);
+        if let (Some(ends), Some(secret)) = (&self.ends, &self.secret) {
+            connection.goes_on_elsewhere(Arc::new(Siblings::new(ends, secret, principal, &id)));
+            if let Some(level) = self.levels().of(&hash_of(&id)) {
+                connection.set_log_level(level);
+            }
+        }
         let session = Arc::new(Session {
             hash: short_hash(id.as_bytes()),
             connection,
@@ -351,11 +365,21 @@ impl Sessions {
     /// Ends a session that its client has ended at another replica.
     pub(super) fn ended_elsewhere(&self, hash: &str) {
         self.ended().add(&hash.into());
-        // The hash of logs is the beginning of the same digest.
-        let found = self.open().values().find(|session| hash.starts_with(&session.hash)).cloned();
-        if let Some(session) = found {
+        if let Some(session) = self.of_hash(hash) {
             self.close(&session, "elsewhere");
         }
+    }
+
+    /// The open session whose id has this digest.
+    pub(super) fn of_hash(&self, hash: &str) -> Option<Arc<Session>> {
+        // The hash of logs is the beginning of the same digest.
+        let is_it = |session: &Session| hash.starts_with(&session.hash) && hash_of(&session.id) == hash;
+        self.open().values().find(|session| is_it(session)).cloned()
+    }
+
+    /// The levels of messages that clients have set at any replica.
+    pub(super) fn levels(&self) -> MutexGuard<'_, Levels> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the expired sessions.

@@ -1,0 +1,130 @@
+//! What a client of the handshake era says at one replica holds at the others (state.md 5.2): replies to what it was asked, and which log
+//! messages it wants.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+
+use ptc_mcp::json::{Value, json};
+
+use super::client::{Client, send};
+use super::process::{Http, PATIENCE, call, tool};
+use super::shared::Place;
+
+/// The answer to a call, as the events that it is made of.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    fn of(client: &Client, message: &Value) -> Events {
+        let body = message.to_string();
+        let mut stream = TcpStream::connect(&client.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMcp-Session-Id: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            client.session,
+            body.len()
+        )
+        .unwrap();
+        Events(BufReader::new(stream))
+    }
+
+    /// The next message; `None` once the answer has ended.
+    fn next(&mut self) -> Option<Value> {
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            // An answer of one message may be plain JSON.
+            if let Some(data) = line.strip_prefix("data:").or(line.starts_with('{').then_some(&*line)) {
+                return Some(serde_json::from_str(data).unwrap());
+            }
+        }
+    }
+}
+
+/// A client that can be asked.
+fn asked(address: &str) -> Client {
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let answer = send(address, "POST", None, &message.to_string()).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    Client { address: address.to_owned(), session: answer.session.unwrap() }
+}
+
+fn reply(client: &Client, id: &Value, region: &str) {
+    let result = json!({"action": "accept", "content": {"region": region}});
+    let reply = json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let answer = send(&client.address, "POST", Some(&client.session), &reply.to_string()).unwrap();
+    assert_eq!(answer.status, 202, "{answer:?}");
+}
+
+/// Asks for a region.
+fn ask() -> Value {
+    call(
+        7,
+        r#"(:value (ask {:message "Which region?" :schema {:type "object" :properties {"region" {:type "string"}} :required ["region"]}}))"#,
+    )
+}
+
+fn servers(place: &Place) -> [Http; 2] {
+    [(); 2].map(|()| place.launch(&[]).with_upstream().on_http())
+}
+
+#[test]
+fn a_reply_that_comes_to_another_replica_counts_once() {
+    let Some(place) = Place::new() else { return };
+    let [one, other] = servers(&place);
+    let client = asked(&one.address);
+    let mut stranger = asked(&other.address);
+    for round in 0..3 {
+        let mut call = Events::of(&client, &ask());
+        let question = call.next().unwrap();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let id = &question["id"];
+        // Neither another conversation answers it, nor a name that nobody has made.
+        stranger.address.clone_from(&other.address);
+        reply(&stranger, id, "foreign");
+        reply(&client.at(&other.address), &json!("q_AAAAAAAAAAAAAAAAAAAAAAAA"), "made up");
+        reply(&client.at(&other.address), id, &format!("region {round}"));
+        reply(&client.at(&other.address), id, "too late");
+        let answer = call.next().unwrap();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(&format!("region {round}")), "{answer}");
+        assert_eq!(call.next(), None);
+    }
+    // Where it was asked it is answered at once, as ever.
+    let mut call = Events::of(&client, &ask());
+    let question = call.next().unwrap();
+    reply(&client, &question["id"], "here");
+    assert!(call.next().unwrap().to_string().contains("here"));
+}
+
+#[test]
+fn the_level_of_log_messages_holds_at_every_replica() {
+    let Some(place) = Place::new() else { return };
+    let [one, other] = servers(&place);
+    let client = asked(&one.address);
+    let told = |client: &Client| {
+        let mut events = Events::of(client, &call(8, &tool("talk", "{:say \"hi\"}")));
+        let first = events.next().unwrap();
+        first["method"] == "notifications/message"
+    };
+    // The conversation is known at both.
+    assert!(!told(&client) && !told(&client.at(&other.address)));
+    let set = |level: &str| {
+        let message =
+            json!({"jsonrpc": "2.0", "id": 2, "method": "logging/setLevel", "params": {"level": level}});
+        let answer = send(&client.address, "POST", Some(&client.session), &message.to_string()).unwrap();
+        assert_eq!((answer.status, answer.body.contains("result")), (200, true), "{answer:?}");
+    };
+    set("debug");
+    assert!(told(&client) && told(&client.at(&other.address)));
+    // One that starts later has heard of it too.
+    let third = place.launch(&[]).with_upstream().on_http();
+    super::process::wait_until("a new replica knows the level", || told(&client.at(&third.address)));
+    set("emergency");
+    assert!(![&one, &other, &third].into_iter().any(|server| told(&client.at(&server.address))));
+}

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use ptc_oauth::timestamp::Timestamp;
 
-/// The clock of this machine. Clones are the same clock; one of a test may be set ahead.
+use crate::state::time_of_day;
+
+/// The clock of this machine, or of the store that replicas share. Clones are the same clock; one of a test may be set ahead.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Arc<AtomicU64>);
 
 impl Clock {
     /// The time of day.
     pub fn now(&self) -> Timestamp {
-        Timestamp::from(SystemTime::now()) + Duration::from_millis(self.0.load(Ordering::Relaxed))
+        let now = UNIX_EPOCH + Duration::from_millis(time_of_day());
+        Timestamp::from(now) + Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 
     /// Sets it ahead.

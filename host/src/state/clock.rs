@@ -3,8 +3,10 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::lease::millis;
+use super::shared_time::store_time;
 
-/// The time of day when it was made, and a monotonic clock from then on: nothing expires because the machine's clock jumps.
+/// The clock of the store that processes share ([`store_time`]). Where none is shared: the time of day when it was made, and a monotonic clock
+/// from then on, so that nothing expires because the machine's clock jumps.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreClock {
     made: u64,
@@ -22,6 +24,6 @@ impl StoreClock {
     /// Milliseconds since 1970.
     #[must_use]
     pub fn now(&self) -> u64 {
-        self.made.saturating_add(millis(self.since.elapsed()))
+        store_time().unwrap_or_else(|| self.made.saturating_add(millis(self.since.elapsed())))
     }
 }

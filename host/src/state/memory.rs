@@ -352,10 +352,10 @@ impl StateStore for MemoryState {
         self.at_once(move |inner, _| Ok(inner.said.after(point)))
     }
 
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
         self.at_once(move |inner, now| {
             inner.replicas.attend(replica, now);
-            Ok(())
+            Ok(now)
         })
     }
 

@@ -152,11 +152,11 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Unavailable`].
     fn news(&self, point: u64) -> Answer<'_, News>;
 
-    /// Says that this replica is there. It is listed for 30 s.
+    /// Says that this replica is there. It is listed for 30 s. The answer is the store's time, in milliseconds since 1970.
     ///
     /// # Errors
     /// [`StateError::Unavailable`].
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()>;
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64>;
 
     /// The replicas that were heard of within 30 s, in order of their names.
     ///

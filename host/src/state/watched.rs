@@ -201,7 +201,7 @@ impl StateStore for WatchedState {
         self.watch("news", move || self.inner.news(point))
     }
 
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
         self.watch("replicas", || self.inner.attend(replica))
     }
 
@@ -270,7 +270,7 @@ mod tests {
         fn news(&self, point: u64) -> Answer<'_, News> {
             self.answer(|| self.0.news(point))
         }
-        fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
+        fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
             self.answer(|| self.0.attend(replica))
         }
         fn replicas(&self) -> Answer<'_, Vec<Replica>> {

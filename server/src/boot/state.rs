@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::engine::Engine;
-use ptc_host::state::{RedbOptions, RedbState, Replica, SealedState, StateStore, WatchedState};
+use ptc_host::state::{
+    RedbOptions, RedbState, Replica, SealedState, StateStore, WatchedState, follow_store, store_time,
+    time_of_day,
+};
 use tracing::{info, warn};
 
 use super::people::People;
@@ -14,6 +17,8 @@ use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
 use ptc_host::digest::hex;
 
+/// How far the clocks of a machine and its store may differ without a word. Tokens and certificates of others are judged by the machine's.
+const TOLERATED: Duration = Duration::from_secs(5);
 /// How often a replica says that it is there.
 const ATTENDANCE: Duration = Duration::from_secs(10);
 
@@ -49,7 +54,10 @@ pub(super) async fn open(
         seen: Duration::ZERO,
     };
     match store.attend(&replica).await {
-        Ok(()) => info!(event = "state_store_opened", shared = opened.is_shared, replica = &*opened.replica),
+        Ok(now) => {
+            heed(now, opened.is_shared);
+            info!(event = "state_store_opened", shared = opened.is_shared, replica = &*opened.replica);
+        }
         Err(error) if state.required => {
             return Err(BootError::new(format!(
                 "{error} (--state-url); start it, or go on without it with --state-required=false"
@@ -63,6 +71,20 @@ pub(super) async fn open(
     Ok(opened)
 }
 
+/// Goes by the clock of a store that is shared, and says so where this machine's is another one.
+fn heed(now: u64, is_shared: bool) {
+    if !is_shared {
+        return;
+    }
+    let (is_first, own) = (store_time().is_none(), time_of_day());
+    follow_store(now);
+    let differs_by = Duration::from_millis(own.abs_diff(now));
+    if is_first && differs_by > TOLERATED {
+        let seconds = differs_by.as_secs();
+        warn!(event = "state_store_clock_differs", seconds, ahead = own > now);
+    }
+}
+
 /// Says every now and then that this replica is there.
 async fn keep_known(store: WatchedState, replica: Replica) {
     let mut was_down = false;
@@ -70,6 +92,9 @@ async fn keep_known(store: WatchedState, replica: Replica) {
         // One that is down is asked for more often, so that it is found again.
         tokio::time::sleep(if was_down { Duration::from_secs(1) } else { ATTENDANCE }).await;
         let answer = store.attend(&replica).await;
+        if let Ok(now) = answer {
+            heed(now, true);
+        }
         let is_down = store.is_down();
         match (was_down, is_down, answer) {
             (false, true, Err(error)) => warn!(event = "state_store_down", reason = %error),

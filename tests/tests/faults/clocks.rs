@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 23] = [
+const TIME_OF_DAY: [(&str, &str); 21] = [
     (
         "agent/src/llm/bedrock/mod.rs",
         "the date of a signed request, which its receiver compares with its own",
@@ -20,8 +20,8 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("host/src/engine/begin.rs", "what a program is told when it asks for the time"),
     ("host/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
     (
-        "host/src/sign_in/clock.rs",
-        "whether a token has ended, which its issuer dated, for whatever process reads it",
+        "host/src/state/shared_time.rs",
+        "whether a token has ended, which its issuer dated, and when an HTTP session or a run began, for whatever process reads it; by the clock of the store that processes share",
     ),
     ("host/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
@@ -30,13 +30,8 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("server/src/observers/audit/mod.rs", "the time of a line"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
-    ("server/src/runs/clock.rs", "when a run began, for whoever asks how long it has run elsewhere"),
     ("server/src/observers/log/clock.rs", "the time of a line"),
     ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
-    (
-        "server/src/transport/http/sealed_id.rs",
-        "when an HTTP session began, for whatever replica its client reaches",
-    ),
     ("server/src/observers/console/runs.rs", "what the page shows as now"),
     (
         "server/src/webhook/signature.rs",

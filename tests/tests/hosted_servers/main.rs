@@ -9,6 +9,8 @@ mod authorization_server;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod leaks;
+#[path = "../support/other_clock.rs"]
+mod other_clock;
 mod page;
 mod person;
 mod programs;

@@ -21,6 +21,11 @@ struct Pair {
 impl Pair {
     /// `None` where there is no `redis-server`.
     fn start(hosted: &AuthorizationServer) -> Option<Pair> {
+        Pair::start_with(hosted, &[])
+    }
+
+    /// The same with these variables for the first one.
+    fn start_with(hosted: &AuthorizationServer, variables: &[(&str, String)]) -> Option<Pair> {
         let redis = RedisServer::start()?;
         let folder = tempfile::tempdir().expect("a folder");
         let secret = folder.path().join("secret");
@@ -31,7 +36,8 @@ impl Pair {
         let secret = secret.to_str().expect("UTF-8");
         let flags = ["--public-url", &public, "--state-url", &url, "--state-secret-file", secret];
         let servers = [0, 1].map(|at| {
-            let server = Server::start(hosted, &[&flags[..], &["--log-level", "error"]].concat());
+            let flags = [&flags[..], &["--log-level", "error"]].concat();
+            let server = Server::start_with(hosted, &flags, if at == 0 { variables } else { &[] });
             balancer.replace(at, &format!("127.0.0.1:{}", server.port));
             server
         });
@@ -116,4 +122,25 @@ fn of_replicas_that_want_new_tokens_at_once_one_fetches_them() {
         });
         assert_eq!(hosted.grants("refresh_token").len() - before, round);
     }
+}
+
+#[test]
+fn tokens_live_as_long_at_replicas_whose_clocks_differ() {
+    let Some(variables) = crate::other_clock::ahead(300) else { return };
+    // Shorter than the clocks differ: by the other one each of them would have ended before it was issued.
+    let hosted = AuthorizationServer::start(Script { lifetime: Some(200), ..plain("/mcp") });
+    let Some(pair) = Pair::start_with(&hosted, &variables) else { return };
+    pair.signs_in(ANN);
+    for _ in 0..3 {
+        for server in &pair.servers {
+            assert!(server.calls(ANN).contains("family"), "{}", server.calls(ANN));
+        }
+    }
+    assert_eq!(hosted.grants("refresh_token").len(), 0, "nobody takes it for ended");
+    // What one fetches anew is as good at the other one.
+    hosted.forget_access();
+    for server in pair.servers.iter().chain(&pair.servers) {
+        assert!(server.calls(ANN).contains("family"), "{}", server.calls(ANN));
+    }
+    assert_eq!(hosted.grants("refresh_token").len(), 1);
 }

@@ -33,6 +33,15 @@ pub(crate) struct Server {
 impl Server {
     /// With these flags beside the usual ones; a folder in them begins with `@`.
     pub(crate) fn start(hosted: &AuthorizationServer, flags: &[&str]) -> Server {
+        Server::start_with(hosted, flags, &[])
+    }
+
+    /// The same with these variables.
+    pub(crate) fn start_with(
+        hosted: &AuthorizationServer,
+        flags: &[&str],
+        variables: &[(&str, String)],
+    ) -> Server {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let write = |name: &str, text: &str| {
@@ -52,6 +61,7 @@ impl Server {
             let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
             let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
             command.env_clear().env("HOME", folder.path());
+            command.envs(variables.iter().map(|(name, value)| (name, value)));
             command.args(["start", "--http", "--http-port", &free.port().to_string()]);
             command.args(["--public-url", &format!("http://{free}/mcp")]);
             command.args(["--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000"]);

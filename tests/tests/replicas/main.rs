@@ -3,12 +3,15 @@
 
 mod answered;
 mod client;
+mod clocks;
 mod folder;
 mod kept;
 mod listening;
 mod many;
 #[path = "../support/modern.rs"]
 mod modern;
+#[path = "../support/other_clock.rs"]
+mod other_clock;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;

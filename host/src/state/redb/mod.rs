@@ -340,9 +340,12 @@ impl StateStore for RedbState {
         std::future::ready(Ok(self.0.core.local(|local, _| local.news(point)))).boxed()
     }
 
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
-        self.0.core.local(|local, now| local.attend(replica, now));
-        std::future::ready(Ok(())).boxed()
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
+        let now = self.0.core.local(|local, now| {
+            local.attend(replica, now);
+            now
+        });
+        std::future::ready(Ok(now)).boxed()
     }
 
     fn replicas(&self) -> Answer<'_, Vec<Replica>> {

@@ -1,4 +1,4 @@
--- Says that a replica is there, and lists those that are.
+-- Says that a replica is there; the time in milliseconds, and the replicas that are there.
 -- KEYS: the replicas. ARGV: milliseconds that they are listed; name and description, or nothing.
 local time = redis.call('TIME')
 local now = math.floor((time[1] * 1000000 + time[2]) / 1000)
@@ -17,4 +17,4 @@ for at = 1, #all, 2 do
     redis.call('HDEL', KEYS[1], all[at])
   end
 end
-return found
+return {now, found}

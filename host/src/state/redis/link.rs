@@ -1,7 +1,11 @@
-//! Connections to the server, their limits of time, and the runtime that they live on.
+//! Connections to the server, their limits of time, and the runtimes that they live on.
+//!
+//! Each event loop has a connection of its own, so that nothing that is asked and answered changes threads. What wakes holders, and whoever asks
+//! outside any event loop, has one on a thread of the store.
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -13,7 +17,7 @@ use redis::cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo, SingleNodeRou
 use redis::{
     Client, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, ScriptInvocation, ServerErrorKind, Value,
 };
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
@@ -25,18 +29,24 @@ use super::scripts;
 const CONNECT: Duration = Duration::from_millis(1000);
 /// How long a command may take.
 const COMMAND: Duration = Duration::from_millis(500);
+/// Event loops whose connections are remembered; all are forgotten when there are more, and made again where they are used.
+const LOOPS: usize = 64;
 /// Keys that one step of a scan looks at.
 const SCANNED: usize = 1000;
 
-/// The connection, which is made at the first command, and again whenever it is lost.
+/// The connections, each of which is made at the first command, and again whenever it is lost.
 pub(super) struct Link {
-    /// Connections outlive whoever uses them first: they have a thread of their own.
+    /// For whoever waits for messages of channels, and for who has no event loop.
     runtime: Handle,
     /// Its end is that of the thread.
     _alive: oneshot::Sender<()>,
     target: Arc<Target>,
-    connection: Arc<Mutex<Option<Connection>>>,
+    /// By event loop. A connection ends with the loop that it lives on.
+    connections: SyncMutex<HashMap<Id, Slot>>,
 }
+
+/// Where the connection of one event loop is.
+type Slot = Arc<Mutex<Option<Connection>>>;
 
 enum Target {
     Single(Box<Client>),
@@ -136,7 +146,7 @@ impl Link {
             let _ = runtime.block_on(ended);
         };
         std::thread::Builder::new().name("state".to_owned()).spawn(run).map_err(other)?;
-        Ok(Self { runtime: handle, _alive: alive, target, connection: Arc::default() })
+        Ok(Self { runtime: handle, _alive: alive, target, connections: SyncMutex::default() })
     }
 
     /// What makes connections for the messages of channels.
@@ -176,12 +186,23 @@ impl Link {
         self.with(move |mut connection| async move { command.query_async(&mut connection).await }).await
     }
 
-    /// Uses the connection, on its own thread, within the time of a command.
+    /// The event loop that asks, and its connection.
+    fn own(&self) -> (Handle, Slot) {
+        let runtime = Handle::try_current().unwrap_or_else(|_| self.runtime.clone());
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if connections.len() >= LOOPS && !connections.contains_key(&runtime.id()) {
+            connections.clear();
+        }
+        let slot = connections.entry(runtime.id()).or_default().clone();
+        (runtime, slot)
+    }
+
+    /// Uses the connection of whoever asks, within the time of a command. What has begun is not cut short if nobody waits for it any more.
     async fn with<F>(&self, work: impl FnOnce(Connection) -> F + Send + 'static) -> Result<Value, StateError>
     where
         F: Future<Output = Result<Value, RedisError>> + Send + 'static,
     {
-        let (target, slot) = (self.target.clone(), self.connection.clone());
+        let ((runtime, slot), target) = (self.own(), self.target.clone());
         let used = async move {
             let connection = connection(&target, &slot).await?;
             match timeout(COMMAND, work(connection)).await {
@@ -198,7 +219,7 @@ impl Link {
                 }
             }
         };
-        self.runtime.spawn(used).await.unwrap_or_else(|error| Err(StateError::Unavailable(error.to_string())))
+        runtime.spawn(used).await.unwrap_or_else(|error| Err(StateError::Unavailable(error.to_string())))
     }
 
     /// The keys that a pattern matches, of all nodes.

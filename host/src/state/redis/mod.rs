@@ -228,7 +228,8 @@ impl RedisState {
         Ok(all)
     }
 
-    async fn replicas_with(&self, own: Option<&Replica>) -> Result<Vec<Replica>, StateError> {
+    /// The store's time in milliseconds, and the replicas that are there.
+    async fn replicas_with(&self, own: Option<&Replica>) -> Result<(u64, Vec<Replica>), StateError> {
         let key = self.common("n");
         let text = own.map(|replica| serde_json::to_string(replica).unwrap_or_default());
         let attend = || {
@@ -239,7 +240,8 @@ impl RedisState {
             }
             attend
         };
-        let rows = scripts::array(self.again(attend).await?)?;
+        let mut answer = Parts::of(self.again(attend).await?)?;
+        let (now, rows) = (answer.number()?, answer.array()?);
         let mut all = Vec::with_capacity(rows.len());
         for row in rows {
             let mut parts = Parts::of(row)?;
@@ -250,7 +252,7 @@ impl RedisState {
             }
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(all)
+        Ok((now, all))
     }
 }
 
@@ -489,11 +491,11 @@ impl StateStore for RedisState {
         .boxed()
     }
 
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
-        async move { self.replicas_with(Some(replica)).await.map(drop) }.boxed()
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
+        async move { Ok(self.replicas_with(Some(replica)).await?.0) }.boxed()
     }
 
     fn replicas(&self) -> Answer<'_, Vec<Replica>> {
-        async move { self.replicas_with(None).await }.boxed()
+        async move { Ok(self.replicas_with(None).await?.1) }.boxed()
     }
 }

@@ -165,7 +165,7 @@ impl StateStore for SealedState {
         self.inner.news(point)
     }
 
-    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, ()> {
+    fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
         self.inner.attend(replica)
     }
 

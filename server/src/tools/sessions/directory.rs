@@ -11,6 +11,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, Engine, SessionLimits, SessionReport, SessionRules};
+use ptc_host::state::store_time;
 use ptc_mcp::json::object_text;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
@@ -35,11 +36,12 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// The clock; injected, so that tests need not wait.
 pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The time of day at creation, and a monotonic clock from then on: no session ends early or late because the machine's
-/// clock jumps.
+/// The time of the store that replicas share; without one the time of day at creation, and a monotonic clock from then on: no session ends
+/// early or late because the machine's clock jumps.
 pub fn system_clock() -> Clock {
     let (made, since) = (Timestamp::now(), Instant::now());
-    Arc::new(move || later(made, since.elapsed()))
+    let shared = || Timestamp::from_millisecond(i64::try_from(store_time()?).ok()?).ok();
+    Arc::new(move || shared().unwrap_or_else(|| later(made, since.elapsed())))
 }
 
 /// Why a session cannot be used.

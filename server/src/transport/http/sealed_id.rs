@@ -1,12 +1,12 @@
 //! Session ids that any replica can go on with (state.md 5.2): what is to be known of a conversation, sealed with the operator's
 //! secret. Whoever shows one is let in by its own credentials; the seal says that the id is ours, and whose it is.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_host::digest::sha256;
-use ptc_host::state::{Seals, Secret};
+use ptc_host::state::{Seals, Secret, time_of_day};
 use ptc_mcp::Revision;
 
 use crate::principal::Principal;
@@ -36,7 +36,7 @@ pub(super) struct Told {
     pub(super) revision: Revision,
     /// What is known of the client.
     pub(super) client: ClientFacts,
-    /// How long ago it began, by this machine's clock.
+    /// How long ago it began, by the clock of the store.
     pub(super) age: Duration,
 }
 
@@ -112,9 +112,9 @@ fn owner(principal: &Principal) -> [u8; OWNER] {
     digest
 }
 
-/// Unix seconds.
+/// Unix seconds, as all replicas count them.
 fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    time_of_day() / 1000
 }
 
 #[cfg(test)]

@@ -1,0 +1,36 @@
+//! The time of day as all replicas know it (state.md 2.3): by the clock of the store that they share.
+//!
+//! Replicas date what other replicas judge: ids of HTTP sessions, states of clients, runs, tokens. Their machines' clocks may differ, so each
+//! asks the store what time it is whenever it says that it is there, and counts on from then by a clock that cannot be set. A process has
+//! one such store at most; one that shares none goes by its machine.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::lease::millis;
+
+/// Where this process counts from.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The store's time at [`BEGAN`], in milliseconds since 1970; 0 as long as no store has said it.
+static STORE_AT_BEGAN: AtomicU64 = AtomicU64::new(0);
+
+/// Notes what time it is by the clock of the shared store, in milliseconds since 1970.
+pub fn follow_store(now: u64) {
+    STORE_AT_BEGAN.store(now.saturating_sub(millis(BEGAN.elapsed())), Ordering::Relaxed);
+}
+
+/// The time by the clock of the store that this process shares; `None` if it shares none.
+#[must_use]
+pub fn store_time() -> Option<u64> {
+    match STORE_AT_BEGAN.load(Ordering::Relaxed) {
+        0 => None,
+        began => Some(began.saturating_add(millis(BEGAN.elapsed()))),
+    }
+}
+
+/// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's as it is set now.
+#[must_use]
+pub fn time_of_day() -> u64 {
+    store_time().unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis))
+}

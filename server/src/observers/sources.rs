@@ -20,6 +20,9 @@ pub trait SessionSource: Send + Sync {
     /// JSON of the sessions of a principal, the latest used one first.
     fn summaries_of(&self, principal: &Principal) -> Vec<String>;
 
+    /// Whether these are the ones that this process has used last, and a store may have more.
+    fn is_part(&self) -> bool;
+
     /// Writes the families of sessions.
     fn write_metrics(&self, to: &mut Exposition);
 }

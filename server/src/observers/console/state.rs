@@ -71,7 +71,8 @@ pub fn state(
             Some(sessions) => {
                 write_array(object.key("sessions"), sessions.summaries_of(principal), |out, summary| {
                     out.extend_from_slice(summary.as_bytes());
-                })
+                });
+                object.boolean("sessions_of_store", sessions.is_part());
             }
         }
         match &sources.upstreams {

@@ -460,18 +460,33 @@ impl SessionSource for Directory {
         found.into_iter().map(|(_, summary)| summary).take(MAX_LISTED).collect()
     }
 
+    fn is_part(&self) -> bool {
+        self.stored.is_some()
+    }
+
     fn write_metrics(&self, to: &mut Exposition) {
         let (open, running, bytes) = {
             let inner = self.lock();
             let running = inner.open.values().filter(|record| record.running.is_some()).count();
             (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
         };
-        let (open, running) = self.count_here().unwrap_or((open, running));
-        to.family("ptc_sessions_open", "Open sessions.", MetricKind::Gauge).sample(&[], open);
-        to.family("ptc_sessions_running", "Sessions on which a program runs.", MetricKind::Gauge)
-            .sample(&[], running);
-        to.family("ptc_session_memory_bytes", "Size of the definitions of all sessions.", MetricKind::Gauge)
-            .sample(&[], bytes);
+        let (open, running, bytes) = self.count_here().unwrap_or((open, running, bytes));
+        // The store knows more, but a look at the metrics is no search of it.
+        let [of_open, of_running, of_bytes] = match self.is_part() {
+            false => [
+                "Open sessions.",
+                "Sessions on which a program runs.",
+                "Size of the definitions of all sessions.",
+            ],
+            true => [
+                "Sessions of the store that this process has used last.",
+                "Sessions of the store on which a program of this process runs.",
+                "Size of the definitions of the sessions that this process has used last.",
+            ],
+        };
+        to.family("ptc_sessions_open", of_open, MetricKind::Gauge).sample(&[], open);
+        to.family("ptc_sessions_running", of_running, MetricKind::Gauge).sample(&[], running);
+        to.family("ptc_session_memory_bytes", of_bytes, MetricKind::Gauge).sample(&[], bytes);
         to.family("ptc_sessions_started", "Sessions opened.", MetricKind::Counter)
             .sample(&[], self.started.load(Ordering::Relaxed));
         let mut family = to.family("ptc_sessions_ended", "Sessions ended, by reason.", MetricKind::Counter);

@@ -236,10 +236,10 @@
         node("li", {}, node("code", {}, tool.name), tool.description ? node("span", { class: "muted" }, ` ${tool.description}`) : null)))));
   };
 
-  const sessions = (all) => {
+  const sessions = (all, ofStore) => {
     if (all === null) return empty("Sessions are off (--sessions).");
-    if (all.length === 0) return empty("No session is open.");
-    return table("Open sessions, the latest used first", [["Session"], ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
+    if (all.length === 0) return empty(ofStore ? "This server has used no session of the store yet." : "No session is open.");
+    return table(ofStore ? "Sessions of the store that this server has used last" : "Open sessions, the latest used first", [["Session"], ["State"], ["Turn", "number"], ["Names", "number"], ["Size", "number"], ["Last used (UTC)", "number"]],
       all.map((session) => node("tr", {},
         cell(node("span", {}, session.title === null ? null : node("strong", {}, session.title), node("div", { class: "mono" }, session.session_id))),
         cell(session.eval_status === "running" ? pill("running", "good") : pill("idle")),
@@ -488,7 +488,7 @@
     draw("recent", state.recent, recent);
     byId("recent-note").textContent = state.remembered > state.recent.length ? `${state.recent.length} of ${count(state.remembered)} remembered` : "";
     draw("upstreams", [state.upstreams, signIns], upstreams);
-    draw("sessions", state.sessions, sessions);
+    draw("sessions", state.sessions, (all) => sessions(all, state.sessions_of_store === true));
     status(server.draining ? "stopping" : paused ? "paused" : "live", server.draining ? "warn" : paused ? "" : "good");
   };
 

@@ -74,7 +74,7 @@ async fn run_on(
     let said = match draft {
         None => {
             let record = taken.record.copy();
-            taken.give_back(bytes_of(&record)).await;
+            taken.give_back(&record).await;
             Said::of(&record, &id, &directory.redactor)
         }
         Some(draft) => {
@@ -112,7 +112,7 @@ async fn evaluated(
 
 /// Puts the session into the store as it is now.
 async fn committed(taken: Taken, draft: SessionDraft, record: &Record) -> Result<(), NotUsed> {
-    taken.commit(draft.blob.clone(), bytes_of(record), || draft.keep()).await
+    taken.commit(draft.blob.clone(), record, || draft.keep()).await
 }
 
 /// Keeps what is known of a session besides values, until it is committed.

@@ -27,6 +27,8 @@ struct Known {
     version: u64,
     /// What is saved of it besides its values.
     about: Bytes,
+    /// Size of its definitions.
+    memory_bytes: u64,
     /// The number of its last use.
     used: u64,
     /// The number and the end of what has taken it here; dropping the second ends that.
@@ -52,16 +54,24 @@ impl Here {
 
     /// Notes which version of a session this process has. Gives the ids whose values are to make room.
     #[must_use]
-    pub(super) fn note(&self, id: &Arc<str>, owner: &Owner, version: u64, about: Bytes) -> Vec<Arc<str>> {
+    pub(super) fn note(
+        &self,
+        id: &Arc<str>,
+        owner: &Owner,
+        version: u64,
+        (about, memory_bytes): (Bytes, u64),
+    ) -> Vec<Arc<str>> {
         let mut inner = self.lock();
         inner.uses += 1;
         let used = inner.uses;
         match inner.sessions.get_mut(id) {
             Some(known) => {
                 (known.version, known.about, known.used) = (version, about, used);
+                known.memory_bytes = memory_bytes;
             }
             None => {
-                let known = Known { owner: owner.clone(), version, about, used, running: None };
+                let owner = owner.clone();
+                let known = Known { owner, version, about, memory_bytes, used, running: None };
                 inner.sessions.insert(id.clone(), known);
             }
         }
@@ -85,6 +95,7 @@ impl Here {
             owner: owner.clone(),
             version: 0,
             about: Bytes::new(),
+            memory_bytes: 0,
             used,
             running: None,
         });
@@ -124,10 +135,11 @@ impl Here {
         own.map(|(id, known)| (id.clone(), known.about.clone(), known.running.is_some())).collect()
     }
 
-    /// How many there are, and on how many of them a program runs.
-    pub(super) fn count(&self) -> (usize, usize) {
+    /// How many there are, on how many of them a program runs, and the size of the definitions of all of them.
+    pub(super) fn count(&self) -> (usize, usize, u64) {
         let inner = self.lock();
-        (inner.sessions.len(), inner.sessions.values().filter(|known| known.running.is_some()).count())
+        let running = inner.sessions.values().filter(|known| known.running.is_some()).count();
+        (inner.sessions.len(), running, inner.sessions.values().map(|known| known.memory_bytes).sum())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -12,7 +12,7 @@ use tracing::{debug, error, warn};
 use super::super::Directory;
 use super::super::directory::{MODE, Refusal};
 use super::super::record::Record;
-use super::saved_record::record_of;
+use super::saved_record::{bytes_of, record_of};
 use super::{NotUsed, Stored, owner_in_store};
 use crate::principal::Owner;
 use ptc_host::digest::short_hash;
@@ -198,7 +198,7 @@ impl Taken {
     pub(super) async fn commit(
         mut self,
         blob: Bytes,
-        about: Vec<u8>,
+        record: &Record,
         keep: impl FnOnce(),
     ) -> Result<(), NotUsed> {
         let directory = self.directory.clone();
@@ -213,7 +213,12 @@ impl Taken {
                 self.settled = true;
                 let here = &directory.in_store().here;
                 self.rest();
-                let dropped = here.note(&self.id, &self.owner, self.version + 1, about.into());
+                let dropped = here.note(
+                    &self.id,
+                    &self.owner,
+                    self.version + 1,
+                    (bytes_of(record).into(), record.memory_bytes),
+                );
                 dropped.iter().for_each(|id| directory.engine.drop_saved(id));
                 Ok(())
             }
@@ -230,9 +235,14 @@ impl Taken {
     }
 
     /// Gives the session back as it was. This process keeps its values, which it has read.
-    pub(super) async fn give_back(self, about: Vec<u8>) {
+    pub(super) async fn give_back(self, record: &Record) {
         let stored = self.directory.in_store();
-        let dropped = stored.here.note(&self.id, &self.owner, self.version, about.into());
+        let dropped = stored.here.note(
+            &self.id,
+            &self.owner,
+            self.version,
+            (bytes_of(record).into(), record.memory_bytes),
+        );
         dropped.iter().for_each(|id| self.directory.engine.drop_saved(id));
         self.give_back_unread().await;
     }

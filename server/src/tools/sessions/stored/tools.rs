@@ -184,7 +184,7 @@ impl Directory {
                 });
             match changed.await {
                 Ok(((result, record), draft)) => {
-                    taken.commit(draft.blob.clone(), bytes_of(&record), || draft.keep()).await?;
+                    taken.commit(draft.blob.clone(), &record, || draft.keep()).await?;
                     return Ok((result, record));
                 }
                 Err(SavedFailure::Fault(SessionFault::Missing)) if taken.blob.is_none() => {
@@ -218,7 +218,7 @@ impl Directory {
 
     /// How many sessions of the store this process has used last, on how many of them a program runs here, and the bytes of their
     /// definitions.
-    pub(in super::super) fn count_here(&self) -> Option<(usize, usize)> {
+    pub(in super::super) fn count_here(&self) -> Option<(usize, usize, u64)> {
         self.stored.as_ref().map(|stored| stored.here.count())
     }
 }

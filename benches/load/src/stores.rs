@@ -1,5 +1,5 @@
 //! What sessions cost where they are kept: in the process, in a file, in a Redis that is installed. Each eval commits a definition.
-//! Round trips are what Redis itself counts. Two replicas on one Redis serve the same sessions by turns.
+//! Round trips are what Redis itself counts. Two replicas on one Redis serve the same sessions by turns, and each sessions of its own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,12 +32,13 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     );
     println!("|---|---|---|---|---|---|");
     let memory = Server::ptc_http(ptc, &["--sessions"]).await;
-    let cost = row("memory", &[&memory], None, time).await;
+    let cost = row("memory", &[&memory], None, time, true).await;
     drop(memory);
     for sync in ["process", "disk"] {
         let kept = path(sync);
         let server = Server::ptc_http(ptc, &["--sessions", "--state-dir", &kept, "--state-sync", sync]).await;
-        row(&format!("a file, flushed for `{sync}`"), &[&server], None, time).await;
+        let each = row(&format!("a file, flushed for `{sync}`"), &[&server], None, time, true).await;
+        println!("\nThe file {:.2} times memory.\n", each / cost);
     }
     let Some(redis) = Server::redis(&folder).await else {
         return println!("| Redis: not installed | | | | | |");
@@ -46,9 +47,16 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let most = (KEPT + 100).to_string();
     let flags = ["--sessions", "--state-url", &url, "--state-secret-file", &secret, "--max-sessions", &most];
     let (first, second) = (Server::ptc_http(ptc, &flags).await, Server::ptc_http(ptc, &flags).await);
-    let alone = row("Redis", &[&first], Some(&redis), time).await;
-    let both = row("Redis, two replicas by turns", &[&first, &second], Some(&redis), time).await;
-    println!("\nRedis {:.2} times memory; two replicas {:.2} times one.", alone / cost, both / alone);
+    let alone = row("Redis", &[&first], Some(&redis), time, true).await;
+    let pair = [&first, &second];
+    let both = row("Redis, two replicas by turns", &pair, Some(&redis), time, true).await;
+    let apart = row("Redis, two replicas, each with its own", &pair, Some(&redis), time, false).await;
+    println!(
+        "\nRedis {:.2} times memory; two replicas {:.2} times one by turns, {:.2} times with sessions of their own.",
+        alone / cost,
+        both / alone,
+        apart / alone
+    );
 
     let (before, begun) = (figure(&redis, "used_memory").await, Instant::now());
     open(first.port, KEPT).await;
@@ -61,8 +69,8 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// Evals in sessions, by turns on these servers: prints a row, and gives CPU seconds of all of them for an eval.
-async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, time: Duration) -> f64 {
+/// Evals in sessions, by turns on these servers or each session on one of them: prints a row, and gives CPU seconds of all servers for an eval.
+async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, time: Duration, by_turns: bool) -> f64 {
     let ports: Arc<[u16]> = servers.iter().map(|server| server.port).collect();
     let sessions = open(ports[0], CLIENTS).await;
     let cpu = || servers.iter().map(|server| cpu_seconds(server.id())).sum::<f64>();
@@ -71,8 +79,14 @@ async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, time: Dura
         None => 0.0,
     };
     let (before, end) = (cpu(), Instant::now() + time);
-    let workers: Vec<_> =
-        sessions.into_iter().map(|id| tokio::spawn(evals(ports.clone(), id, end))).collect();
+    let workers: Vec<_> = sessions
+        .into_iter()
+        .enumerate()
+        .map(|(at, id)| {
+            let ports = if by_turns { ports.clone() } else { [ports[at % ports.len()]].into() };
+            tokio::spawn(evals(ports, id, end))
+        })
+        .collect();
     let mut latencies = Vec::new();
     for worker in workers {
         latencies.extend(worker.await.expect("a worker that ends"));

@@ -20,9 +20,6 @@ use super::{Core, unavailable, write_of};
 
 /// Jobs of one transaction.
 const TOGETHER: usize = 256;
-/// How long the writer lets jobs gather where several came at once the last time: a transaction costs the same for one of them as for
-/// all. Who is alone never waits for it.
-const GATHERING: Duration = Duration::from_micros(150);
 /// How often the writer looks at what nobody asked for.
 const TICK: Duration = Duration::from_secs(1);
 /// How often expired records are looked for.
@@ -284,23 +281,14 @@ fn is_over(core: &Core, name: &Name, head: &Head, now: u64) -> bool {
 pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
     let mut places: [String; 5] = Default::default();
     let mut swept = Instant::now();
-    let gathering = std::env::var("PTC_GATHER")
-        .ok()
-        .and_then(|t| t.parse().ok())
-        .map_or(GATHERING, Duration::from_micros);
-    let mut several = false;
     loop {
         let first = match jobs.recv_timeout(TICK) {
             Ok(job) => Some(job),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        if several && first.is_some() {
-            std::thread::sleep(gathering);
-        }
         let waiting = first.into_iter().chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(TOGETHER);
         let waiting: Vec<Job> = waiting.collect();
-        several = waiting.len() > 1;
         let sweeps = swept.elapsed() >= SWEEP;
         if sweeps {
             swept = Instant::now();

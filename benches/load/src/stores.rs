@@ -13,6 +13,8 @@ use crate::round::percentiles;
 
 /// Clients at once, each with a session of its own.
 const CLIENTS: usize = 8;
+/// The same where their requests come so close that neither server has to wait for the next one.
+const MANY_CLIENTS: usize = 64;
 /// Sessions that are kept in Redis at once.
 const KEPT: usize = 100_000;
 /// An eval that changes the session.
@@ -31,32 +33,38 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
         "\n| sessions kept in | evals/s | p50 µs | p99 µs | CPU µs of an eval | scripts of Redis for each |"
     );
     println!("|---|---|---|---|---|---|");
+    let few = Load { clients: CLIENTS, by_turns: true, time };
     let memory = Server::ptc_http(ptc, &["--sessions"]).await;
-    let cost = row("memory", &[&memory], None, time, true).await;
+    let cost = row("memory", &[&memory], None, few).await;
     drop(memory);
     for sync in ["process", "disk"] {
         let kept = path(sync);
         let server = Server::ptc_http(ptc, &["--sessions", "--state-dir", &kept, "--state-sync", sync]).await;
-        let each = row(&format!("a file, flushed for `{sync}`"), &[&server], None, time, true).await;
+        let each = row(&format!("a file, flushed for `{sync}`"), &[&server], None, few).await;
         println!("\nThe file {:.2} times memory.\n", each / cost);
     }
     let Some(redis) = Server::redis(&folder).await else {
         return println!("| Redis: not installed | | | | | |");
     };
     let url = format!("redis://127.0.0.1:{}", redis.port);
-    let most = (KEPT + 100).to_string();
+    let most = (KEPT + 1000).to_string();
     let flags = ["--sessions", "--state-url", &url, "--state-secret-file", &secret, "--max-sessions", &most];
     let (first, second) = (Server::ptc_http(ptc, &flags).await, Server::ptc_http(ptc, &flags).await);
-    let alone = row("Redis", &[&first], Some(&redis), time, true).await;
     let pair = [&first, &second];
-    let both = row("Redis, two replicas by turns", &pair, Some(&redis), time, true).await;
-    let apart = row("Redis, two replicas, each with its own", &pair, Some(&redis), time, false).await;
-    println!(
-        "\nRedis {:.2} times memory; two replicas {:.2} times one by turns, {:.2} times with sessions of their own.",
-        alone / cost,
-        both / alone,
-        apart / alone
-    );
+    for clients in [CLIENTS, MANY_CLIENTS] {
+        let name = |of: &str| format!("Redis, {clients} clients{of}");
+        let of = |by_turns| Load { clients, by_turns, time };
+        let alone = row(&name(""), &[&first], Some(&redis), of(true)).await;
+        let both = row(&name(", two replicas by turns"), &pair, Some(&redis), of(true)).await;
+        let apart =
+            row(&name(", two replicas, each with its own sessions"), &pair, Some(&redis), of(false)).await;
+        println!(
+            "\nRedis {:.2} times memory; two replicas by turns {:.2} times one, with sessions of their own {:.2} times.\n",
+            alone / cost,
+            both / alone,
+            apart / alone
+        );
+    }
 
     let (before, begun) = (figure(&redis, "used_memory").await, Instant::now());
     open(first.port, KEPT).await;
@@ -69,10 +77,20 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// Evals in sessions, by turns on these servers or each session on one of them: prints a row, and gives CPU seconds of all servers for an eval.
-async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, time: Duration, by_turns: bool) -> f64 {
+/// What is asked of servers.
+#[derive(Clone, Copy)]
+struct Load {
+    clients: usize,
+    /// Whether each client goes to the servers by turns; else each stays with one of them.
+    by_turns: bool,
+    time: Duration,
+}
+
+/// Evals in sessions: prints a row, and gives CPU seconds of all servers for an eval.
+async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, load: Load) -> f64 {
+    let Load { clients, by_turns, time } = load;
     let ports: Arc<[u16]> = servers.iter().map(|server| server.port).collect();
-    let sessions = open(ports[0], CLIENTS).await;
+    let sessions = open(ports[0], clients).await;
     let cpu = || servers.iter().map(|server| cpu_seconds(server.id())).sum::<f64>();
     let commands = match redis {
         Some(redis) => figure(redis, "cmdstat_evalsha:calls").await,

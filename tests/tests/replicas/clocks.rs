@@ -12,6 +12,8 @@ use super::shared::Place;
 
 /// How far the clock of one of them is ahead: longer than anything here may live.
 const AHEAD: u32 = 300;
+/// What is said of a session that somebody has taken.
+const BUSY: &str = "an eval is already running for this session";
 
 /// A server whose clock is ahead, and one whose clock is right; `None` where that cannot be had.
 fn pair(place: &Place, flags: &[&str]) -> Option<[Http; 2]> {
@@ -77,24 +79,23 @@ fn nobody_takes_a_session_on_which_a_program_of_the_other_runs() {
         let session = client.start();
         let file = dir.path().join(holds.to_string());
         std::thread::scope(|scope| {
-            let busy = "an eval is already running for this session";
             let running = scope.spawn(|| {
                 loop {
                     let program = format!("(def kept {}) kept", until(&file));
                     let told = client.eval_in(&session, &program).unwrap().text();
                     // The other one may have had it for a moment.
-                    if !told.contains(busy) {
+                    if !told.contains(BUSY) {
                         break told;
                     }
                 }
             });
             let other = client.at(&servers[wants].address);
             wait_until("the other one is told so", || {
-                other.eval_in(&session, "1").unwrap().text().contains(busy)
+                other.eval_in(&session, "1").unwrap().text().contains(BUSY)
             });
             for _ in 0..20 {
                 let told = other.eval_in(&session, "1").unwrap().text();
-                assert!(told.contains(busy), "{told}");
+                assert!(told.contains(BUSY), "{told}");
             }
             std::fs::write(&file, "").unwrap();
             let kept = running.join().unwrap();

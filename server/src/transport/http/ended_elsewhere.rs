@@ -101,6 +101,11 @@ impl Ends {
         });
     }
 
+    /// Whether something is being told.
+    pub(super) fn is_telling(&self) -> bool {
+        self.telling.count.load(Ordering::Acquire) > 0
+    }
+
     /// Waits until all is told, at most for a moment: the process is about to stop.
     pub(super) async fn settled(&self) {
         let told = async {

@@ -89,8 +89,12 @@ impl Calls {
     async fn answer(self, endpoint: &Arc<Endpoint>, headers: &HeaderMap, seen: &mut Seen) -> Answer {
         match self {
             Calls::One { call, session } => run(endpoint, *call, session, &Headers::of(headers), seen).await,
-            Calls::Told { answer, ends } => {
+            Calls::Heard { answer, ends } => {
                 ends.heard().await;
+                answer
+            }
+            Calls::HandedOn { answer, ends } => {
+                ends.settled().await;
                 answer
             }
             Calls::Batch { replies, calls } => batch(endpoint, replies, calls).await,
@@ -204,7 +208,12 @@ type Outcome = MaybeReady<Answer, Calls>;
 /// The calls that a body requests.
 pub(super) enum Calls {
     /// The answer is there, and waits until the other replicas have heard of the same.
-    Told {
+    Heard {
+        answer: Answer,
+        ends: Ends,
+    },
+    /// The answer is there, and waits until the store has what is handed on to them.
+    HandedOn {
         answer: Answer,
         ends: Ends,
     },
@@ -350,11 +359,19 @@ impl Post<'_> {
                 }
                 let answer = answer::of_reply(reply);
                 match self.told_elsewhere(method.flatten(), session.is_some()) {
-                    Some(ends) => Outcome::Waiting(Calls::Told { answer, ends }),
+                    Some(ends) => Outcome::Waiting(Calls::Heard { answer, ends }),
                     None => Outcome::Ready(answer),
                 }
             }
-            Handled::Silent => Outcome::Ready(answer::empty(StatusCode::ACCEPTED)),
+            Handled::Silent => {
+                let answer = answer::empty(StatusCode::ACCEPTED);
+                // What is acknowledged is not lost with this process.
+                match self.endpoint.sessions.ends().filter(|ends| message.is_response() && ends.is_telling())
+                {
+                    Some(ends) => Outcome::Waiting(Calls::HandedOn { answer, ends: ends.clone() }),
+                    None => Outcome::Ready(answer),
+                }
+            }
             Handled::Call(call) => Outcome::Waiting(Calls::One { call, session }),
             Handled::Exit => {
                 if let Some(session) = session {

@@ -1,5 +1,5 @@
 //! What a client does behind a balancer: a connection for each request, and another one for a request whose server was
-//! killed before anything of its answer came, if the request may come twice.
+//! killed before its answer came, or in the middle of one whose length it had declared, if the request may come twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +21,9 @@ pub(super) struct Behind {
     /// Requests that must not come twice have it meanwhile; who kills a server waits for them.
     pub(super) unrepeatable: RwLock<()>,
 }
+
+/// Bytes of an answer that are held until it is whole.
+const HELD: usize = 1 << 20;
 
 /// What comes after a request.
 enum Next {
@@ -48,6 +51,9 @@ async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind)
         let kills = behind.kills.load(Ordering::Acquire);
         let mut server = TcpStream::connect(&behind.balancer).await?;
         let (mut sent, mut answer) = (0, Answer::default());
+        // What came of an answer and is not passed on yet.
+        let mut come: Vec<u8> = Vec::new();
+        let mut has_passed = false;
         let mut bytes = [0; 16 << 10];
         loop {
             if sent < request.bytes.len() {
@@ -69,15 +75,22 @@ async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind)
                     let read = read.unwrap_or(0);
                     if read == 0 {
                         let was_killed = behind.kills.load(Ordering::Acquire) != kills;
-                        if was_killed && !answer.has_begun && !has_left && request.may_come_twice() {
+                        if was_killed && !has_passed && !has_left && request.may_come_twice() {
                             behind.resent.fetch_add(1, Ordering::Relaxed);
                             continue 'server;
                         }
+                        client.write_all(&come).await?;
                         client.shutdown().await?;
                         return Ok(Next::End);
                     }
                     let is_whole = answer.read(&bytes[..read], request.is_head());
-                    client.write_all(&bytes[..read]).await?;
+                    come.extend_from_slice(&bytes[..read]);
+                    if !is_whole && answer.is_awaited() && come.len() < HELD {
+                        continue;
+                    }
+                    has_passed = true;
+                    client.write_all(&come).await?;
+                    come.clear();
                     // Where more was sent than one request the connection stays the one of all of them.
                     if is_whole && request.whole() == Some(request.bytes.len()) && !ends(&request) {
                         return Ok(Next::Request);

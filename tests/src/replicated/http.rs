@@ -77,8 +77,6 @@ pub(super) struct Answer {
     /// What was not yet read of it.
     unread: Vec<u8>,
     body: Body,
-    /// Whether anything of it has come.
-    pub(super) has_begun: bool,
 }
 
 #[derive(Default, PartialEq)]
@@ -92,9 +90,18 @@ enum Body {
 }
 
 impl Answer {
+    /// Whether it is one of a declared length, or may be, and the rest of it is awaited.
+    pub(super) fn is_awaited(&self) -> bool {
+        match self.body {
+            // In front of what the client still has to send an answer of another kind may have come.
+            Body::Head => !self.unread.is_empty(),
+            Body::Bytes(_) => true,
+            _ => false,
+        }
+    }
+
     /// Reads what came; whether the answer is whole now.
     pub(super) fn read(&mut self, bytes: &[u8], is_head: bool) -> bool {
-        self.has_begun = true;
         self.unread.extend_from_slice(bytes);
         loop {
             match self.body {

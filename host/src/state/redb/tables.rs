@@ -158,10 +158,10 @@ pub(super) struct Tables<'t> {
 }
 
 /// The table in `slot`, opened if it is not.
-fn opened<'s, T>(
-    slot: &'s mut Option<T>,
+fn opened<T>(
+    slot: &mut Option<T>,
     open: impl FnOnce() -> Result<T, TableError>,
-) -> Result<&'s mut T, StorageError> {
+) -> Result<&mut T, StorageError> {
     let table = match slot.take() {
         Some(table) => table,
         None => open().map_err(|error| match error {

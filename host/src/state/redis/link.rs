@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -42,7 +42,7 @@ pub(super) struct Link {
     _alive: oneshot::Sender<()>,
     target: Arc<Target>,
     /// By event loop. A connection ends with the loop that it lives on.
-    connections: SyncMutex<HashMap<Id, Slot>>,
+    connections: std::sync::Mutex<HashMap<Id, Slot>>,
 }
 
 /// Where the connection of one event loop is.
@@ -146,7 +146,7 @@ impl Link {
             let _ = runtime.block_on(ended);
         };
         std::thread::Builder::new().name("state".to_owned()).spawn(run).map_err(other)?;
-        Ok(Self { runtime: handle, _alive: alive, target, connections: SyncMutex::default() })
+        Ok(Self { runtime: handle, _alive: alive, target, connections: std::sync::Mutex::default() })
     }
 
     /// What makes connections for the messages of channels.

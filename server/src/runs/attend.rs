@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ptc_host::engine::{CallsSoFar, EvalRequest};
+use ptc_host::engine::EvalRequest;
 use ptc_host::state::StateError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::held::{Held, Progress};
-use super::lawful::{Acknowledged, Lawful};
+use super::lawful::{Acknowledged, CallCount, Lawful};
 use super::lease::Lease;
 use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
@@ -28,9 +28,9 @@ pub(crate) struct LongCall {
     pub(super) began_ms: i64,
     /// How long its client waits; `None` for as long as its program runs.
     wait: Option<Duration>,
-    pub(super) calls: watch::Receiver<CallsSoFar>,
+    pub(super) calls: CallCount,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
-    pub(super) acknowledged: watch::Sender<Acknowledged>,
+    pub(super) acknowledged: Option<watch::Sender<Acknowledged>>,
     pub(super) seed: RunSeed,
     pub(super) pinned: PinnedQuestions,
     /// Whether its client is told that it is a task.
@@ -104,15 +104,17 @@ impl Runs {
         wait: Option<Duration>,
         request: &mut EvalRequest,
     ) -> LongCall {
-        let progress = request.progress.get_or_insert_with(|| watch::Sender::new(CallsSoFar::default()));
-        let (progress, calls) = (progress.clone(), progress.subscribe());
+        let calls = CallCount::default();
         let (sink, prints) = mpsc::unbounded_channel();
         request.print_sink = Some(sink);
         request.run_id = Some(seed.id.clone());
-        let (acknowledged, lawful) = watch::channel(None);
-        if let Some(upstreams) = request.upstreams.take() {
-            request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, progress }));
-        }
+        // Without upstreams nothing depends on the lease.
+        let acknowledged = request.upstreams.take().map(|upstreams| {
+            let (acknowledged, lawful) = watch::channel(None);
+            let (calls, progress) = (calls.clone(), request.progress.clone());
+            request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, calls, progress }));
+            acknowledged
+        });
         let (began, began_ms) = (Instant::now(), clock::now_ms());
         LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned, is_task: false }
     }
@@ -128,7 +130,6 @@ impl Runs {
     ) -> Attended {
         let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned, is_task } =
             call;
-        self.knows(&principal);
         let mut log = PrintLog::default();
         let questions = loop {
             tokio::select! {
@@ -140,8 +141,8 @@ impl Runs {
                             log.push(&self.redactor.scrub(&print));
                         }
                         drop((work, permit));
-                        let calls = calls.borrow().made;
-                        let beginning = Beginning { id: seed.id.clone(), tool, began_ms, calls, prints: log };
+                        let (id, calls) = (seed.id.clone(), calls.made());
+                        let beginning = Beginning { id, tool, began_ms, calls, prints: log };
                         match self.keep_program(&principal, beginning, *suspension).await {
                             Ok(waiting) => Attended::Waiting(waiting),
                             Err(why) => Attended::NotKept(why),
@@ -160,7 +161,7 @@ impl Runs {
         if is_task {
             held.promise(self.promised_ms(began_ms));
         }
-        let why = match self.keep(held, &principal, questions, acknowledged).await {
+        let why = match self.keep(held, &principal, questions, acknowledged.unwrap_or_default()).await {
             Ok((held, lease)) => {
                 seed.tell();
                 let permit = PermitSlot::of(permit);
@@ -190,6 +191,7 @@ impl Runs {
 
     /// Has a task of its own go on with a run.
     pub(super) fn begin_driving(self: Arc<Self>, principal: Principal, work: drive::Driven) {
+        self.knows(&principal);
         let name: Name = (principal.shared_name(), work.held.key.id().clone());
         self.held().insert(name, work.held.clone());
         let worker = self.worker();

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptc_host::engine::CallsSoFar;
 use ptc_host::questions::{Answer, QuestionId};
 use ptc_host::state::Key;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::clock;
+use super::lawful::CallCount;
 use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
 use super::question::KeptQuestion;
@@ -59,7 +59,7 @@ pub(super) struct Held {
     pub(super) tool: String,
     pub(super) began: Instant,
     pub(super) began_ms: i64,
-    pub(super) calls: watch::Receiver<CallsSoFar>,
+    pub(super) calls: CallCount,
     pub(super) prints: Mutex<PrintLog>,
     /// How many prints its clients were told.
     told: Mutex<u64>,
@@ -103,7 +103,7 @@ impl Held {
         key: Key,
         tool: String,
         (began, began_ms): (Instant, i64),
-        calls: watch::Receiver<CallsSoFar>,
+        calls: CallCount,
         (prints, asked): (PrintLog, u32),
     ) -> Held {
         Held {
@@ -135,7 +135,7 @@ impl Held {
             principal: self.key.owner().name().clone(),
             tool: self.tool.clone(),
             began_ms: self.began_ms,
-            calls: self.calls.borrow().made,
+            calls: self.calls.made(),
             prints: locked(&self.prints).clone(),
             outcome: None,
             call: None,
@@ -172,7 +172,7 @@ impl Held {
         Progress {
             run_id: self.key.id().clone(),
             elapsed: self.began.elapsed(),
-            calls: self.calls.borrow().made,
+            calls: self.calls.made(),
             prints: new,
             omitted,
         }

@@ -1,7 +1,9 @@
 //! Upstream calls of a run, which are made only as long as nobody else may have recorded its end (state.md 6).
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -22,7 +24,25 @@ pub(super) struct Lawful {
     pub(super) upstreams: Arc<dyn HostCalls>,
     pub(super) acknowledged: watch::Receiver<Acknowledged>,
     /// Told of each call when it is made: the program itself only tells when it has its next turn.
-    pub(super) progress: watch::Sender<CallsSoFar>,
+    pub(super) calls: CallCount,
+    /// So is the client, if it asked to be.
+    pub(super) progress: Option<watch::Sender<CallsSoFar>>,
+}
+
+/// How many upstream calls a program has made, for whoever looks. Clones are of one count.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallCount(Arc<AtomicU32>);
+
+impl CallCount {
+    /// There were so many at least.
+    pub(super) fn note(&self, made: u32) {
+        self.0.fetch_max(made, Ordering::Relaxed);
+    }
+
+    /// So many.
+    pub(super) fn made(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// Whether the lease may have run out.
@@ -37,25 +57,38 @@ impl HostCalls for Lawful {
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
-        let (upstreams, progress) = (self.upstreams.clone(), self.progress.clone());
+        let (upstreams, calls, progress) =
+            (self.upstreams.clone(), self.calls.clone(), self.progress.clone());
         let mut acknowledged = self.acknowledged.clone();
         async move {
             // A process that was stopped, or cannot reach its store, asks first. If the run is not its own any more the program is dropped.
-            if acknowledged.wait_for(|at| !is_overdue(*at)).await.is_err() {
+            let is_late = is_overdue(*acknowledged.borrow());
+            if is_late && acknowledged.wait_for(|at| !is_overdue(*at)).await.is_err() {
                 return std::future::pending().await;
             }
             let mut answer = upstreams.answer(run.clone(), request, desk);
-            if let Some(reply) = (&mut answer).now_or_never() {
-                return reply;
-            }
-            let made = run.calls.get();
-            progress.send_if_modified(|so_far| {
-                let is_news = made > so_far.made;
-                so_far.made = so_far.made.max(made);
-                is_news
-            });
-            answer.await
+            let mut is_told = false;
+            poll_fn(move |context| {
+                let polled = answer.poll_unpin(context);
+                if !is_told {
+                    is_told = true;
+                    tell(run.calls.get(), &calls, progress.as_ref().filter(|_| polled.is_pending()));
+                }
+                polled
+            })
+            .await
         }
         .boxed_local()
     }
+}
+
+/// Tells that so many calls have been made.
+fn tell(made: u32, calls: &CallCount, progress: Option<&watch::Sender<CallsSoFar>>) {
+    calls.note(made);
+    let Some(progress) = progress else { return };
+    progress.send_if_modified(|so_far| {
+        let is_news = made > so_far.made;
+        so_far.made = so_far.made.max(made);
+        is_news
+    });
 }

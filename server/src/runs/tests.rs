@@ -1,7 +1,7 @@
 //! Runs of two processes that share a store, and of one that does not.
 
 use futures_util::FutureExt;
-use ptc_host::engine::{CallsSoFar, EngineOptions, EvalRequest};
+use ptc_host::engine::{EngineOptions, EvalRequest};
 use ptc_host::state::{Claim, Claimed, Commit, StateStore, StoreLimits, WatchedState, Write};
 use tokio::sync::oneshot;
 
@@ -72,7 +72,7 @@ async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, R
     let mut request = EvalRequest::new("1");
     let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
     request.print_sink.unwrap().send("hello".to_owned()).unwrap();
-    request.progress.unwrap().send_replace(CallsSoFar { made: 3, ended: 2 });
+    call.calls.note(3);
     let permit = runs.enter(&somebody()).unwrap();
     match runs.clone().attend(call, somebody(), "lisp_eval", work, permit).await {
         Attended::Running(progress) => {

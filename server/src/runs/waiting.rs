@@ -65,6 +65,7 @@ impl Runs {
         beginning: Beginning,
         suspension: Suspension,
     ) -> Result<WaitingRun, NotKept> {
+        self.knows(principal);
         let key = key(principal, &beginning.id).map_err(|_| NotKept::Unavailable)?;
         self.has_room_in_store(principal, key.owner()).await?;
         let Beginning { tool, began_ms, calls, prints, .. } = beginning;
@@ -149,13 +150,11 @@ impl Runs {
         }
         let LongCall { calls, prints, acknowledged, pinned, began, .. } =
             self.followed((seed, pinned), None, &mut request);
-        if let Some(progress) = &request.progress {
-            progress.send_modify(|so_far| so_far.made = record.calls);
-        }
+        calls.note(record.calls);
         let (store, replica) = (self.store.clone(), self.replica.clone());
         let as_read = (version, &running);
-        let lease =
-            Lease::take(store, replica, key.clone(), as_read, self.longest_life(), acknowledged).await?;
+        let (life, acknowledged) = (self.longest_life(), acknowledged.unwrap_or_default());
+        let lease = Lease::take(store, replica, key.clone(), as_read, life, acknowledged).await?;
         self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
         let kept = (record.prints.clone(), record.asked);

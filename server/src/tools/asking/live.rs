@@ -28,8 +28,8 @@ struct CallAsker {
     screen: Screen,
     /// Which suspension comes next.
     round: u32,
-    /// When the call has waited long enough for its client.
-    until: Instant,
+    /// When the call has waited long enough for its client, which is asked while it waits.
+    until: Option<Instant>,
 }
 
 impl Asks {
@@ -39,7 +39,9 @@ impl Asks {
         if !caller.context.asked.modes.is_any() && !keeps {
             return None;
         }
-        let (screen, until) = (caller.screen(), Instant::now() + self.0.rules.open);
+        let line = &caller.context.asked.line;
+        let until = line.as_ref().map(|_| Instant::now() + self.0.rules.open);
+        let screen = caller.screen();
         let asker = Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until });
         Some(match &self.0.listener {
             Some(listener) => {
@@ -75,7 +77,7 @@ impl CallAsker {
     /// Whether the client can be asked, and its answer is enough.
     fn is_asked(&self, question: &Question) -> bool {
         let has_way = match &self.caller.context.asked.line {
-            Some(line) => line.is_open() && Instant::now() < self.until,
+            Some(line) => line.is_open() && self.until.is_some_and(|until| Instant::now() < until),
             None => self.round <= MOST_ROUNDS,
         };
         has_way && self.caller.is_attended() && self.screen.shows(question.level, &question.mode)
@@ -93,7 +95,7 @@ impl Asker for CallAsker {
     }
 
     fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
-        let Some(line) = self.caller.context.asked.line.clone() else {
+        let (Some(line), Some(until)) = (self.caller.context.asked.line.clone(), self.until) else {
             return std::future::ready(Verdict::Leave).boxed();
         };
         // What the client is not asked is kept, once it has answered the others.
@@ -104,7 +106,7 @@ impl Asker for CallAsker {
             return std::future::ready(Verdict::Leave).boxed();
         }
         let (asks, caller) = (self.asks.clone(), self.caller.clone());
-        let (screen, until) = (self.screen, self.until);
+        let screen = self.screen;
         async move {
             match ask_all(asks, caller, line, (screen, leaves), shown, until).await {
                 answers if answers.is_empty() && leaves => Verdict::Leave,

@@ -215,7 +215,7 @@ impl Tool for LispEval {
                 async move { Ran::Ended(shaped(eval.await)) }.boxed()
             }
         };
-        let waiting = self.when_waiting(given, context, shaper);
+        let waiting = || self.when_waiting(given, context, shaper);
         long::prepared(long_call, NAME, &context.owner.principal, (shaper, waiting), work)
     }
 

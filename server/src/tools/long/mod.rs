@@ -64,7 +64,7 @@ pub(super) fn prepared(
     long: Option<Long>,
     tool: &'static str,
     principal: &Principal,
-    (shaper, waiting): (Shaper, WhenWaiting),
+    (shaper, waiting): (Shaper, impl FnOnce() -> WhenWaiting),
     work: BoxFuture<'static, Ran>,
 ) -> Prepared {
     let Some(Long { runs, call, takes_tasks }) = long else {
@@ -77,6 +77,7 @@ pub(super) fn prepared(
         Ok(permit) => permit,
         Err(full) => return Prepared::Full(full),
     };
+    let waiting = waiting();
     let attended = runs.clone().attend(call, principal.clone(), tool, work, permit);
     let principal = principal.clone();
     let answer = attended.then(move |attended| async move {

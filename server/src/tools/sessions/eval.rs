@@ -60,7 +60,7 @@ impl Eval {
             let whose = (id, context.owner.clone());
             let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
             let work = work.map(Ran::Ended).boxed();
-            let shaping = (shaper, self.when_waiting(shaper));
+            let shaping = (shaper, || self.when_waiting(shaper));
             return Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work));
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
@@ -74,7 +74,7 @@ impl Eval {
         };
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
         let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
-        let shaping = (shaper, self.when_waiting(shaper));
+        let shaping = (shaper, || self.when_waiting(shaper));
         Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work))
     }
 

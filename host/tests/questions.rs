@@ -329,7 +329,7 @@ async fn a_sign_in_that_was_made_meanwhile_is_told_of_although_nobody_asks_again
     assert_eq!(questions[0].question.kind, QuestionKind::SignIn);
     let resume = Resume { snapshot, answers: answers(&questions), gate: None };
     let again = EvalRequest { resume: Some(Arc::new(resume)), ..request(&program, &upstreams, &person) };
-    assert_eq!(text(&engine().eval(again).await), "done");
+    assert_eq!(text(&engine().eval(again).await), "\"done\"");
     assert_eq!(*person.came.lock().unwrap(), [1], "once");
 }
 

@@ -170,7 +170,8 @@ impl Board {
                     continue;
                 }
                 let together = fresh.iter_mut().find(|(_, first, calls)| {
-                    *calls + asked.question.calls.len() <= MAX_CALLS && goes_with(first, &asked.question)
+                    (is_sign_in || *calls + asked.question.calls.len() <= MAX_CALLS)
+                        && goes_with(first, &asked.question)
                 });
                 if let Some((id, _, calls)) = together {
                     asked.note.id = Some(*id);

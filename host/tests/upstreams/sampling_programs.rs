@@ -101,7 +101,12 @@ struct World {
 }
 
 impl World {
-    async fn new(mut entry: Value, model: Option<&Arc<Model>>) -> World {
+    /// With less time for each call than some of the models take.
+    async fn new(entry: Value, model: Option<&Arc<Model>>) -> World {
+        World::within(Duration::from_millis(700), entry, model).await
+    }
+
+    async fn within(call_timeout: Duration, mut entry: Value, model: Option<&Arc<Model>>) -> World {
         if entry["sampling"].is_null() {
             entry["sampling"] = true.into();
         }
@@ -116,7 +121,7 @@ impl World {
             tasks: true,
             sampler: model.map(|model| model.clone() as Arc<dyn Sampler>),
             audit: Some(audit.clone()),
-            limits: AggregatorLimits { call_timeout: Duration::from_millis(700), ..defaults.limits },
+            limits: AggregatorLimits { call_timeout, ..defaults.limits },
             ..defaults
         };
         World { aggregator: Aggregator::start(config, options).await.unwrap(), audit }
@@ -457,14 +462,20 @@ fn asks_on_its_stream(hit: &Hit, told: std::sync::mpsc::Receiver<Value>) -> Step
 
 async fn belongs_to_no_run() {
     let model = Model::new(|_, _| says("x"));
-    let world = World::new(child(), Some(&model)).await;
+    let world = World::within(Duration::from_secs(60), child(), Some(&model)).await;
     // While a call of another program is in flight, nobody can tell whose budget pays.
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let person = Person::who(false, eu);
-    let slow = "(tool/call {:server \"up\" :tool \"later\" :args {:ms 600}})";
-    let quick = asks_model(&params("x"));
-    let both = tokio::join!(engine.eval(request(&world.aggregator, slow, &person)), world.eval(&quick, None));
-    assert_eq!(text(&both.1), r#"{"code" -1 "message" "calls of several programs are in flight"}"#);
+    let never = "(tool/call {:server \"up\" :tool \"never\" :args {}})";
+    let mut slow = Box::pin(engine.eval(request(&world.aggregator, never, &Person::who(false, eu))));
+    assert!((&mut slow).now_or_never().is_none());
+    let upstream = world.aggregator.upstreams().next().unwrap().1.clone();
+    until("it is in flight", || upstream.health().in_flight == 1).await;
+    let echo = "(:value (tool/call {:server \"up\" :tool \"echo\" :args {:a 1}}))";
+    assert_eq!(text(&world.eval(echo, None).await), r#"{"a" 1}"#);
+    let outcome = world.eval(&asks_model(&params("x")), None).await;
+    assert_eq!(text(&outcome), r#"{"code" -1 "message" "calls of several programs are in flight"}"#);
+    drop(slow);
+    until("it is given up", || upstream.health().in_flight == 0).await;
     // What comes behind the call's own answer belongs to nobody, or to a later call that is over before it has an answer.
     let late = "(tool/call {:server \"up\" :tool \"ask_late\" :args {:id 7 :method \"sampling/createMessage\" :params {}}})";
     assert!(world.eval(late, None).await.result.is_ok());

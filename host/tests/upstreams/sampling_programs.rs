@@ -101,9 +101,8 @@ struct World {
 }
 
 impl World {
-    /// With less time for each call than some of the models take.
     async fn new(entry: Value, model: Option<&Arc<Model>>) -> World {
-        World::within(Duration::from_millis(700), entry, model).await
+        World::within(Duration::from_secs(60), entry, model).await
     }
 
     async fn within(call_timeout: Duration, mut entry: Value, model: Option<&Arc<Model>>) -> World {
@@ -385,10 +384,10 @@ async fn a_child_asks() {
             1 => Some(Err(SamplingFault::request("images are not supported"))),
             _ => Some(Err(SamplingFault::model("no connection"))),
         },
-        takes: Duration::from_millis(1500),
+        takes: Duration::from_millis(2500),
         seen: Mutex::default(),
     });
-    let world = World::new(child(), Some(&model)).await;
+    let world = World::within(Duration::from_millis(1500), child(), Some(&model)).await;
     let outcome = world.eval(&asks_model(&params("x")), None).await;
     let answer = r#"{"content" {"text" "Keep [REDACTED] to yourself." "type" "text"} "model" "m-1" "role" "assistant" "stopReason" "endTurn"}"#;
     assert_eq!(text(&outcome), answer);
@@ -462,7 +461,7 @@ fn asks_on_its_stream(hit: &Hit, told: std::sync::mpsc::Receiver<Value>) -> Step
 
 async fn belongs_to_no_run() {
     let model = Model::new(|_, _| says("x"));
-    let world = World::within(Duration::from_secs(60), child(), Some(&model)).await;
+    let world = World::new(child(), Some(&model)).await;
     // While a call of another program is in flight, nobody can tell whose budget pays.
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let never = "(tool/call {:server \"up\" :tool \"never\" :args {}})";
@@ -502,7 +501,7 @@ async fn a_model_that_hangs() {
         let is_child = entry["command"].is_string();
         let program = if is_child { asks_model(&params("x")) } else { value("model") };
         let mut request = request(&world.aggregator, &program, &Person::who(false, eu));
-        request.limits.timeout = Duration::from_millis(2000);
+        request.limits.timeout = Duration::from_millis(3000);
         let outcome = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap().eval(request).await;
         assert!(outcome.result.is_err(), "{}", text(&outcome));
         until("it is given up", || !world.audited().is_empty()).await;
@@ -515,7 +514,7 @@ async fn a_model_that_hangs() {
 
 async fn a_withdrawn_request() {
     let model = Model::new(|_, _| None);
-    let world = World::new(child(), Some(&model)).await;
+    let world = World::within(Duration::from_secs(4), child(), Some(&model)).await;
     let asks = asks_model(&params("x")).replace("(:value", "(:reason");
     let withdraws = "(:value (tool/call {:server \"up\" :tool \"answers\" :args {:withdraws 7}}))";
     let program = format!("(pmap (fn [n] (if (= n 1) {asks} {withdraws})) [1 2])");

@@ -516,10 +516,14 @@ async fn a_withdrawn_request() {
     let model = Model::new(|_, _| None);
     let world = World::within(Duration::from_secs(4), child(), Some(&model)).await;
     let asks = asks_model(&params("x")).replace("(:value", "(:reason");
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let mut asking = Box::pin(engine.eval(request(&world.aggregator, &asks, &Person::who(false, eu))));
+    assert!((&mut asking).now_or_never().is_none());
+    until("the model is at it", || model.count() == 1).await;
     let withdraws = "(:value (tool/call {:server \"up\" :tool \"answers\" :args {:withdraws 7}}))";
-    let program = format!("(pmap (fn [n] (if (= n 1) {asks} {withdraws})) [1 2])");
-    let outcome = world.eval(&program, None).await;
-    assert_eq!(text(&outcome), "[:timeout []]", "the time of the call goes on, and it gets no answer");
-    assert_eq!((model.count(), world.audited()), (1, vec!["up ask None None cancelled".to_owned()]));
+    assert_eq!(text(&world.eval(withdraws, None).await), "[]");
+    until("it is given up", || !world.audited().is_empty()).await;
+    assert_eq!(world.audited(), ["up ask None None cancelled"]);
+    assert_eq!(text(&asking.await), ":timeout", "the time of the call goes on, and it gets no answer");
     world.aggregator.shutdown().await;
 }

@@ -263,6 +263,54 @@ def try_what_is_said_unasked(command):
             server.end()
 
 
+def try_elicitation(command):
+    """What it asks people, by forms with every kind of field and by pages in both of its ways, is answered by `lisp_resume`."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(command, folder, {}, ["--questions", "auto"])
+
+        def asked(tool, arguments):
+            """The run of a program that waits, and what is asked."""
+            until = time.monotonic() + PATIENCE
+            while True:
+                text = server.eval(call(tool, arguments))
+                if text.startswith("waiting: 1 answer is needed"):
+                    return re.search(r"run_[\w-]{24}", text)[0], text
+                assert time.monotonic() < until, text
+                time.sleep(0.2)
+
+        def answered(run, question, answer):
+            arguments = {"run_id": run, "answers": {question: answer}, "wait_ms": 30000}
+            return server.ask("tools/call", {"name": "lisp_resume", "arguments": arguments})["result"]["content"][0]["text"]
+
+        try:
+            form = {"name": "Ada", "check": True, "email": "ada@example.org", "homepage": "https://example.org", "birthdate": "1815-12-10",
+                    "integer": 7, "number": 2.5, "untitledSingleSelectEnum": "Ross", "untitledMultipleSelectEnum": ["Piano", "Bass"],
+                    "titledSingleSelectEnum": "hero-2", "titledMultipleSelectEnum": ["fish-3"], "legacyTitledEnum": "pet-4"}
+            run, text = asked("trigger-elicitation-request", {})
+            assert "s asks: Please provide inputs for the following fields:" in text, text
+            text = answered(run, "q1", {"action": "accept", "content": {**form, "integer": 700}})
+            assert "q1" in text and "does not fit" in text, text
+            text = answered(run, "q1", {"action": "accept", "content": form})
+            assert "Favorite Integer: 7" in text and "1815-12-10" in text and "fish-3" in text, text
+            run, _ = asked("trigger-elicitation-request", {})
+            text = answered(run, "q1", {"action": "decline"})
+            assert "User declined" in text, text
+            page = {"url": "https://example.org/form", "elicitationId": "e"}
+            run, text = asked("trigger-url-elicitation", page)
+            assert page["url"] in text, text
+            text = answered(run, "q1", {"action": "accept"})
+            assert "User completed the URL elicitation flow" in text, text
+            # The page of the error comes first, then that of the request.
+            run, text = asked("trigger-url-elicitation", {**page, "errorPath": True})
+            assert "https://modelcontextprotocol.io" in text, text
+            text = answered(run, "q1", {"action": "accept"})
+            assert text.startswith("waiting: 1 answer is needed") and page["url"] in text, text
+            text = answered(run, "q2", {"action": "accept"})
+            assert "User completed the URL elicitation flow" in text, text
+        finally:
+            server.end()
+
+
 def try_sampling(command, port):
     """It asks a model only where it is told that there is one, and the model sees what it was sent (waiting.md 3.7)."""
     asks = [(call("trigger-sampling-request", {"prompt": "how many?", "maxTokens": 20}), "2 messages: Resource trigger-sampling-request context: how many")]
@@ -312,6 +360,12 @@ def main():
         except (AssertionError, OSError, KeyError, ValueError) as error:
             failures.append("unasked")
             print(f"FAIL everything, unasked: {type(error).__name__} {error}", flush=True)
+        try:
+            try_elicitation(all_servers[0][1])
+            print("ok   everything: people answer what it asks, by forms and by pages", flush=True)
+        except (AssertionError, OSError, KeyError, ValueError, TypeError) as error:
+            failures.append("elicitation")
+            print(f"FAIL everything, elicitation: {type(error).__name__} {error}", flush=True)
         try:
             try_sampling(all_servers[0][1], page.server_address[1])
             print("ok   everything: a model answers what it asks, where it may", flush=True)

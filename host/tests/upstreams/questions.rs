@@ -313,17 +313,16 @@ async fn asks_apart(old: bool) {
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
     // The call has less time than the person takes.
-    let timeout = Duration::from_millis(300);
+    let timeout = Duration::from_millis(500);
     let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
     let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         // The stream is read meanwhile: another call of the run is answered.
         let other = Questions::of_run(1);
-        let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits };
-        let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), limits).await;
+        let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), self::limits()).await;
         assert_eq!(json_of(quick.unwrap()), "1");
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        tokio::time::sleep(Duration::from_millis(1000)).await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);

@@ -47,10 +47,10 @@ async fn a_store_that_cannot_be_written_to_costs_no_sign_in() {
     call(&process, "whoami").await.unwrap();
     world.advance(3600);
     call(&process, "whoami").await.unwrap();
-    std::fs::remove_dir(&obstacle).unwrap();
-    // The next use writes what was not written.
     let stored = || async { world.site().statuses(PROCESS).await.unwrap()[0].expires_at };
     let before = stored().await;
+    std::fs::remove_dir(&obstacle).unwrap();
+    // The next use writes what was not written.
     while stored().await == before {
         call(&process, "whoami").await.unwrap();
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

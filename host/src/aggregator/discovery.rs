@@ -5,7 +5,7 @@ use ptc_mcp::json::Value;
 use super::present::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
-use super::usage::Usage;
+use super::usage::{Usage, take_discovery};
 use crate::catalog::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 use crate::engine::{CatalogOp, RunContext};
 use futures_util::future::join_all;
@@ -50,7 +50,7 @@ async fn found(
     run: &Rc<RunContext>,
     query: &Query,
 ) -> Result<Answer, DiscoveryFault> {
-    if !Usage::of(run).take_discovery(aggregator.limits.max_discoveries) {
+    if !take_discovery(run, aggregator.limits.max_discoveries) {
         return Err(DiscoveryFault::World(WorldFault::CapExhausted));
     }
     let catalog = aggregator.catalog();

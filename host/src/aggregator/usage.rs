@@ -8,8 +8,6 @@ use std::cell::{Cell, RefCell};
 /// The usage of one program. The engine carries it with the program without knowing its type.
 #[derive(Default)]
 pub(super) struct Usage {
-    /// Discovery operations that took a number of their cap.
-    discoveries: Cell<u32>,
     /// Upstreams whose start failed in this program, with the fault's text: not tried again within it.
     failed_starts: RefCell<AHashMap<String, String>>,
 }
@@ -18,11 +16,6 @@ impl Usage {
     /// The usage of this program.
     pub(super) fn of(run: &RunContext) -> &Usage {
         run.extension()
-    }
-
-    /// Takes one of `cap` discovery operations; `false` when none is left.
-    pub(super) fn take_discovery(&self, cap: u32) -> bool {
-        take(&self.discoveries, cap)
     }
 
     /// The text of the fault with which the start of `server` failed in this program, if it did.
@@ -34,6 +27,11 @@ impl Usage {
     pub(super) fn note_failed_start(&self, server: &str, fault: String) {
         self.failed_starts.borrow_mut().insert(server.to_owned(), fault);
     }
+}
+
+/// Takes one of `cap` discovery operations; `false` when none is left.
+pub(super) fn take_discovery(run: &RunContext, cap: u32) -> bool {
+    take(&run.discoveries, cap)
 }
 
 /// Takes one of `cap` tool calls; `false` when none is left.

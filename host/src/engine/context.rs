@@ -30,6 +30,8 @@ pub struct RunContext {
     pub calls: Cell<u32>,
     /// Requests of upstreams that a model was to answer on behalf of the program.
     pub samplings: Cell<u32>,
+    /// Discovery operations that took a number of their cap.
+    pub(crate) discoveries: Cell<u32>,
     /// Records of calls.
     pub log: CallLog,
     /// Records of discovery operations, in order of completion.
@@ -64,6 +66,7 @@ impl RunContext {
             audience: None,
             calls: Cell::new(0),
             samplings: Cell::new(0),
+            discoveries: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),
             memory,

@@ -25,6 +25,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("asking::a_program_goes_on_with_the_answer", a_program_goes_on_with_the_answer),
         #[cfg(feature = "saved-sessions")]
         trial("asking::a_program_goes_on_elsewhere", a_program_goes_on_elsewhere),
+        #[cfg(feature = "saved-sessions")]
+        trial("asking::discoveries_are_counted_on_elsewhere", discoveries_are_counted_on_elsewhere),
         trial("asking::a_person_may_say_no", a_person_may_say_no),
         trial("asking::nobody_can_be_asked", nobody_can_be_asked),
         trial("asking::seventeen_questions_are_two_rounds", seventeen_questions),
@@ -258,6 +260,25 @@ async fn a_program_goes_on_elsewhere() {
     let calls = world.calls();
     assert_eq!(calls.len(), 4, "nothing is sent twice for the first time");
     assert!(calls.iter().skip(1).step_by(2).all(|call| call["requestState"] == "s1"), "{calls:?}");
+    world.aggregator.shutdown().await;
+}
+
+#[cfg(feature = "saved-sessions")]
+async fn discoveries_are_counted_on_elsewhere() {
+    use ptc_host::engine::Resume;
+    let world = World::new().await;
+    let program = format!(
+        "(let [before (mapv (fn [n] (dir \"up\" {{:limit (inc n)}})) (range 25)) told {}] [(every? some? before) (some? told) (dir \"up\")])",
+        value("region")
+    );
+    let person = Person::who(true, eu);
+    let left = world.eval(&program, &person).await.suspended.expect("it has left");
+    let resume = Resume { snapshot: left.snapshot, answers: person.answers(&left.questions), gate: None };
+    let mut again = request(&world.aggregator, &program, &person);
+    again.resume = Some(Arc::new(resume));
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let outcome = engine.eval(again).await;
+    assert_eq!(text(&outcome), "[true true nil]", "{:?}", outcome.catalog_ops);
     world.aggregator.shutdown().await;
 }
 

@@ -5,7 +5,7 @@ use super::super::caller::caller_of;
 use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
 use super::super::runtime::Aggregator;
-use super::super::usage::{Usage, cap_exhausted, take_call};
+use super::super::usage::{cap_exhausted, take_call, take_discovery};
 use super::ask::{Features, Kind};
 use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, RunContext};
@@ -115,7 +115,7 @@ async fn found(
     run: &Rc<RunContext>,
     request: &FeatureRequest,
 ) -> Result<(Value, Option<String>), &'static str> {
-    if !Usage::of(run).take_discovery(aggregator.limits.max_discoveries) {
+    if !take_discovery(run, aggregator.limits.max_discoveries) {
         return Err("catalog_cap_exhausted");
     }
     let Some(member) = aggregator.members.get(&request.server) else { return Err("upstream_unavailable") };

@@ -8,6 +8,7 @@ use crate::engine::session::saved::digest;
 use ptc_vm::graph::{Bounds, Unwritten, Writer};
 use ptc_vm::machine::{CodeDigest, SnapshotSetup};
 use ptc_vm::{Error, Machine, Program, Reason};
+use std::cell::Cell;
 use tokio::time::Instant;
 
 /// Writes `machine`, whose calls all ask. Otherwise: why it cannot leave this process.
@@ -30,7 +31,8 @@ pub(in crate::engine) fn leave(
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
     let used = Instant::now().saturating_duration_since(context.started());
-    let counts = (used, [context.calls.get(), context.samplings.get()]);
+    let taken = [&context.calls, &context.samplings, &context.discoveries].map(Cell::get);
+    let counts = (used, taken);
     let ops = context.catalog_ops.borrow();
     let host = record::write(&context.board, counts, &records, &watches, &ops)
         .ok_or("an upstream holds a connection open with its question")?;

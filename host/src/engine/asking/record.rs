@@ -34,6 +34,8 @@ pub(super) struct Record {
     pub(super) calls: u32,
     /// Requests of upstreams that a model was to answer.
     pub(super) samplings: u32,
+    /// Discovery operations that took a number of their cap.
+    pub(super) discoveries: u32,
     pub(super) records: Vec<CallRecord>,
     /// For some of the records, by index: the place of the watch among the machine's.
     pub(super) watches: Vec<(usize, usize)>,
@@ -45,7 +47,7 @@ pub(super) struct Record {
 /// Writes the record of a program whose calls all ask. `None`: one of them cannot leave the process.
 pub(super) fn write(
     board: &Board,
-    (used, [calls, samplings]): (Duration, [u32; 2]),
+    (used, taken): (Duration, [u32; 3]),
     records: &[CallRecord],
     watches: &[(usize, usize)],
     catalog_ops: &[CatalogOp],
@@ -53,8 +55,7 @@ pub(super) fn write(
     let mut to = Writer::new();
     to.byte(VERSION);
     to.unsigned(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX));
-    to.unsigned(u64::from(calls));
-    to.unsigned(u64::from(samplings));
+    taken.into_iter().for_each(|count| to.unsigned(u64::from(count)));
     to.count(records.len());
     records.iter().for_each(|record| write_call(record, &mut to));
     to.count(watches.len());
@@ -89,7 +90,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         return Err(ResumeFault::OtherBuild);
     }
     let used = Duration::from_nanos(unread(from.unsigned())?);
-    let [calls, samplings] = [unread(from.unsigned_32())?, unread(from.unsigned_32())?];
+    let mut taken = || unread(from.unsigned_32());
+    let (calls, samplings, discoveries) = (taken()?, taken()?, taken()?);
     let records = list(&mut from, read_call)?;
     let watches = list(&mut from, |from| {
         Ok((unread(from.index(records.len(), "watch"))?, unread(from.index(MOST, "watch"))?))
@@ -125,6 +127,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         signed,
         calls,
         samplings,
+        discoveries,
         records,
         watches,
         catalog_ops,

@@ -86,6 +86,7 @@ pub(in crate::engine) fn restore(
         signed,
         calls,
         samplings,
+        discoveries,
         records,
         watches,
         catalog_ops,
@@ -147,6 +148,7 @@ pub(in crate::engine) fn restore(
     context.audience = request.audience.clone();
     context.calls.set(calls);
     context.samplings.set(samplings);
+    context.discoveries.set(discoveries);
     context.log = CallLog::of(records, watched);
     context.catalog_ops = catalog_ops.into();
     context.board.put_back((last_question, signed), brought, &resume.answers);

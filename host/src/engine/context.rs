@@ -98,6 +98,12 @@ impl RunContext {
         self.left.set(true);
     }
 
+    /// What the program has taken of its caps: calls, requests for a model's answer, discoveries.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn taken(&self) -> [&Cell<u32>; 3] {
+        [&self.calls, &self.samplings, &self.discoveries]
+    }
+
     /// Takes back time that was not the program's.
     pub(super) fn pause(&self, waited: Duration) {
         self.started.set(self.started.get() + waited);

@@ -31,8 +31,7 @@ pub(in crate::engine) fn leave(
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
     let used = Instant::now().saturating_duration_since(context.started());
-    let taken = [&context.calls, &context.samplings, &context.discoveries].map(Cell::get);
-    let counts = (used, taken);
+    let counts = (used, context.taken().map(Cell::get));
     let ops = context.catalog_ops.borrow();
     let host = record::write(&context.board, counts, &records, &watches, &ops)
         .ok_or("an upstream holds a connection open with its question")?;

@@ -30,12 +30,8 @@ pub(super) struct Record {
     pub(super) last_question: u32,
     /// Answers about sign-ins.
     pub(super) signed: Vec<Note>,
-    /// Calls that it has made.
-    pub(super) calls: u32,
-    /// Requests of upstreams that a model was to answer.
-    pub(super) samplings: u32,
-    /// Discovery operations that took a number of their cap.
-    pub(super) discoveries: u32,
+    /// What it has taken of its caps, as `RunContext::taken` has it.
+    pub(super) taken: [u32; 3],
     pub(super) records: Vec<CallRecord>,
     /// For some of the records, by index: the place of the watch among the machine's.
     pub(super) watches: Vec<(usize, usize)>,
@@ -90,8 +86,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         return Err(ResumeFault::OtherBuild);
     }
     let used = Duration::from_nanos(unread(from.unsigned())?);
-    let mut taken = || unread(from.unsigned_32());
-    let (calls, samplings, discoveries) = (taken()?, taken()?, taken()?);
+    let mut count = || unread(from.unsigned_32());
+    let taken = [count()?, count()?, count()?];
     let records = list(&mut from, read_call)?;
     let watches = list(&mut from, |from| {
         Ok((unread(from.index(records.len(), "watch"))?, unread(from.index(MOST, "watch"))?))
@@ -121,19 +117,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
         Ok((call, asked))
     })?;
     unread(from.finish("end"))?;
-    Ok(Record {
-        used,
-        last_question,
-        signed,
-        calls,
-        samplings,
-        discoveries,
-        records,
-        watches,
-        catalog_ops,
-        pending,
-        brought,
-    })
+    Ok(Record { used, last_question, signed, taken, records, watches, catalog_ops, pending, brought })
 }
 
 /// What of the calls' log is written: records as they are now, and which of the machine's watches are theirs.

@@ -80,19 +80,8 @@ pub(in crate::engine) fn restore(
     let mut from = Reader::new(&resume.snapshot);
     let host = from.bytes().map_err(|_| ResumeFault::Invalid("length"))?;
     let bytes = from.raw(from.left()).map_err(|_| ResumeFault::Invalid("length"))?;
-    let Record {
-        used,
-        last_question,
-        signed,
-        calls,
-        samplings,
-        discoveries,
-        records,
-        watches,
-        catalog_ops,
-        pending,
-        brought,
-    } = record::read(host)?;
+    let Record { used, last_question, signed, taken, records, watches, catalog_ops, pending, brought } =
+        record::read(host)?;
     // What it has used up of its time stays used up.
     let started = now.checked_sub(used).unwrap_or(now);
     let deadline = deadline(request, started);
@@ -146,9 +135,7 @@ pub(in crate::engine) fn restore(
     context.principal = request.principal.clone();
     context.run_id = request.run_id.clone();
     context.audience = request.audience.clone();
-    context.calls.set(calls);
-    context.samplings.set(samplings);
-    context.discoveries.set(discoveries);
+    context.taken().into_iter().zip(taken).for_each(|(cell, count)| cell.set(count));
     context.log = CallLog::of(records, watched);
     context.catalog_ops = catalog_ops.into();
     context.board.put_back((last_question, signed), brought, &resume.answers);

@@ -2,12 +2,24 @@
 
 use std::fmt::Write as _;
 
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 
 /// The SHA-256 of `bytes`.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut array = [0; 32];
     array.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    array
+}
+
+/// The SHA-256 of several texts, each behind its length (8 bytes, the highest first), so that no two lists of them read alike.
+pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    let mut array = [0; 32];
+    array.copy_from_slice(context.finish().as_ref());
     array
 }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ptc_oauth::timestamp::Timestamp;
-use ptc_vm::graph::Writer;
-use ptc_vm::machine::{HostRequest, UpstreamCall};
+use ptc_vm::machine::UpstreamCall;
 
 use super::runtime::Aggregator;
 use crate::catalog::ToolEntry;
@@ -74,9 +73,7 @@ pub(super) async fn allowed(
     }
     let question = question(aggregator, wanted)?;
     for _ in 0..MOST_TIMES {
-        let mut written = Writer::new();
-        HostRequest::Upstream(request.clone()).write(&mut written);
-        let keep = Keep::Again { request: written.into_bytes(), progress: None };
+        let keep = Keep::upstream(request, None);
         let answer = match desk.ask(vec![question.clone()], keep).await.pop() {
             Some(Answered::Answer(answer)) => answer,
             Some(Answered::TooMany) => {

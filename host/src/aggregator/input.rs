@@ -2,6 +2,7 @@
 
 use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;
+use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind};
 use crate::upstream::{
@@ -13,9 +14,7 @@ use crate::visible::visible;
 use futures_util::FutureExt as _;
 use ptc_mcp::json::from_str;
 use ptc_mcp::text::clip;
-use ptc_vm::graph::Writer;
-use ptc_vm::machine::{HostRequest, UpstreamCall};
-use ring::digest::{Context, SHA256};
+use ptc_vm::machine::UpstreamCall;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -288,9 +287,7 @@ impl Exchange<'_> {
 
     /// Asks several questions at once, in such a way that the call goes on in another process.
     async fn asked(&self, questions: &[Question], progress: &Progress) -> Result<Vec<Answer>, CallFault> {
-        let mut request = Writer::new();
-        HostRequest::Upstream(self.request.clone()).write(&mut request);
-        let keep = Keep::Again { request: request.into_bytes(), progress: Some(progress.to_bytes()) };
+        let keep = Keep::upstream(self.request, Some(progress.to_bytes()));
         let answered = self.desk.ask(questions.to_vec(), keep).await;
         let answers = answered.into_iter().map(|answered| match answered {
             Answered::Answer(answer) => Ok(answer),
@@ -335,8 +332,7 @@ impl Exchange<'_> {
     /// What an answer is bound to: what is asked, by whom, and in which round of which call.
     fn binding(&self, asked: &Elicitation, key: &str, round: u32) -> [u8; 32] {
         let principal = self.run.principal.as_deref().unwrap_or_default();
-        let mut digest = Context::new(&SHA256);
-        for part in [
+        sha256_of_parts(&[
             b"upstream question",
             principal.as_bytes(),
             self.upstream.name().as_bytes(),
@@ -345,13 +341,7 @@ impl Exchange<'_> {
             key.as_bytes(),
             &round.to_be_bytes(),
             asked.params().as_bytes(),
-        ] {
-            digest.update(&(part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
-        let mut binding = [0; 32];
-        binding.copy_from_slice(digest.finish().as_ref());
-        binding
+        ])
     }
 
     /// The result of `elicitation/create`. What does not fit the form never reaches the upstream.

@@ -1,11 +1,10 @@
 //! Calls that wait until a person has signed in (waiting.md 3.1, auth.md 12.1).
 
-use ptc_vm::graph::Writer;
-use ptc_vm::machine::{HostRequest, UpstreamCall};
-use ring::digest::{Context, SHA256};
+use ptc_vm::machine::UpstreamCall;
 
 use super::runtime::{Aggregator, Member};
 use super::usage::{cap_exhausted, give_back, take_call};
+use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answered, AskedSignIn, Level, Mode, Question, QuestionKind};
 use crate::sign_in::Site;
@@ -84,9 +83,7 @@ impl<'a> SignIns<'a> {
         if is_done().await {
             return Ok(());
         }
-        let mut written = Writer::new();
-        HostRequest::Upstream(self.request.clone()).write(&mut written);
-        let keep = Keep::Again { request: written.into_bytes(), progress: None };
+        let keep = Keep::upstream(self.request, None);
         let answered = self.desk.ask(vec![question], keep).await.pop();
         match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
@@ -149,15 +146,8 @@ fn is_other(principal: Option<&str>, asked: &AskedSignIn, at: u64) -> bool {
 
 /// What a question is bound to: who signs in where, and when the sign-in was made that is of no use.
 fn binding(principal: Option<&str>, upstream: &str, after: u64) -> [u8; 32] {
-    let mut digest = Context::new(&SHA256);
     let (principal, after) = (principal.unwrap_or_default().as_bytes(), after.to_be_bytes());
-    for part in [b"ptc sign-in v1", principal, upstream.as_bytes(), &after] {
-        digest.update(&(part.len() as u64).to_be_bytes());
-        digest.update(part);
-    }
-    let mut binding = [0; 32];
-    binding.copy_from_slice(digest.finish().as_ref());
-    binding
+    sha256_of_parts(&[b"ptc sign-in v1", principal, upstream.as_bytes(), &after])
 }
 
 #[cfg(test)]

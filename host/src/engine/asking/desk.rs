@@ -3,7 +3,8 @@
 use super::board::Kept;
 use crate::engine::context::RunContext;
 use crate::questions::{Answered, Question};
-use ptc_vm::machine::CallId;
+use ptc_vm::graph::Writer;
+use ptc_vm::machine::{CallId, HostRequest, UpstreamCall};
 use std::rc::Rc;
 
 /// Where one call of a program asks people.
@@ -25,6 +26,15 @@ pub enum Keep {
     },
     /// It cannot: a connection is held open.
     Pinned,
+}
+
+impl Keep {
+    /// Of a call of an upstream's tool, with what whoever answers it wants to remember.
+    pub(crate) fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> Keep {
+        let mut request = Writer::new();
+        HostRequest::Upstream(call.clone()).write(&mut request);
+        Keep::Again { request: request.into_bytes(), progress }
+    }
 }
 
 impl Desk {

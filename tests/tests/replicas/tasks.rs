@@ -105,7 +105,10 @@ fn a_call_becomes_a_task_whose_result_is_that_of_the_call() {
     update(&client, id, json!({"q1": accept(json!({}))}));
     assert_eq!(get(&client, id), done);
     // A failure of the program is a result too.
-    let failing = becomes(&client, &begins(&client, after(&file, "(fail \"no\")")), "completed");
+    let later = dir.path().join("later");
+    let id = begins(&client, after(&later, "(fail \"no\")"));
+    std::fs::write(&later, "").unwrap();
+    let failing = becomes(&client, &id, "completed");
     assert_eq!(failing["result"]["isError"], true, "{failing}");
     // What ends in time is no task, and a wish for one is not heeded.
     let params = json!({"name": "lisp_eval", "arguments": {"program": "(+ 1 2)"}, "task": {"ttl": 1}});

@@ -12,9 +12,10 @@ use super::super::replica::{Announcements, Replicas};
 use super::super::rows::Head;
 use super::super::tally::Tally;
 use super::super::{Claim, Kind, Lease, Listed, News, Replica, Room, StateError, Versioned};
+use super::journal::Entry;
 use super::tables::{Row, Turnover, full_name};
 
-/// Heads of records that are remembered; all are forgotten when there are more.
+/// Heads of records that are remembered, and principals whose bytes are; all are forgotten when there are more.
 const HEADS: usize = 65_536;
 
 #[derive(Default)]
@@ -22,6 +23,10 @@ pub(super) struct Local {
     taken: HashMap<String, Taken>,
     /// Records as they are now, of which some are known.
     heads: HashMap<String, Head>,
+    /// Records that the journal has and the tables do not have yet.
+    ahead: HashMap<String, Entry>,
+    /// Bytes of the counted records of each principal of whom that is known.
+    held: HashMap<String, u64>,
     /// When records expire that were used without being written; the writer puts that into the file.
     used: HashMap<String, u64>,
     /// Changes of the file so far.
@@ -49,7 +54,77 @@ impl Local {
 
     /// The head of a record as it is now, if that is known without the file.
     pub(super) fn known(&self, full: &str) -> Option<Head> {
-        self.heads.get(full).map(|head| self.current(full, *head))
+        self.found(full).flatten()
+    }
+
+    /// The head of a record as it is now, or that there is none, if that is known without the file.
+    pub(super) fn found(&self, full: &str) -> Option<Option<Head>> {
+        let head = match self.heads.get(full) {
+            Some(head) => Some(*head),
+            None => self.ahead.get(full)?.row.as_ref().map(|row| row.head),
+        };
+        Some(head.map(|head| self.current(full, head)))
+    }
+
+    /// A record that the tables do not have yet as it is now; the outer `None` if they have it, or nobody has.
+    pub(super) fn read_ahead(&self, full: &str, now: u64) -> Option<Result<Option<Versioned>, StateError>> {
+        let entry = self.ahead.get(full)?;
+        let row =
+            entry.row.as_ref().map(|row| Row { head: self.current(full, row.head), blob: row.blob.clone() });
+        Some(self.as_read(full, row, now))
+    }
+
+    /// How many records the tables do not have yet.
+    pub(super) fn ahead_count(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// The records that the tables do not have yet, as they are now.
+    pub(super) fn ahead(&self) -> Vec<Entry> {
+        let as_it_is = |(full, entry): (&String, &Entry)| {
+            let mut entry = entry.clone();
+            if let Some(row) = &mut entry.row {
+                row.head = self.current(full, row.head);
+            }
+            entry
+        };
+        self.ahead.iter().map(as_it_is).collect()
+    }
+
+    /// Notes what was appended to the journal.
+    pub(super) fn go_ahead(&mut self, full: &str, entry: Entry, keeps_lease: bool) {
+        self.changed(full, entry.row.as_ref().map(|row| row.head), keeps_lease);
+        match self.ahead.get_mut(full) {
+            Some(before) => *before = entry,
+            None => drop(self.ahead.insert(full.to_owned(), entry)),
+        }
+    }
+
+    /// Notes that the tables have what was ahead of them.
+    pub(super) fn caught_up(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// Bytes of a principal's counted records, if that is known.
+    pub(super) fn held(&self, principal: &str) -> Option<u64> {
+        self.held.get(principal).copied()
+    }
+
+    /// Notes how many bytes a principal's counted records have.
+    pub(super) fn hold(&mut self, principal: &str, bytes: u64) {
+        if let Some(held) = self.held.get_mut(principal) {
+            *held = bytes;
+            return;
+        }
+        if self.held.len() >= HEADS {
+            self.held.clear();
+        }
+        self.held.insert(principal.to_owned(), bytes);
+    }
+
+    /// Has the bytes of principals looked up again.
+    pub(super) fn forget_held(&mut self) {
+        self.held.clear();
     }
 
     /// A record that was read from the file when there had been `changes` changes.
@@ -60,18 +135,21 @@ impl Local {
         changes: u64,
         now: u64,
     ) -> Result<Option<Versioned>, StateError> {
-        let Some(Row { head, blob }) = row else { return Ok(None) };
-        let head = self.current(full, head);
+        let Some(row) = row else { return Ok(None) };
+        let head = self.current(full, row.head);
         if changes == self.changes {
             self.remember(full, head);
         }
-        if !head.is_there(now) {
-            return Ok(None);
+        self.as_read(full, Some(Row { head, ..row }), now)
+    }
+
+    /// A record as whoever reads it is told of it.
+    fn as_read(&self, full: &str, row: Option<Row>, now: u64) -> Result<Option<Versioned>, StateError> {
+        match row.filter(|row| row.head.is_there(now)) {
+            Some(row) if row.head.is_buried => Err(StateError::Gone),
+            Some(row) => Ok(Some(Versioned { blob: Some(row.blob), ..self.told(full, &row.head, now) })),
+            None => Ok(None),
         }
-        if head.is_buried {
-            return Err(StateError::Gone);
-        }
-        Ok(Some(Versioned { blob: Some(blob), ..self.told(full, &head, now) }))
     }
 
     /// A record as it is told of.
@@ -121,6 +199,7 @@ impl Local {
     /// Has everything counted anew, since nobody knows what became of a transaction.
     pub(super) fn forget_counts(&mut self) {
         self.tallies.clear();
+        self.forget_held();
     }
 
     /// Takes a record: the fence, and what is known of it. Else who has it.

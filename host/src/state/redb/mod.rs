@@ -4,12 +4,17 @@
 //! |---|---|
 //! | `file` | the file, and what flushing it means |
 //! | `tables` | how records lie in it |
-//! | `writer` | the one thread that writes: everything that waits goes into one transaction |
+//! | `writer` | the one thread that writes the file: everything that waits goes into one transaction |
+//! | `plan` | what a commit makes of its records |
+//! | `ahead`, `journal` | commits that do not wait for the writer, where nothing is flushed before the answer |
 //! | `local` | leases, announcements and heads of records, which only this process needs |
 
+mod ahead;
 mod file;
+mod journal;
 mod local;
 mod opening;
+mod plan;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -35,6 +40,7 @@ use super::{
     Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     StoreLimits, TOMBSTONE_LIFE, Versioned, Write,
 };
+use ahead::Gate;
 use local::Local;
 use opening::Opener;
 use tables::{Row, full_name};
@@ -86,6 +92,8 @@ struct Core {
     /// Whether the file says which form its tables have.
     says_form: AtomicBool,
     local: Mutex<Local>,
+    /// The journal, where commits go ahead of the tables.
+    gate: Option<Gate>,
     clock: StoreClock,
     limits: StoreLimits,
 }
@@ -108,11 +116,13 @@ impl RedbState {
 
     fn over(opener: Opener, limits: StoreLimits) -> Result<Self, RedbError> {
         let file = opener.open()?;
+        let gate = opener.journal(&file)?.map(Gate::new);
         let core = Arc::new(Core {
             file: RwLock::new(Some(Arc::new(file))),
             opener,
             says_form: AtomicBool::new(false),
             local: Mutex::default(),
+            gate,
             clock: StoreClock::start(),
             limits,
         });
@@ -143,6 +153,11 @@ impl RedbState {
         .boxed()
     }
 
+    /// Has the writer bring what the journal has into the tables.
+    fn catch_up(&self) -> Answer<'_, ()> {
+        self.write(|_| Ok(Ok(())))
+    }
+
     /// Reads the file where that holds up nobody.
     fn look_up<T: Send + 'static>(
         &self,
@@ -161,7 +176,12 @@ impl RedbState {
 
     async fn read_name(&self, name: Name) -> Result<Option<Versioned>, StateError> {
         let full = full_name(&name);
-        let before = self.0.core.local(|local, _| local.changes());
+        let ahead = |local: &mut Local, now| (local.changes(), local.read_ahead(&full, now));
+        let (before, ahead) = self.0.core.local(ahead);
+        // The tables have whatever is not ahead of them, once they are read after that was asked.
+        if let Some(found) = ahead {
+            return found;
+        }
         let row = self.look_up(move |_, file| tables::read(&file.begin_read()?, &name)).await?;
         self.0.core.local(|local, now| local.seen(&full, row, before, now))
     }
@@ -261,7 +281,18 @@ impl StateStore for RedbState {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.write(move |batch| batch.commit(&commit))
+        async move {
+            match self.0.core.commit_ahead(&commit) {
+                Some(made) => {
+                    if made.calls_writer {
+                        drop(self.catch_up());
+                    }
+                    made.outcome
+                }
+                None => self.write(move |batch| batch.commit(&commit)).await,
+            }
+        }
+        .boxed()
     }
 
     fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool> {
@@ -286,13 +317,20 @@ impl StateStore for RedbState {
 
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>> {
         let within = owner.map(|owner| (principal_name(owner), id_prefix(owner)));
-        self.look_up(move |core, file| {
-            let rows = tables::list(&file.begin_read()?, kind, within)?;
-            Ok(core.local(|local, now| {
-                let listed = |(name, row): (Name, Row)| local.listed(&name, kind, &row, now);
-                rows.into_iter().filter_map(listed).collect()
-            }))
-        })
+        async move {
+            if self.0.core.local(|local, _| local.ahead_count() > 0) {
+                self.catch_up().await?;
+            }
+            let list = move |core: &Core, file: &Database| {
+                let rows = tables::list(&file.begin_read()?, kind, within)?;
+                Ok(core.local(|local, now| {
+                    let listed = |(name, row): (Name, Row)| local.listed(&name, kind, &row, now);
+                    rows.into_iter().filter_map(listed).collect()
+                }))
+            };
+            self.look_up(list).await
+        }
+        .boxed()
     }
 
     fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 
 use redb::{Database, DatabaseError, ReadableDatabase as _, StorageBackend};
 
+use super::super::sealing::random;
 use super::file::{Flushing, Storage};
-use super::tables;
+use super::journal::{Entry, Journal, read_back};
+use super::tables::{self, Tables};
 use crate::config_error::os_error_text;
 use crate::private_file::{is_private, make_private_folder, no_link, sync_folder};
 
 /// The name of the file.
 pub(super) const FILE: &str = "state.redb";
+/// The name of the journal beside it.
+const JOURNAL: &str = "state.journal";
 
 /// What the name of a file begins with that is not whole yet.
 const BEGUN: &str = ".state.redb.";
@@ -70,6 +74,8 @@ pub enum RedbError {
 /// Opens one file again and again.
 pub(super) struct Opener {
     path: PathBuf,
+    /// Where a journal may be, and whether one is kept.
+    journal: Option<(PathBuf, bool)>,
     storage: Box<dyn Fn() -> Result<Storing, RedbError> + Send + Sync>,
 }
 
@@ -103,7 +109,8 @@ impl Opener {
             }
             Ok(Box::new(move || database(Storage::new(file, flushing)?)) as Storing)
         };
-        Ok(Self { path, storage: Box::new(storage) })
+        let journal = Some((path.with_file_name(JOURNAL), flushing == Flushing::Process));
+        Ok(Self { path, journal, storage: Box::new(storage) })
     }
 
     /// A storage of a test's.
@@ -113,7 +120,46 @@ impl Opener {
             let storage = storage();
             Ok(Box::new(move || database(storage)) as Storing)
         };
-        Self { path: PathBuf::from(FILE), storage: Box::new(storage) }
+        Self { path: PathBuf::from(FILE), journal: None, storage: Box::new(storage) }
+    }
+
+    /// Brings into the tables what a killed process has left in the journal. What comes back is a new one, if one is kept.
+    pub(super) fn journal(&self, database: &Database) -> Result<Option<Journal>, RedbError> {
+        let Some((path, is_kept)) = &self.journal else { return Ok(None) };
+        let io = |error: std::io::Error| RedbError::Io { path: path.clone(), error: os_error_text(&error) };
+        let fails = |error: &dyn std::fmt::Display| RedbError::Io {
+            path: self.path.clone(),
+            error: error.to_string(),
+        };
+        let open =
+            no_link(File::options().read(true).write(true).create(*is_kept).truncate(false)).open(path);
+        let mut file = match open {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_kept => return Ok(None),
+            Err(error) => return Err(io(error)),
+        };
+        if !is_private(&file.metadata().map_err(io)?) {
+            return Err(RedbError::Exposed { path: path.clone(), mode: "0600" });
+        }
+        let known = database
+            .begin_read()
+            .map_err(redb::Error::from)
+            .and_then(|reading| tables::journal_number(&reading));
+        let ahead = match known.map_err(|error| fails(&error))? {
+            Some(number) => read_back(&mut file, number).map_err(io)?,
+            None => Vec::new(),
+        };
+        // Nobody has used it before, so no other journal is taken for this one.
+        let number =
+            is_kept.then(random::<8>).transpose().map_err(|error| fails(&error))?.map(u64::from_le_bytes);
+        settle(database, &ahead, number).map_err(|error| fails(&error))?;
+        match number {
+            Some(number) => Ok(Some(Journal::new(file, number).map_err(io)?)),
+            None => {
+                std::fs::remove_file(path).map_err(io)?;
+                Ok(None)
+            }
+        }
     }
 
     /// Opens it.
@@ -142,6 +188,18 @@ impl Opener {
             Some(form) => Err(RedbError::OtherForm { path: self.path.clone(), form }),
         }
     }
+}
+
+/// Brings records into the tables, and has the journal begin anew.
+fn settle(database: &Database, ahead: &[Entry], number: Option<u64>) -> Result<(), redb::Error> {
+    let writing = database.begin_write()?;
+    {
+        let mut tables = Tables::of(&writing);
+        tables.say_form()?;
+        tables.catch_up(ahead)?;
+        tables.number_journal(number)?;
+    }
+    Ok(writing.commit()?)
 }
 
 /// Makes an empty file in `folder`. It has its name only once it is whole, so that none is met that a killed process has begun.

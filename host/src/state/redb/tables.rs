@@ -9,11 +9,14 @@ use super::super::Kind;
 use super::super::names::Name;
 use super::super::rows::Head;
 use super::super::tally::Tally;
+use super::journal::Entry;
 
 /// The form of the tables.
 pub(super) const FORM: u64 = 1;
 /// What the form is called in [`ABOUT`].
 pub(super) const FORM_NAME: &str = "form";
+/// What the number of the journal is called there, of which the tables have nothing yet.
+const JOURNAL_NAME: &str = "journal";
 /// What the file says of itself.
 pub(super) const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
 
@@ -78,12 +81,17 @@ pub(super) fn full_name(name: &Name) -> String {
 /// Version, flags, end and expiry (0: never), in front of the content.
 pub(super) fn encode(head: &Head, blob: &[u8]) -> Vec<u8> {
     let mut row = Vec::with_capacity(HEAD + blob.len());
+    encode_into(&mut row, head, blob);
+    row
+}
+
+/// The same behind what is there.
+pub(super) fn encode_into(row: &mut Vec<u8>, head: &Head, blob: &[u8]) {
     row.extend_from_slice(&head.version.to_le_bytes());
     row.push(u8::from(head.is_buried));
     row.extend_from_slice(&head.end.unwrap_or(0).to_le_bytes());
     row.extend_from_slice(&head.expires.unwrap_or(0).to_le_bytes());
     row.extend_from_slice(blob);
-    row
 }
 
 /// What [`encode`] wrote before the content; `None` for anything else.
@@ -94,9 +102,19 @@ pub(super) fn decode_head(row: &[u8]) -> Option<Head> {
     Some(Head { version: number(0)?, is_buried: *row.get(8)? != 0, end: time(9)?, expires: time(17)?, bytes })
 }
 
-fn decode(row: &[u8]) -> Option<Row> {
+/// What [`encode`] wrote.
+pub(super) fn decode(row: &[u8]) -> Option<Row> {
     let head = decode_head(row)?;
     Some(Row { head, blob: Bytes::copy_from_slice(&row[HEAD..]) })
+}
+
+/// The number of the journal whose commits the tables do not have; `None` if there is none.
+pub(super) fn journal_number(reading: &ReadTransaction) -> Result<Option<u64>, redb::Error> {
+    match reading.open_table(ABOUT) {
+        Ok(about) => Ok(about.get(JOURNAL_NAME)?.map(|number| number.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A record of the file.
@@ -155,6 +173,8 @@ pub(super) struct Tables<'t> {
     held: Option<HeldTable<'t>>,
     /// What has become of records in this transaction.
     pub(super) turnover: Vec<Turnover>,
+    /// Bytes of the counted records of principals of whom these have changed, the latest last.
+    pub(super) sums: Vec<(String, u64)>,
 }
 
 /// The table in `slot`, opened if it is not.
@@ -181,6 +201,7 @@ impl<'t> Tables<'t> {
             inboxes: None,
             held: None,
             turnover: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -190,6 +211,27 @@ impl<'t> Tables<'t> {
         if about.get(FORM_NAME)?.is_none() {
             about.insert(FORM_NAME, FORM)?;
         }
+        Ok(())
+    }
+
+    /// Has the file say which number the journal has from now on.
+    pub(super) fn number_journal(&self, number: Option<u64>) -> Result<(), redb::Error> {
+        let mut about = self.writing.open_table(ABOUT)?;
+        match number {
+            Some(number) => drop(about.insert(JOURNAL_NAME, number)?),
+            None => drop(about.remove(JOURNAL_NAME)?),
+        }
+        Ok(())
+    }
+
+    /// Brings in what the journal has.
+    pub(super) fn catch_up(&mut self, ahead: &[Entry]) -> Result<(), StorageError> {
+        for Entry { kind, name, row } in ahead {
+            self.set(*kind, name, row.as_ref().map(|row| (&row.head, &row.blob[..])))?;
+        }
+        // They were counted when they were appended.
+        self.turnover.clear();
+        self.sums.clear();
         Ok(())
     }
 
@@ -211,7 +253,7 @@ impl<'t> Tables<'t> {
         opened(&mut self.inboxes, || writing.open_table(INBOXES))
     }
 
-    fn sums(&mut self) -> Result<&mut HeldTable<'t>, StorageError> {
+    fn held_table(&mut self) -> Result<&mut HeldTable<'t>, StorageError> {
         let writing = self.writing;
         opened(&mut self.held, || writing.open_table(HELD))
     }
@@ -241,9 +283,10 @@ impl<'t> Tables<'t> {
         let (before, after) = (before.map_or(0, |head| head.bytes), after.map_or(0, |head| head.bytes));
         if kind.is_counted() && before != after {
             let held = (self.held(&name.principal)? + after).saturating_sub(before);
+            self.sums.push((name.principal.clone(), held));
             match held {
-                0 => drop(self.sums()?.remove(name.principal.as_str())?),
-                _ => drop(self.sums()?.insert(name.principal.as_str(), held)?),
+                0 => drop(self.held_table()?.remove(name.principal.as_str())?),
+                _ => drop(self.held_table()?.insert(name.principal.as_str(), held)?),
             }
         }
         Ok(())
@@ -281,7 +324,7 @@ impl<'t> Tables<'t> {
 
     /// Bytes of a principal's counted records.
     pub(super) fn held(&mut self, principal: &str) -> Result<u64, StorageError> {
-        Ok(self.sums()?.get(principal)?.map_or(0, |held| held.value()))
+        Ok(self.held_table()?.get(principal)?.map_or(0, |held| held.value()))
     }
 
     /// Records of a kind that have expired: among at most `looks` from `from` on, at most `most`. `expires` says when one does. The

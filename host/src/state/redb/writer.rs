@@ -13,10 +13,13 @@ use tracing::{error, info};
 use super::super::names::Name;
 use super::super::rows::{Head, judge};
 use super::super::tally::Tally;
-use super::super::{Change, Commit, Kind, StateError};
+use super::super::{Commit, Kind, StateError};
+use super::ahead::{Gate, content};
+use super::journal::{Entry, Journal};
 use super::local::{after, name_of};
+use super::plan::{Planned, counted, plan, targets};
 use super::tables::{Tables, full_name};
-use super::{Core, unavailable, write_of};
+use super::{Core, unavailable};
 
 /// Jobs of one transaction.
 const TOGETHER: usize = 256;
@@ -95,34 +98,25 @@ impl Batch<'_, '_> {
 
     /// Makes all changes, or none.
     pub(super) fn commit(&mut self, commit: &Commit) -> Done<()> {
-        let mut plan = Vec::with_capacity(commit.writes().len());
-        let (mut before, mut after) = (0, 0);
-        for write in commit.writes() {
-            let (name, kind) = write_of(write);
-            let full = full_name(&name);
-            let there = self.current_head(kind, &name)?;
-            let judged =
-                self.core.local(|local, _| judge(there.as_ref(), local.taken(&full), write, self.now));
-            let head = match judged {
-                Ok(head) => head,
-                Err(refused) => return Ok(Err(refused)),
-            };
-            if kind.is_counted() {
-                before += there.map_or(0, |head| head.bytes);
-                after += head.map_or(0, |head| head.bytes);
-            }
-            plan.push((name, kind, full, head));
-        }
-        if after > before && !self.fits(&plan[0].0.principal, after - before)? {
+        let (core, now) = (self.core, self.now);
+        let planned = plan(
+            commit,
+            targets(commit),
+            |target| self.current_head(target.kind, &target.name),
+            |target, there, write| core.local(|local, _| judge(there, local.taken(&target.full), write, now)),
+        );
+        let plan = match planned? {
+            Ok(plan) => plan,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let (before, after) = counted(&plan);
+        if after > before && !self.fits(&plan[0].target.name.principal, after - before)? {
             return Ok(Err(StateError::Full));
         }
-        for (write, (name, kind, full, head)) in commit.writes().iter().zip(plan) {
-            let blob = match &write.change {
-                Change::Put { blob, .. } => &blob[..],
-                _ => &[],
-            };
-            self.tables.set(kind, &name, head.as_ref().map(|head| (head, blob)))?;
-            self.changed.push((full, head, write.keeps_lease));
+        for (write, Planned { target, after, .. }) in commit.writes().iter().zip(plan) {
+            let row = after.as_ref().map(|head| (head, &content(&write.change)[..]));
+            self.tables.set(target.kind, &target.name, row)?;
+            self.changed.push((target.full, after, write.keeps_lease));
         }
         self.is_changed = true;
         Ok(Ok(()))
@@ -298,20 +292,29 @@ pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
     write_together(core, Vec::new(), None);
 }
 
-/// Makes one transaction of all these jobs, and answers them.
+/// Makes one transaction of all these jobs and of what the journal has, and answers them.
 fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) {
-    let used = core.local(|local, _| local.take_used());
-    if jobs.is_empty() && used.is_empty() && sweep.is_none() {
+    // From here on nothing changes what is known of records but this transaction.
+    let mut closed = core.gate.as_ref().map(Gate::close);
+    let (used, ahead) = core.local(|local, _| (local.take_used(), local.ahead()));
+    if jobs.is_empty() && used.is_empty() && ahead.is_empty() && sweep.is_none() {
         reopen_if_lost(core);
         return;
     }
     let file = core.file().or_else(|lost| if reopen_if_lost(core) { core.file() } else { Err(lost) });
     let mut told = Vec::with_capacity(jobs.len());
     let outcome = match &file {
-        Ok(file) => write_to(core, file, jobs, &used, sweep, &mut told).map_err(|error| {
-            error!(event = "state_write_failed", reason = %error);
-            unavailable(&error)
-        }),
+        Ok(file) => {
+            let known = Known {
+                used: &used,
+                ahead: &ahead,
+                journal: closed.as_mut().map(|closed| &mut *closed.journal),
+            };
+            write_to(core, file, jobs, known, sweep, &mut told).map_err(|error| {
+                error!(event = "state_write_failed", reason = %error);
+                unavailable(&error)
+            })
+        }
         Err(lost) => {
             told.extend(jobs.into_iter().map(|job| job(None).unwrap_or_else(|(told, _)| told)));
             Err(lost.clone())
@@ -322,26 +325,46 @@ fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) 
         // After a failure the library reads and writes nothing more: the file is opened again.
         core.file.write().unwrap_or_else(PoisonError::into_inner).take();
         core.local(|local, _| local.forget_counts());
+        if let Some(closed) = &mut closed {
+            closed.journal.unsettled();
+        }
     }
+    drop(closed);
     let fault = outcome.err();
     told.into_iter().for_each(|tell| tell(fault.clone()));
+}
+
+/// What a transaction writes that nobody waits for.
+struct Known<'a> {
+    /// When records expire that were used.
+    used: &'a [(String, u64)],
+    /// Records that the tables do not have yet.
+    ahead: &'a [Entry],
+    /// The journal that has those.
+    journal: Option<&'a mut Journal>,
 }
 
 fn write_to(
     core: &Core,
     file: &Database,
     jobs: Vec<Job>,
-    used: &[(String, u64)],
+    Known { used, ahead, journal }: Known<'_>,
     sweep: Option<&mut [String; 5]>,
     told: &mut Vec<Told>,
 ) -> Result<(), redb::Error> {
     let mut jobs = jobs.into_iter();
     let outcome = (|| {
         let writing = file.begin_write()?;
-        let (changed, pushed, (counted, turnover), is_changed) = {
-            let tables = Tables::of(&writing);
+        let (changed, pushed, (counted, turnover, sums), is_changed) = {
+            let mut tables = Tables::of(&writing);
             if !core.says_form.load(Ordering::Relaxed) {
                 tables.say_form()?;
+            }
+            // What comes after it sees in the tables all that there is.
+            tables.catch_up(ahead)?;
+            let renumbers = journal.as_ref().filter(|journal| !ahead.is_empty() || !journal.is_usable());
+            if let Some(journal) = renumbers {
+                tables.number_journal(Some(journal.next()))?;
             }
             let mut batch = Batch {
                 tables,
@@ -350,7 +373,7 @@ fn write_to(
                 changed: Vec::new(),
                 pushed: Vec::new(),
                 counted: Vec::new(),
-                is_changed: false,
+                is_changed: renumbers.is_some(),
             };
             for job in jobs.by_ref() {
                 match job(Some(&mut batch)) {
@@ -366,11 +389,15 @@ fn write_to(
                 batch.sweep(places)?;
                 core.local(|local, now| local.forget_leases(now));
             }
-            (batch.changed, batch.pushed, (batch.counted, batch.tables.turnover), batch.is_changed)
+            let Tables { turnover, sums, .. } = batch.tables;
+            (batch.changed, batch.pushed, (batch.counted, turnover, sums), batch.is_changed)
         };
         if is_changed {
             writing.commit()?;
             core.says_form.store(true, Ordering::Relaxed);
+            if let Some(journal) = journal.filter(|journal| !ahead.is_empty() || !journal.is_usable()) {
+                journal.settled();
+            }
         } else {
             // Nothing is flushed for those who were refused.
             writing.abort()?;
@@ -378,6 +405,8 @@ fn write_to(
         core.local(|local, now| {
             if is_changed {
                 local.used_is_written(used);
+                local.caught_up();
+                sums.iter().for_each(|(principal, held)| local.hold(principal, *held));
             }
             local.counted(counted);
             local.count_on(&turnover);

@@ -6,5 +6,7 @@ mod signature;
 mod store;
 
 pub use seal::{NotOpened, Seals};
+#[cfg(feature = "state")]
+pub(super) use secret::random;
 pub use secret::{Secret, SecretError};
 pub use store::SealedState;

@@ -185,7 +185,7 @@ impl Line {
 }
 
 /// Random bytes of the system.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], SecretError> {
+pub(in crate::state) fn random<const N: usize>() -> Result<[u8; N], SecretError> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| SecretError::NoEntropy)?;
     Ok(bytes)

@@ -1,0 +1,266 @@
+//! The journal beside a file that is flushed for the process only (state.md 2.2): commits that its tables do not have yet.
+//!
+//! A commit is appended by the thread that makes it: one write to the operating system, and no other thread is waited for. The next
+//! transaction of the writer brings everything into the tables, with a new number for what is appended from then on; so nothing of
+//! the old number counts any more, and the journal is written from its beginning again.
+//!
+//! | Bytes of a commit | |
+//! |---|---|
+//! | 8 | the number |
+//! | 4 | length of its records |
+//! | 4 | CRC-32 of number, length and records |
+//! | … | its records: letter of the kind, principal and id behind their lengths (2 bytes each), length of the row (4 bytes; all ones: the record is removed), the row as in the tables |
+//!
+//! All numbers have their lowest byte first.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+
+use super::super::Kind;
+use super::super::names::Name;
+use super::tables::{Row, decode, encode_into};
+
+/// Bytes in front of the records of a commit.
+const FRONT: usize = 16;
+/// The length that stands for a record that is removed.
+const REMOVED: u32 = u32::MAX;
+
+/// What becomes of a record.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) name: Name,
+    /// `None`: it is removed.
+    pub(super) row: Option<Row>,
+}
+
+/// A journal that is appended to.
+pub(super) struct Journal {
+    file: File,
+    /// The number that the tables know.
+    number: u64,
+    /// The number that the next transaction gives it. None is given twice, since nobody knows what became of a transaction that failed.
+    next: u64,
+    /// Bytes of what was appended under the number.
+    length: u64,
+    /// Not after a failure, until a transaction has given it a new number.
+    is_usable: bool,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    /// An empty journal in `file`, whose tables know `number`.
+    pub(super) fn new(mut file: File, number: u64) -> io::Result<Self> {
+        file.rewind()?;
+        let next = number.wrapping_add(1);
+        Ok(Self { file, number, next, length: 0, is_usable: true, buffer: Vec::new() })
+    }
+
+    /// Whether it can be appended to.
+    pub(super) fn is_usable(&self) -> bool {
+        self.is_usable
+    }
+
+    /// Bytes of what was appended since the tables have everything.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Appends a commit. After a failure nothing more is appended before the next transaction: that commit is there or not.
+    pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+        self.buffer.clear();
+        self.buffer.resize(FRONT, 0);
+        entries.iter().for_each(|entry| encode_entry(&mut self.buffer, entry));
+        let length = u32::try_from(self.buffer.len() - FRONT).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        self.buffer[..8].copy_from_slice(&self.number.to_le_bytes());
+        self.buffer[8..12].copy_from_slice(&length.to_le_bytes());
+        let sum = checksum(&self.buffer);
+        self.buffer[12..FRONT].copy_from_slice(&sum.to_le_bytes());
+        // One that failed in part would hide all that come after it.
+        self.is_usable = false;
+        self.file.write_all(&self.buffer)?;
+        self.is_usable = true;
+        self.length += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// The number that a transaction gives it which brings everything into the tables.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Notes that this transaction is in the file.
+    pub(super) fn settled(&mut self) {
+        self.number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.length = 0;
+        self.is_usable = self.file.rewind().is_ok();
+    }
+
+    /// Notes that nobody knows whether it is.
+    pub(super) fn unsettled(&mut self) {
+        self.next = self.next.wrapping_add(1);
+        self.is_usable = false;
+    }
+}
+
+/// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not answered.
+pub(super) fn read_back(file: &mut File, number: u64) -> io::Result<Vec<Entry>> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    let mut rest = &bytes[..];
+    let mut entries = Vec::new();
+    while let Some(commit) = take_commit(&mut rest, number) {
+        entries.extend(commit);
+    }
+    Ok(entries)
+}
+
+fn checksum(commit: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&commit[..12]);
+    hasher.update(&commit[FRONT..]);
+    hasher.finalize()
+}
+
+fn take_commit(rest: &mut &[u8], number: u64) -> Option<Vec<Entry>> {
+    let mut front = *rest;
+    let (found, length, sum) = (take_u64(&mut front)?, take_u32(&mut front)?, take_u32(&mut front)?);
+    let commit = rest.get(..FRONT.checked_add(usize::try_from(length).ok()?)?)?;
+    if found != number || sum != checksum(commit) {
+        return None;
+    }
+    *rest = &rest[commit.len()..];
+    let mut records = &commit[FRONT..];
+    let mut entries = Vec::new();
+    while !records.is_empty() {
+        entries.push(take_entry(&mut records)?);
+    }
+    Some(entries)
+}
+
+fn encode_entry(to: &mut Vec<u8>, entry: &Entry) {
+    let Name { principal, letter, id } = &entry.name;
+    to.push(u8::try_from(*letter).unwrap_or_default());
+    for text in [principal, id] {
+        // Digests and ids: at most some 150 bytes.
+        to.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
+        to.extend_from_slice(text.as_bytes());
+    }
+    let at = to.len();
+    to.extend_from_slice(&REMOVED.to_le_bytes());
+    if let Some(row) = &entry.row {
+        encode_into(to, &row.head, &row.blob);
+        let length = u32::try_from(to.len() - at - 4).unwrap_or(REMOVED);
+        to[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+fn take_entry(rest: &mut &[u8]) -> Option<Entry> {
+    let letter = char::from(*take(rest, 1)?.first()?);
+    let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
+    let mut text = || {
+        let length = u16::from_le_bytes(take(rest, 2)?.try_into().ok()?);
+        String::from_utf8(take(rest, length.into())?.to_vec()).ok()
+    };
+    let name = Name { principal: text()?, letter, id: text()? };
+    let row = match take_u32(rest)? {
+        REMOVED => None,
+        length => Some(decode(take(rest, usize::try_from(length).ok()?)?)?),
+    };
+    Some(Entry { kind, name, row })
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
+}
+
+fn take_u32(rest: &mut &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(take(rest, 4)?.try_into().ok()?))
+}
+
+fn take_u64(rest: &mut &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(take(rest, 8)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::super::rows::Head;
+    use super::*;
+
+    fn entry(id: &str, row: Option<(u64, &'static [u8])>) -> Entry {
+        let name = Name { principal: "a".repeat(32), letter: 's', id: id.to_owned() };
+        let row = row.map(|(version, blob)| {
+            let bytes = blob.len() as u64;
+            let head = Head { version, is_buried: false, end: None, expires: Some(7), bytes };
+            Row { head, blob: Bytes::from_static(blob) }
+        });
+        Entry { kind: Kind::Session, name, row }
+    }
+
+    /// What is read back, as versions under ids; 0: removed.
+    fn found(bytes: &[u8], number: u64) -> Vec<(String, u64)> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        let entries = read_back(&mut file, number).unwrap();
+        entries
+            .into_iter()
+            .map(|entry| (entry.name.id, entry.row.map_or(0, |row| row.head.version)))
+            .collect()
+    }
+
+    fn written(commits: &[&[Entry]]) -> Vec<u8> {
+        let file = tempfile::tempfile().unwrap();
+        let mut journal = Journal::new(file.try_clone().unwrap(), 5).unwrap();
+        commits.iter().for_each(|commit| journal.append(commit).unwrap());
+        let mut bytes = Vec::new();
+        let mut file = file;
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes.len() as u64, journal.length());
+        bytes
+    }
+
+    #[test]
+    fn of_what_was_cut_or_changed_the_commits_before_it_come_back_whole() {
+        let first = [entry("one", Some((1, b"abc"))), entry("two", Some((4, b"")))];
+        let second = [entry("one", None)];
+        let bytes = written(&[&first, &second]);
+        let all = [("one".to_owned(), 1), ("two".to_owned(), 4), ("one".to_owned(), 0)];
+        assert_eq!(found(&bytes, 5), all);
+        assert_eq!(found(&bytes, 6), []);
+        let whole = written(&[&first]).len();
+        for at in 0..bytes.len() {
+            let expected = if at < whole { &all[..0] } else { &all[..2] };
+            assert_eq!(found(&bytes[..at], 5), expected, "cut at {at}");
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            assert_eq!(found(&changed, 5), expected, "changed at {at}");
+        }
+    }
+
+    #[test]
+    fn what_was_settled_counts_no_more_although_it_is_still_there() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut journal = Journal::new(file.try_clone().unwrap(), 5).unwrap();
+        journal.append(&[entry("one", Some((1, b"a long content")))]).unwrap();
+        journal.append(&[entry("one", Some((2, b"a long content")))]).unwrap();
+        assert_eq!(journal.next(), 6);
+        journal.settled();
+        journal.append(&[entry("two", Some((1, b"short")))]).unwrap();
+        let ids = |file: &mut File, number| {
+            let entries = read_back(file, number).unwrap();
+            entries.into_iter().map(|entry| entry.name.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&mut file, 6), ["two"]);
+        // A transaction of which nobody knows whether it is in the file takes its number with it.
+        journal.unsettled();
+        assert!(!journal.is_usable());
+        assert_eq!(journal.next(), 8);
+    }
+}

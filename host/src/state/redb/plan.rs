@@ -1,0 +1,59 @@
+//! What a commit makes of its records, before any of them is written.
+
+use super::super::names::Name;
+use super::super::rows::Head;
+use super::super::{Commit, Kind, StateError, Write};
+use super::tables::full_name;
+use super::write_of;
+
+/// The name of a record that is written.
+pub(super) struct Target {
+    pub(super) name: Name,
+    pub(super) kind: Kind,
+    pub(super) full: String,
+}
+
+/// What is written of a record.
+pub(super) struct Planned {
+    pub(super) target: Target,
+    pub(super) before: Option<Head>,
+    /// `None`: it is removed.
+    pub(super) after: Option<Head>,
+}
+
+/// The names of the records of a commit.
+pub(super) fn targets(commit: &Commit) -> Vec<Target> {
+    let target = |write: &Write| {
+        let (name, kind) = write_of(write);
+        let full = full_name(&name);
+        Target { name, kind, full }
+    };
+    commit.writes().iter().map(target).collect()
+}
+
+/// What a commit makes of its records, by what is there and by what may be written over it; or why it is refused.
+pub(super) fn plan<E>(
+    commit: &Commit,
+    targets: Vec<Target>,
+    mut is_there: impl FnMut(&Target) -> Result<Option<Head>, E>,
+    judged: impl Fn(&Target, Option<&Head>, &Write) -> Result<Option<Head>, StateError>,
+) -> Result<Result<Vec<Planned>, StateError>, E> {
+    let mut plan = Vec::with_capacity(targets.len());
+    for (write, target) in commit.writes().iter().zip(targets) {
+        let before = is_there(&target)?;
+        match judged(&target, before.as_ref(), write) {
+            Ok(after) => plan.push(Planned { target, before, after }),
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    Ok(Ok(plan))
+}
+
+/// Bytes that count before and after these writes.
+pub(super) fn counted(plan: &[Planned]) -> (u64, u64) {
+    let bytes = |head: &Option<Head>| head.map_or(0, |head| head.bytes);
+    let counted = plan.iter().filter(|planned| planned.target.kind.is_counted());
+    counted.fold((0, 0), |(before, after), planned| {
+        (before + bytes(&planned.before), after + bytes(&planned.after))
+    })
+}

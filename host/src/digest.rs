@@ -1,7 +1,5 @@
 //! SHA-256 in hexadecimal digits: names of what must not be named itself.
 
-use std::fmt::Write as _;
-
 use ring::digest::{Context, SHA256, digest};
 
 /// The SHA-256 of `bytes`.
@@ -40,8 +38,12 @@ pub(crate) fn hex_digest(text: &str, digits: usize) -> String {
 
 /// Bytes as hex digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |nibble: u8| DIGITS[usize::from(nibble & 0xf)];
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        digits.extend([digit(byte >> 4), digit(*byte)]);
+    }
+    digits
 }

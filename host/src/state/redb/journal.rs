@@ -104,6 +104,14 @@ impl Journal {
     }
 }
 
+#[cfg(test)]
+impl Journal {
+    /// Appends to another file from now on. What comes back is the one so far.
+    pub(super) fn replace_file(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
+    }
+}
+
 /// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not answered.
 pub(super) fn read_back(file: &mut File, number: u64) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();

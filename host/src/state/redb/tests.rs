@@ -272,3 +272,141 @@ fn expired_records_are_removed_by_and_by() {
     assert_eq!(held(&state), 100);
     assert!(runtime.block_on(state.read(&key(9))).unwrap().is_some());
 }
+
+fn in_folder(folder: &Path, flushing: Flushing, limits: StoreLimits) -> RedbState {
+    RedbState::open(RedbOptions { folder: folder.to_owned(), flushing, limits }).unwrap()
+}
+
+/// Ids of the sessions that are listed, with their versions.
+fn listed(runtime: &tokio::runtime::Runtime, state: &RedbState) -> BTreeMap<String, u64> {
+    let listed = runtime.block_on(state.list(None, Kind::Session)).unwrap();
+    listed.into_iter().map(|listed| (listed.id.to_string(), listed.version)).collect()
+}
+
+#[test]
+fn however_far_commits_are_ahead_of_the_tables_everybody_sees_them() {
+    const SESSIONS: u64 = 3000;
+    let runtime = runtime();
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let state = in_folder(&folder, Flushing::Process, StoreLimits::default());
+    let put = |id, version| Commit::one(Write::put(key(id), version, vec![version as u8; 200]));
+    for round in 0..3 {
+        for id in 0..SESSIONS {
+            runtime.block_on(state.commit(put(id, round))).unwrap();
+        }
+        let conflict = runtime.block_on(state.commit(put(7, round)));
+        assert_eq!(conflict, Err(StateError::Conflict));
+        let found = runtime.block_on(state.read(&key(SESSIONS - 1))).unwrap().unwrap();
+        assert_eq!((found.version, found.blob.as_deref()), (round + 1, Some(&[round as u8; 200][..])));
+    }
+    runtime.block_on(state.commit(Commit::one(Write::remove(key(1))))).unwrap();
+    runtime.block_on(state.commit(Commit::one(Write::bury(key(2), Duration::from_secs(60))))).unwrap();
+    assert_eq!(runtime.block_on(state.read(&key(1))), Ok(None));
+    assert_eq!(runtime.block_on(state.read(&key(2))), Err(StateError::Gone));
+    runtime.block_on(state.commit(put(1, 0))).unwrap();
+    let all = listed(&runtime, &state);
+    assert_eq!((all.len() as u64, all["ses_1"], all["ses_0"]), (SESSIONS - 1, 1, 3));
+    let held = runtime.block_on(state.write(|batch| Ok(Ok(batch.held_by("alice"))))).unwrap();
+    assert_eq!(held, 200 * (SESSIONS - 1));
+    drop(state);
+    for flushing in [Flushing::Disk, Flushing::Process] {
+        let state = in_folder(&folder, flushing, StoreLimits::default());
+        assert_eq!(listed(&runtime, &state), all);
+        // What is flushed before each answer needs no journal.
+        assert_eq!(folder.join("state.journal").exists(), flushing == Flushing::Process);
+    }
+}
+
+#[test]
+fn the_bytes_of_a_principal_are_bounded_ahead_of_the_tables_too() {
+    let runtime = runtime();
+    let dir = tempfile::tempdir().unwrap();
+    let limits = StoreLimits { owner_bytes: 1000 };
+    let state = in_folder(&dir.path().join("state"), Flushing::Process, limits);
+    let put = |id, version, bytes| Commit::one(Write::put(key(id), version, vec![1; bytes]));
+    runtime.block_on(state.commit(put(1, 0, 400))).unwrap();
+    runtime.block_on(state.commit(put(2, 0, 400))).unwrap();
+    runtime.block_on(state.commit(put(1, 1, 600))).unwrap();
+    assert_eq!(runtime.block_on(state.commit(put(2, 1, 401))), Err(StateError::Full));
+    runtime.block_on(state.commit(put(1, 2, 500))).unwrap();
+    runtime.block_on(state.commit(put(2, 1, 500))).unwrap();
+    assert_eq!(runtime.block_on(state.commit(put(2, 2, 501))), Err(StateError::Full));
+}
+
+#[test]
+fn a_journal_that_takes_nothing_leaves_commits_to_the_writer() {
+    let runtime = runtime();
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let state = in_folder(&folder, Flushing::Process, StoreLimits::default());
+    let put = |version| Commit::one(Write::put(key(1), version, vec![version as u8; 100]));
+    runtime.block_on(state.commit(put(0))).unwrap();
+    let gate = state.0.core.gate.as_ref().unwrap();
+    // Nothing can be written through a handle that only reads.
+    let broken = std::fs::File::open(folder.join("state.journal")).unwrap();
+    let whole = gate.close().journal.replace_file(broken);
+    for version in 1..4 {
+        runtime.block_on(state.commit(put(version))).unwrap();
+    }
+    gate.close().journal.replace_file(whole);
+    for version in 4..8 {
+        runtime.block_on(state.commit(put(version))).unwrap();
+    }
+    assert_eq!(runtime.block_on(state.read(&key(1))).unwrap().unwrap().version, 8);
+    drop(state);
+    let state = in_folder(&folder, Flushing::Process, StoreLimits::default());
+    assert_eq!(runtime.block_on(state.read(&key(1))).unwrap().unwrap().version, 8);
+}
+
+/// A process that is killed has settled nothing: a copy of its files is what it leaves.
+#[test]
+fn what_a_killed_process_left_in_the_journal_is_there_at_the_next_start() {
+    let runtime = runtime();
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("state");
+    let state = in_folder(&folder, Flushing::Process, StoreLimits::default());
+    for version in 0..20 {
+        let write = Write::put(key(1), version, vec![version as u8; 100]);
+        runtime.block_on(state.commit(Commit::one(write))).unwrap();
+    }
+    let left = |name: &str, cut: usize| {
+        let copy = dir.path().join(name);
+        crate::private_file::make_private_folder(&copy).unwrap();
+        // The journal first: the writer may settle it at any time.
+        let mut journal = std::fs::read(folder.join("state.journal")).unwrap();
+        journal.truncate(journal.len() - cut);
+        for (name, bytes) in
+            [("state.journal", journal), ("state.redb", std::fs::read(folder.join("state.redb")).unwrap())]
+        {
+            let mut options = std::fs::File::options();
+            let mut file = crate::private_file::no_link(options.write(true).create_new(true))
+                .open(copy.join(name))
+                .unwrap();
+            std::io::Write::write_all(&mut file, &bytes).unwrap();
+        }
+        copy
+    };
+    for (name, cut, expected) in [("whole", 0, 20), ("cut", 1, 19)] {
+        let copy = left(name, cut);
+        for flushing in [Flushing::Disk, Flushing::Process] {
+            let found = runtime.block_on(in_folder(&copy, flushing, StoreLimits::default()).read(&key(1)));
+            let found = found.unwrap().unwrap();
+            assert!(found.version >= expected, "{name}: {}", found.version);
+            assert_eq!(found.blob.unwrap()[0], (found.version - 1) as u8);
+        }
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let copy = left("exposed", 0);
+        let journal = copy.join("state.journal");
+        std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let options = RedbOptions { folder: copy, flushing: Flushing::Disk, limits: StoreLimits::default() };
+        let refused = RedbState::open(options).map(drop).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!("{} must belong to you and have mode 0600", journal.display())
+        );
+    }
+}

@@ -15,6 +15,9 @@ use crate::round::percentiles;
 const CLIENTS: usize = 8;
 /// The same where their requests come so close that neither server has to wait for the next one.
 const MANY_CLIENTS: usize = 64;
+/// Between two requests of each of few clients, where they come as they do from people: 4 000 a second in all. What a server does between them is the
+/// same then, whether it is alone or not.
+const PAUSE: Duration = Duration::from_millis(2);
 /// Sessions that are kept in Redis at once.
 const KEPT: usize = 100_000;
 /// An eval that changes the session.
@@ -33,7 +36,7 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
         "\n| sessions kept in | evals/s | p50 µs | p99 µs | CPU µs of an eval | scripts of Redis for each |"
     );
     println!("|---|---|---|---|---|---|");
-    let few = Load { clients: CLIENTS, by_turns: true, time };
+    let few = Load { clients: CLIENTS, by_turns: true, pause: None, time };
     let memory = Server::ptc_http(ptc, &["--sessions"]).await;
     let cost = row("memory", &[&memory], None, few).await;
     drop(memory);
@@ -51,9 +54,10 @@ pub(crate) async fn measure(ptc: &str, time: Duration) {
     let flags = ["--sessions", "--state-url", &url, "--state-secret-file", &secret, "--max-sessions", &most];
     let (first, second) = (Server::ptc_http(ptc, &flags).await, Server::ptc_http(ptc, &flags).await);
     let pair = [&first, &second];
-    for clients in [CLIENTS, MANY_CLIENTS] {
-        let name = |of: &str| format!("Redis, {clients} clients{of}");
-        let of = |by_turns| Load { clients, by_turns, time };
+    for (clients, pause) in [(CLIENTS, None), (MANY_CLIENTS, None), (CLIENTS, Some(PAUSE))] {
+        let paced = if pause.is_some() { " that pause" } else { "" };
+        let name = |of: &str| format!("Redis, {clients} clients{paced}{of}");
+        let of = |by_turns| Load { clients, by_turns, pause, time };
         let alone = row(&name(""), &[&first], Some(&redis), of(true)).await;
         let both = row(&name(", two replicas by turns"), &pair, Some(&redis), of(true)).await;
         let apart =
@@ -83,12 +87,14 @@ struct Load {
     clients: usize,
     /// Whether each client goes to the servers by turns; else each stays with one of them.
     by_turns: bool,
+    /// Between two requests of a client, if they do not follow the answers.
+    pause: Option<Duration>,
     time: Duration,
 }
 
 /// Evals in sessions: prints a row, and gives CPU seconds of all servers for an eval.
 async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, load: Load) -> f64 {
-    let Load { clients, by_turns, time } = load;
+    let Load { clients, by_turns, pause, time } = load;
     let ports: Arc<[u16]> = servers.iter().map(|server| server.port).collect();
     let sessions = open(ports[0], clients).await;
     let cpu = || servers.iter().map(|server| cpu_seconds(server.id())).sum::<f64>();
@@ -102,7 +108,7 @@ async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, load: Load
         .enumerate()
         .map(|(at, id)| {
             let ports = if by_turns { ports.clone() } else { [ports[at % ports.len()]].into() };
-            tokio::spawn(evals(ports, id, end))
+            tokio::spawn(evals(ports, id, pause, end))
         })
         .collect();
     let mut latencies = Vec::new();
@@ -121,14 +127,18 @@ async fn row(name: &str, servers: &[&Server], redis: Option<&Server>, load: Load
     each
 }
 
-async fn evals(ports: Arc<[u16]>, id: String, end: Instant) -> Vec<u32> {
+async fn evals(ports: Arc<[u16]>, id: String, pause: Option<Duration>, end: Instant) -> Vec<u32> {
     let mut clients = Vec::new();
     for port in &*ports {
         clients.push(Client::connect(*port).await);
     }
     let arguments = format!(r#"{{"session_id":"{id}","program":"{COMMIT}"}}"#);
     let (mut latencies, mut turn) = (Vec::new(), 0);
+    let mut pause = pause.map(tokio::time::interval);
     loop {
+        if let Some(pause) = &mut pause {
+            pause.tick().await;
+        }
         let sent = Instant::now();
         if sent >= end {
             return latencies;

@@ -1,7 +1,14 @@
 //! The names of records.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+#[cfg(feature = "seals")]
+use std::sync::OnceLock;
+
+#[cfg(feature = "seals")]
+use super::names::OwnerNames;
 
 /// Longest id, in bytes.
 pub const MAX_ID: usize = 128;
@@ -17,10 +24,39 @@ pub fn is_id(id: &str) -> bool {
 /// To whom records belong: a principal and, for what belongs to one conversation of it only, that conversation.
 ///
 /// The bytes of a principal are counted over all its conversations. What is found under one owner is found under no other.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone)]
 pub struct Owner {
     principal: Arc<str>,
     conversation: Option<Arc<str>>,
+    /// Digests of these, for this value and its clones: every access to a store that outlives the process needs them.
+    #[cfg(feature = "seals")]
+    names: Arc<OnceLock<OwnerNames>>,
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Owner {}
+
+impl Hash for Owner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl PartialOrd for Owner {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Owner {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
 }
 
 /// The id of a conversation is a credential.
@@ -37,12 +73,31 @@ impl fmt::Debug for Owner {
 impl Owner {
     /// The principal of that name.
     pub fn principal(name: impl Into<Arc<str>>) -> Self {
-        Self { principal: name.into(), conversation: None }
+        Self::of(name.into(), None)
     }
 
     /// One conversation of the principal of that name: an HTTP session of the handshake era.
     pub fn conversation(name: impl Into<Arc<str>>, id: impl Into<Arc<str>>) -> Self {
-        Self { principal: name.into(), conversation: Some(id.into()) }
+        Self::of(name.into(), Some(id.into()))
+    }
+
+    fn of(principal: Arc<str>, conversation: Option<Arc<str>>) -> Self {
+        Self {
+            principal,
+            conversation,
+            #[cfg(feature = "seals")]
+            names: Arc::default(),
+        }
+    }
+
+    fn parts(&self) -> (&Arc<str>, &Option<Arc<str>>) {
+        (&self.principal, &self.conversation)
+    }
+
+    /// What it is called in a store that outlives the process.
+    #[cfg(feature = "seals")]
+    pub(super) fn names(&self) -> &OwnerNames {
+        self.names.get_or_init(|| OwnerNames::of(self))
     }
 
     /// The name of the principal.

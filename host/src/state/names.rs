@@ -10,17 +10,32 @@ const CONVERSATION_DIGITS: usize = 16;
 /// Between the digest of a conversation and an id; no id has it.
 const SEPARATOR: char = '.';
 
+/// What an owner is called in a store.
+pub(super) struct OwnerNames {
+    /// The name of its principal.
+    principal: String,
+    /// What the ids of its records begin with.
+    prefix: String,
+}
+
+impl OwnerNames {
+    pub(super) fn of(owner: &Owner) -> Self {
+        let prefix = match owner.conversation_id() {
+            Some(conversation) => format!("{}{SEPARATOR}", hex_digest(conversation, CONVERSATION_DIGITS)),
+            None => String::new(),
+        };
+        Self { principal: hex_digest(owner.name(), PRINCIPAL_DIGITS), prefix }
+    }
+}
+
 /// A principal's name in a store.
 pub(super) fn principal_name(owner: &Owner) -> String {
-    hex_digest(owner.name(), PRINCIPAL_DIGITS)
+    owner.names().principal.clone()
 }
 
 /// What the ids of an owner's records begin with.
 pub(super) fn id_prefix(owner: &Owner) -> String {
-    match owner.conversation_id() {
-        Some(conversation) => format!("{}{SEPARATOR}", hex_digest(conversation, CONVERSATION_DIGITS)),
-        None => String::new(),
-    }
+    owner.names().prefix.clone()
 }
 
 /// What a record is called: the name of its principal, and its id with that of its conversation.
@@ -33,8 +48,9 @@ pub(super) struct Name {
 
 impl Name {
     pub(super) fn of(key: &Key) -> Name {
-        let id = format!("{}{}", id_prefix(key.owner()), key.id());
-        Name { principal: principal_name(key.owner()), letter: key.kind().letter(), id }
+        let OwnerNames { principal, prefix } = key.owner().names();
+        let id = [prefix, &**key.id()].concat();
+        Name { principal: principal.clone(), letter: key.kind().letter(), id }
     }
 
     /// The name of a record that such a store has listed.

@@ -285,7 +285,7 @@ fn listed(runtime: &tokio::runtime::Runtime, state: &RedbState) -> BTreeMap<Stri
 
 #[test]
 fn however_far_commits_are_ahead_of_the_tables_everybody_sees_them() {
-    const SESSIONS: u64 = 3000;
+    const SESSIONS: u64 = 1500;
     let runtime = runtime();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("state");

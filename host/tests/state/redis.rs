@@ -75,6 +75,13 @@ fn certify(folder: &Path) -> Vec<u8> {
 impl Server {
     /// A server of that shape, which takes connections.
     pub(crate) fn start(shape: Shape, more: &[&str]) -> Server {
+        // Another process may take the port first; then the server ends, and another port is tried.
+        let mut tries = (0..20).map(|_| Server::on_a_free_port(shape, more));
+        tries.find_map(|mut server| server.starts().then_some(server)).expect("it takes connections")
+    }
+
+    /// One that does not run yet.
+    fn on_a_free_port(shape: Shape, more: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let at = |file: &str| folder.path().join(file).display().to_string();
@@ -115,14 +122,18 @@ impl Server {
             arguments.extend(cluster.map(str::to_owned));
         }
         arguments.extend(more.iter().map(|&argument| argument.to_owned()));
-        let mut server = Server { port, child: None, folder, arguments, ca };
-        server.run();
-        server
+        Server { port, child: None, folder, arguments, ca }
     }
 
-    /// Starts it, the first time or again.
+    /// Starts it again.
     pub(crate) fn run(&mut self) {
-        let log = std::fs::File::create(self.folder.path().join("log")).unwrap();
+        assert!(self.starts(), "somebody else has its port");
+    }
+
+    /// Starts it. `false` if somebody else has its port.
+    fn starts(&mut self) -> bool {
+        let path = self.folder.path().join("log");
+        let log = std::fs::File::create(&path).unwrap();
         let child = Command::new(program().expect("a redis-server"))
             .args(&self.arguments)
             .stdin(Stdio::null())
@@ -130,11 +141,18 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        self.child = Some(child);
+        let child = self.child.insert(child);
         let end = Instant::now() + Duration::from_secs(30);
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-            assert!(Instant::now() < end, "{}", log());
+        // Whoever takes connections at that port may be somebody else: it says so itself.
+        loop {
+            let log = std::fs::read_to_string(&path).unwrap_or_default();
+            if log.contains("Ready to accept connections") {
+                return true;
+            }
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            assert!(Instant::now() < end, "{log}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

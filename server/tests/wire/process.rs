@@ -4,7 +4,7 @@
 mod child_process;
 
 pub(crate) use child_process::PATIENCE;
-use child_process::peak_memory;
+use child_process::{listens, peak_memory};
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
@@ -116,7 +116,7 @@ impl Listener {
             let port = free.port().to_string();
             let child = command(&["--http", "--http-port", &port]).spawn().expect("the binary starts");
             let mut listener = Listener { child: Some(child), address: free.to_string() };
-            if listener.is_ready() {
+            if listener.is_ready(free.port()) {
                 return listener;
             }
         }
@@ -132,13 +132,13 @@ impl Listener {
         self.child.as_mut().expect("not taken")
     }
 
-    fn is_ready(&mut self) -> bool {
+    fn is_ready(&mut self, port: u16) -> bool {
         let patience = Instant::now() + PATIENCE;
         while Instant::now() < patience {
             if self.child().try_wait().expect("it ran").is_some() {
                 return false;
             }
-            if TcpStream::connect(&self.address).is_ok() {
+            if listens(self.child().id(), port) {
                 return self
                     .exchange(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     .status

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::PATIENCE;
 #[expect(dead_code, reason = "what a process takes is measured elsewhere")]
 #[path = "../support/child_process.rs"]
-mod child_process;
+pub(crate) mod child_process;
 
 /// Their home, with an upstreams file and a store.
 pub(crate) struct Person {

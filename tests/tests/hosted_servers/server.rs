@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::PATIENCE;
 use crate::authorization_server::AuthorizationServer;
+use crate::person::child_process::listens;
 
 pub(crate) const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
 pub(crate) const BEN: &str = "ben-0123456789abcdef0123456789abcdef";
@@ -42,6 +43,16 @@ impl Server {
         flags: &[&str],
         variables: &[(&str, String)],
     ) -> Server {
+        Server::launch(&json!({"notes": entry(hosted, json!({}))}), flags, variables)
+    }
+
+    /// With the tool server of these tests as one more upstream, `fake`.
+    pub(crate) fn start_beside_fake(hosted: &AuthorizationServer, flags: &[&str]) -> Server {
+        let fake = json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
+        Server::launch(&json!({"notes": entry(hosted, json!({})), "fake": fake}), flags, &[])
+    }
+
+    fn launch(upstreams: &Value, flags: &[&str], variables: &[(&str, String)]) -> Server {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let write = |name: &str, text: &str| {
@@ -49,8 +60,7 @@ impl Server {
             path(name)
         };
         let tokens = write("tokens", &format!("ann:{ANN}\nben:{BEN}\n"));
-        let file = json!({"upstreams": {"notes": entry(hosted, json!({}))}});
-        let upstreams = write("upstreams.json", &file.to_string());
+        let upstreams = write("upstreams.json", &json!({"upstreams": upstreams}).to_string());
         let flags = flags.iter().map(|flag| match flag.strip_prefix('@') {
             Some(name) => path(name).to_str().expect("UTF-8").to_owned(),
             None => (*flag).to_owned(),
@@ -77,7 +87,7 @@ impl Server {
             let patience = Instant::now() + PATIENCE;
             while child.try_wait().expect("it ran").is_none() {
                 assert!(Instant::now() < patience, "it does not listen");
-                if TcpStream::connect(free).is_ok() {
+                if listens(child.id(), free.port()) {
                     return Server { child, port: free.port(), folder };
                 }
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -130,7 +130,8 @@ impl Launch {
             let patience = Instant::now() + PATIENCE;
             while child.try_wait().expect("it ran").is_none() {
                 assert!(Instant::now() < patience, "it does not listen");
-                if get(&free.to_string(), "/health").is_ok_and(|answer| answer.status == 200) {
+                let listens = child_process::listens(child.id(), free.port());
+                if listens && get(&free.to_string(), "/health").is_ok_and(|answer| answer.status == 200) {
                     return Http { server: Server { child, launch: self }, address: free.to_string() };
                 }
                 std::thread::sleep(Duration::from_millis(5));
@@ -330,10 +331,17 @@ impl Answer {
         let broken = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
         let (head, body) = text.split_once("\r\n\r\n").ok_or_else(broken)?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-        let session = head.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
-        });
+        let header = |wanted: &str| {
+            head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
+            })
+        };
+        // One that a kill has cut is none.
+        if header("content-length").is_some_and(|length| length.parse() != Ok(body.len())) {
+            return Err(broken());
+        }
+        let session = header("mcp-session-id");
         Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned(), session })
     }
 

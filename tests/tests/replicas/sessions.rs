@@ -183,10 +183,11 @@ fn an_eval_of_a_session_asks_the_store_twice_and_any_other_not_at_all() {
     // Where the values are, and where they have to come from the store.
     for replica in [&server, &other] {
         let client = client.at(&replica.address);
-        // Its first request adopts the conversation, and asks once whether that has ended.
+        // Whoever adopts the conversation, at its first request, asks once whether it has ended.
         client.eval("1").unwrap();
         wait_until("the conversation is known", || replica.metric("ptc_http_sessions_open") >= 1.0);
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        let adopts = u32::from(!std::ptr::eq(replica, &server));
+        wait_until("it is asked whether it has ended", || asked(replica)[0] >= adopts);
         let before = asked(replica);
         for _ in 0..10 {
             assert_eq!(client.eval("(+ 1 2)").unwrap().status, 200);

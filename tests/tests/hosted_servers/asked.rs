@@ -230,14 +230,18 @@ fn whoever_cannot_be_asked_waits_in_a_run_until_they_have_signed_in() {
 fn a_task_goes_on_when_its_caller_has_signed_in() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
     let flags = ["--log-level", "error", "--long-runs", "--answer-within-ms", "1"];
-    let server = Server::start(&hosted, &flags);
+    let server = Server::start_beside_fake(&hosted, &flags);
     // It takes longer than its client waits.
-    let program = format!("(do (reduce + (range 200000)) {TWICE})");
+    let gate = server.path("gate");
+    let path = gate.to_str().expect("UTF-8");
+    let program =
+        format!("(do (tool/call {{:server \"fake\" :tool \"until\" :args {{:path {path:?}}}}}) {TWICE})");
     let mut client = Modern::new(&server, ANN, &program);
     client.capabilities =
         json!({"elicitation": {"url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
     let task = client.evals(&json!({}));
     let id = task["taskId"].as_str().unwrap_or_else(|| panic!("{task}")).to_owned();
+    std::fs::write(&gate, "").expect("written");
     let request = |method: &str, more: Value| {
         let mut params = json!({"taskId": id});
         for (key, value) in more.as_object().expect("members") {
@@ -374,10 +378,14 @@ fn a_sign_in_before_the_reply_is_enough() {
 #[test]
 fn a_client_of_the_handshake_era_refuses_or_only_opens_the_page() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let server = Server::start(&hosted, &["--log-level", "error", "--question-open-ms", "1500"]);
-    let client = Handshake::greet(&server, &opens());
-    for (action, reason) in [("decline", ":declined"), ("cancel", ":cancelled"), ("accept", ":auth_required")]
-    {
+    // A page that was only opened is waited for as long as a question is open.
+    for (action, reason, open) in [
+        ("decline", ":declined", "60000"),
+        ("cancel", ":cancelled", "60000"),
+        ("accept", ":auth_required", "1500"),
+    ] {
+        let server = Server::start(&hosted, &["--log-level", "error", "--question-open-ms", open]);
+        let client = Handshake::greet(&server, &opens());
         let mut stream = client.evals(REASON);
         let asked = stream.next().expect("a request");
         client.replies(&asked, &json!({"action": action}));

@@ -290,7 +290,13 @@ fn what_is_asked_before_there_is_a_task_is_asked_by_the_call() {
         until(&file)
     );
     let arguments = json!({"program": program, "wait_ms": 2000});
-    let asked = client.tool("lisp_eval", arguments.clone());
+    let asked = loop {
+        let asked = client.tool("lisp_eval", arguments.clone());
+        // On a busy machine it may take longer than its client waits.
+        if asked["resultType"] != "task" {
+            break asked;
+        }
+    };
     assert_eq!((&asked["resultType"], asked.get("taskId")), (&json!("input_required"), None), "{asked}");
     let retry = json!({"name": "lisp_eval", "arguments": arguments, "requestState": asked["requestState"],
         "inputResponses": {"q1": accept(json!({"name": "Alice"}))}});

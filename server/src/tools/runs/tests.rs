@@ -200,10 +200,7 @@ async fn the_operator_says_how_long_a_client_waits_that_does_not() {
     let bench = bench(Profile::Slim, 4, Some(Duration::from_millis(1)));
     let reply = bench.call("lisp_eval", json!({"program": "1"})).await;
     let ReplyText::Plain(text) = &reply.text else { panic!("mirrored") };
-    assert!(
-        text.starts_with("running: run_") && text.contains(" for 0.0 s, 0 upstream calls made\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("running: run_") && text.contains(" s, 0 upstream calls made\n"), "{text}");
 }
 
 #[tokio::test]

@@ -397,12 +397,23 @@ async fn time_is_kept_by_the_task_and_by_each_call_of_the_planner() {
 
 #[tokio::test]
 async fn an_interrupted_call_stays_on_the_ledger() {
-    let limits = Limits { timeout: Duration::from_millis(50), ..Limits::aggregator() };
     let slow = "(tool/call {:server \"fs\" :tool \"slow\" :args {:a 1}})";
-    let (body, _) = task(|options| options.limits = limits, vec![program(slow)]).await;
+    let interrupted = async |timeout_ms: u64| {
+        let timeout = Duration::from_millis(timeout_ms);
+        let limits = Limits { timeout, ..Limits::aggregator() };
+        task(|options| options.limits = limits, vec![program(slow)]).await.0
+    };
+    let mut timeout_ms = 50;
+    let mut body = interrupted(timeout_ms).await;
+    // On a busy machine its time may end before it has made its call.
+    while body["upstream_calls"] == json!([]) && timeout_ms < 60_000 {
+        timeout_ms *= 4;
+        body = interrupted(timeout_ms).await;
+    }
     // What it did is not known, so it may have done something.
-    assert_eq!(body["reason"], "partial_side_effects");
-    assert!(body["message"].as_str().unwrap().contains("execution exceeded 50ms limit"), "{body}");
+    assert_eq!(body["reason"], "partial_side_effects", "{body}");
+    let sentence = format!("execution exceeded {timeout_ms}ms limit");
+    assert!(body["message"].as_str().unwrap().contains(&sentence), "{body}");
     let call = &body["upstream_calls"][0];
     assert_eq!((&call["status"], &call["effect"]), (&json!("attempted"), &json!("unknown")));
 }

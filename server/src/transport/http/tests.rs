@@ -33,7 +33,7 @@ fn settings() -> Http {
         auth_disabled: true,
         allowed_origins: vec![],
         tls: None,
-        request_timeout: Duration::from_secs(5),
+        request_timeout: Duration::from_secs(60),
         idle_timeout: Duration::from_secs(60),
         shutdown_grace: Duration::from_secs(30),
         max_body_bytes: 4096,

@@ -556,7 +556,7 @@ async fn encoded_answers() {
         }
         assert_eq!(server.connections(), 1, "{coding}: the connection serves again");
         // Far more than may come, out of a few bytes.
-        let fault = fault_of(call(&upstream, "t", r#"{"bytes":30000000}"#).await);
+        let fault = fault_of(call(&upstream, "t", r#"{"bytes":4000000}"#).await);
         assert_eq!(fault.0, FaultReason::ResponseTooLarge, "{coding}");
         upstream.shutdown().await;
     }

@@ -49,6 +49,17 @@ fn asks(config: &mut UpstreamConfig) {
     config.offered = Offered { questions: true, ..Offered::default() };
 }
 
+/// The time of a call whose person answers behind it: enough for its question to come, on a busy machine too.
+fn less_than_the_person_takes() -> CallLimits {
+    let timeout = Duration::from_secs(2);
+    CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() }
+}
+
+/// Ends when a call would have timed out that has these limits, and does not while its person is asked.
+async fn past(limits: CallLimits) {
+    tokio::time::sleep_until(limits.deadline + Duration::from_millis(200)).await;
+}
+
 /// A call of a run, and what is asked during it.
 struct Questions {
     asking: Arc<Asking>,
@@ -199,14 +210,12 @@ async fn a_stream_of_a_call_asks() {
     let upstream = upstream_with(&server.url, |_, config| asks(config));
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
-    // The call has less time than the person takes.
-    let timeout = Duration::from_millis(300);
-    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
+    let limits = less_than_the_person_takes();
     let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         assert_eq!(question.elicitation.message, "Which?");
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        past(limits).await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);
@@ -312,9 +321,7 @@ async fn asks_apart(old: bool) {
     });
     upstream.ensure_started().await.unwrap();
     let mut questions = Questions::of_run(1);
-    // The call has less time than the person takes.
-    let timeout = Duration::from_millis(500);
-    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
+    let limits = less_than_the_person_takes();
     let calling = call(&upstream, &questions.asking, ("t", "{}"), Again::default(), limits);
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
@@ -322,7 +329,7 @@ async fn asks_apart(old: bool) {
         let other = Questions::of_run(1);
         let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), self::limits()).await;
         assert_eq!(json_of(quick.unwrap()), "1");
-        tokio::time::sleep(Duration::from_millis(1000)).await;
+        past(limits).await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);
@@ -363,9 +370,7 @@ async fn a_pipe_asks_the_only_run() {
     let upstream = stdio::upstream_of(stdio::entry("plain"), asks);
     upstream.ensure_started().await.unwrap();
     let (mut first, mut second) = (Questions::of_run(7), Questions::of_run(7));
-    // The calls have less time than the person takes.
-    let timeout = Duration::from_millis(300);
-    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
+    let limits = less_than_the_person_takes();
     let (one, two) = (question(1, json!({})), question(2, json!({})));
     let calling = async {
         tokio::join!(
@@ -375,7 +380,7 @@ async fn a_pipe_asks_the_only_run() {
     };
     let answering = async {
         let asked = (first.asked.recv().await.unwrap(), second.asked.recv().await.unwrap());
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        past(limits).await;
         asked.0.answer.send(r#"{"action":"accept","content":{"r":"a"}}"#.to_owned()).unwrap();
         asked.1.answer.send(r#"{"action":"decline"}"#.to_owned()).unwrap();
     };
@@ -449,9 +454,8 @@ async fn a_withdrawn_question() {
     let mut questions = Questions::of_run(1);
     let arguments = question(1, json!({}));
     let withdrawing = Questions::of_run(1);
-    let timeout = Duration::from_millis(600);
-    let limits = CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() };
-    let calling = call(&upstream, &questions.asking, ("ask", &arguments), Again::default(), limits);
+    let short = less_than_the_person_takes();
+    let calling = call(&upstream, &questions.asking, ("ask", &arguments), Again::default(), short);
     let answering = async {
         let mut question = questions.asked.recv().await.unwrap();
         let of = ("answers", r#"{"withdraws":1}"#);

@@ -1,6 +1,8 @@
 //! Programs that may become runs: `wait_ms` of an evaluation (waiting.md 6.4).
 
 mod arguments;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use ptc_mcp::json::Raw;
 use super::shaping::{Shaper, running};
 use crate::principal::Principal;
 use crate::protocol::tool::{CallContext, Prepared, ToolReply};
-use crate::runs::{Attended, LongCall, NotKept, Ran, Runs, WaitingRun};
+use crate::runs::{Attended, LongCall, NotKept, Progress, Ran, Runs, WaitingRun};
 
 pub(crate) use arguments::MAX_WAIT;
 pub(super) use arguments::{run_id, wait_ms};
@@ -83,13 +85,10 @@ pub(super) fn prepared(
     let answer = attended.then(move |attended| async move {
         match attended {
             Attended::Ended(reply) => reply,
-            Attended::Running(progress) => {
-                match runs.task_here(&principal, &progress.run_id).filter(|_| takes_tasks) {
-                    // Who is told that there is a task asks it what it waits for.
-                    Some(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
-                    None => running(&shaper, &progress),
-                }
+            Attended::Running(progress) if takes_tasks => {
+                told_as_task(&runs, &principal, &progress, &shaper).await
             }
+            Attended::Running(progress) => running(&shaper, &progress),
             Attended::Waiting(run) => waiting(run).await,
             Attended::NotKept(NotKept::TooMany) => too_many(),
             Attended::NotKept(NotKept::Unavailable) => {
@@ -99,6 +98,21 @@ pub(super) fn prepared(
         }
     });
     Prepared::Free(answer.boxed())
+}
+
+/// What a client that takes tasks is told of a run that goes on.
+async fn told_as_task(
+    runs: &Arc<Runs>,
+    principal: &Principal,
+    progress: &Progress,
+    shaper: &Shaper,
+) -> ToolReply {
+    // Its program may ask by now, and have left the machine for the store.
+    match runs.task(principal, &progress.run_id).await {
+        // Who is told that there is a task asks it what it waits for.
+        Ok(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
+        Err(_) => running(shaper, progress),
+    }
 }
 
 /// There are as many runs as there may be (waiting.md 8).

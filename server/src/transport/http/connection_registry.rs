@@ -332,7 +332,8 @@ impl ConnectionRegistry {
     }
 
     /// Closes some connections that wait for their clients, and returns their number. It may be worth asking again a moment later:
-    /// those that have just come are spared, and for their sake those of whoever holds no more than a share.
+    /// those that have just come are spared, and for their sake those of whoever holds no more than a share. So are these while others
+    /// that were asked to close are still there.
     pub(super) fn make_room(&self) -> usize {
         self.make_room_of_all(false)
     }
@@ -347,8 +348,14 @@ impl ConnectionRegistry {
         let mut held: HashMap<HolderKey, usize> = HashMap::new();
         let mut waiting: HashMap<HolderKey, Vec<_>> = HashMap::new();
         let mut spared = HashSet::new();
+        let mut is_making_room = false;
         for activity in registered.values() {
             let state = activity.lock();
+            if state.unwanted {
+                // Its place is free in a moment.
+                is_making_room = true;
+                continue;
+            }
             let holder = state.holder.key();
             *held.entry(holder).or_default() += 1;
             if let Some(order) = state.order(now) {
@@ -371,7 +378,7 @@ impl ConnectionRegistry {
             })
             .collect();
         let is_within_share = |((within, ..), _): &(Rank, _)| *within;
-        if is_greedy_spared || !ranked.iter().all(is_within_share) {
+        if is_making_room || is_greedy_spared || !ranked.iter().all(is_within_share) {
             ranked.retain(|place| !is_within_share(place));
         }
         let count = ranked.len().min(CLOSED_AT_ONCE);
@@ -552,6 +559,13 @@ mod tests {
         assert_eq!((registry.make_room(), over(&patient)), (0, None), "there is room in a moment");
         tokio::time::advance(SPARED).await;
         assert_eq!((registry.make_room(), over(&patient)), (29, None), "until no more than a share is left");
+        for _ in 0..2 {
+            assert_eq!(
+                (registry.make_room(), over(&patient)),
+                (0, None),
+                "on a busy machine they take a while to go"
+            );
+        }
         drop(fresh);
         // One that is used again and again does not hold the others' places for ever.
         let used: Vec<_> = (0..39).map(|_| registry.join(HERE, LONG)).collect();

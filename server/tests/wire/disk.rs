@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use ptc_mcp::json::json;
 
 use crate::process::{Answer, Listener};
@@ -22,7 +24,9 @@ fn limited(folder: &str) -> (Listener, impl FnOnce(Child) -> String) {
     let log = |mut child: Child| {
         let mut text = String::new();
         let stderr = child.stderr.take().expect("piped");
-        child.kill().expect("it runs");
+        // All lines are written before it ends.
+        let process = Pid::from_raw(child.id().try_into().expect("a process id"));
+        kill(process, Signal::SIGTERM).expect("it runs");
         child.wait().expect("it ran");
         BufReader::new(stderr).read_to_string(&mut text).expect("UTF-8");
         text

@@ -130,7 +130,7 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
         "--trace-payloads",
         "full",
     ];
-    let server = Server::start(hosted, &flags);
+    let mut server = Server::start(hosted, &flags);
     let mut cookies = Vec::new();
     let call = "(tool/call {:server \"notes\" :tool \"whoami\" :args {}})";
     let programs = [call.to_owned(), format!("(do (println {call}) (fail {call}))"), format!("(/ {call} 0)")];
@@ -200,6 +200,7 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
             heard.add(page, format!("{}\r\n\r\n{}", answer.head, answer.body));
         }
     }
+    server.ends();
     let traces = std::fs::read_dir(server.path("traces")).expect("traces");
     for trace in traces.flatten() {
         heard.add("a trace", std::fs::read_to_string(trace.path()).expect("a trace"));

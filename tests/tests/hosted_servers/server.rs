@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use ptc_mcp::json::{Value, json};
 use tempfile::TempDir;
 
@@ -105,9 +107,25 @@ impl Server {
         self.folder.path().join(name)
     }
 
-    /// What it has logged so far.
+    /// What it has logged so far. A line is written by a thread of its own, behind what it tells of.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).expect("a log")
+    }
+
+    /// Waits until it has told of this event.
+    pub(crate) fn tells(&self, event: &str) {
+        let patience = Instant::now() + PATIENCE;
+        while !self.log().contains(event) {
+            assert!(Instant::now() < patience, "no {event}: {}", self.log());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it, so that all that it has to write is written.
+    pub(crate) fn ends(&mut self) {
+        let process = Pid::from_raw(self.child.id().try_into().expect("a process id"));
+        kill(process, Signal::SIGTERM).expect("it is there");
+        assert!(self.child.wait().expect("it ran").success());
     }
 
     pub(crate) fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {

@@ -101,7 +101,7 @@ fn a_server_tells_each_caller_its_own_sign_ins() {
     assert!(nothing.contains("[nil nil nil]"), "{nothing}");
     let tools = server.post(ANN, "tools/list", None, json!({})).body;
     assert!(tools.contains("Needs sign-in."), "{tools}");
-    assert!(server.log().contains("auth_sign_in_needed"), "{}", server.log());
+    server.tells("auth_sign_in_needed");
     let metric = |name: &str| {
         let text = server.ask("GET", "/metrics", &[], "").body;
         let line =
@@ -127,7 +127,7 @@ fn a_server_tells_each_caller_its_own_sign_ins() {
     assert_eq!((&state(ANN)["phase"], &state(ANN)["tools"]), (&json!("started"), &json!(2)));
     assert_eq!(state(BEN)["tools"], 0, "{}", state(BEN));
     assert_eq!(metric("ptc_auth_sign_ins_total{server=\"notes\",outcome=\"ok\"}"), "1");
-    assert!(server.log().contains("auth_signed_in"), "{}", server.log());
+    server.tells("auth_signed_in");
 
     // A sign-in that the server has ended has a code, and the same next step.
     hosted.end_families();

@@ -23,8 +23,9 @@ fn pair(place: &Place, flags: &[&str]) -> Option<[Http; 2]> {
     let settings: Vec<String> =
         variables.iter().map(|(name, value)| format!("export {name}={value}")).collect();
     let early = place.launch(flags).with_upstream().after(&settings.join(" && ")).on_http();
-    let log = early.server.launch.log();
-    assert!(log.contains("state_store_clock_differs"), "its clock is another one: {log}");
+    wait_until("it is told that its clock is another one", || {
+        early.server.launch.log().contains("state_store_clock_differs")
+    });
     Some([early, place.launch(flags).with_upstream().on_http()])
 }
 

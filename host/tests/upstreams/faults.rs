@@ -211,6 +211,7 @@ async fn hurt(way: Way, fault: Fault) {
     }
     if way != Way::Stdio {
         let times = usize::from(fault != Fault::Refused);
+        until("the call comes to the proxy", || proxy.hurt() >= times).await;
         assert_eq!(proxy.hurt(), times, "a call is made once, whatever comes of it");
     }
     assert_eq!(elsewhere.connections(), 0, "no redirect is followed");

@@ -857,6 +857,7 @@ async fn slow_answers_time_out() {
 }
 
 async fn the_first_byte_has_a_limit_of_its_own() {
+    const FIRST_BYTE: Duration = Duration::from_secs(1);
     let server = FakeHttp::handshake(|hit| {
         let mut steps = echo(hit);
         match hit.body["params"]["arguments"]["kind"].as_str() {
@@ -865,14 +866,14 @@ async fn the_first_byte_has_a_limit_of_its_own() {
                 let Step::Bytes(bytes) = steps.remove(0) else { unreachable!() };
                 let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
                 steps.push(Step::Bytes(bytes[..head].to_vec()));
-                steps.push(Step::Pause(Duration::from_millis(600)));
+                steps.push(Step::Pause(FIRST_BYTE * 2));
                 steps.push(Step::Bytes(bytes[head..].to_vec()));
             }
         }
         steps
     });
     let upstream = upstream_with(&server.url, |entry, _| {
-        entry.first_byte_timeout = Some(Duration::from_millis(300));
+        entry.first_byte_timeout = Some(FIRST_BYTE);
     });
     upstream.ensure_started().await.unwrap();
     let late = fault_of(call(&upstream, "t", r#"{"kind":"late"}"#).await);
@@ -888,7 +889,9 @@ async fn giving_up_cancels() {
     upstream.ensure_started().await.unwrap();
     let short = CallLimits { timeout: Duration::from_millis(50), ..limits() };
     assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await).0, FaultReason::Timeout);
-    until("it is cancelled", || server.count("notifications/cancelled") == 1).await;
+    // Each has a connection of its own, and the server reads them as it comes to them.
+    let both = ["tools/call", "notifications/cancelled"];
+    until("it is cancelled", || both.iter().all(|method| server.count(method) == 1)).await;
     let hits = server.hits();
     let called = hits.iter().find(|hit| hit.rpc() == "tools/call").unwrap();
     let cancelled = hits.iter().find(|hit| hit.rpc() == "notifications/cancelled").unwrap();

@@ -11,6 +11,11 @@ use super::client::{Client, send};
 use super::process::{Answer, wait_until};
 use super::shared::Place;
 
+/// What is told where a program was not run.
+const NOT_RUN: [&str; 2] = ["already running", "the session store is unavailable; nothing was changed"];
+/// What is told where it was, and the store gave no answer in time.
+const PERHAPS: &str = "the program ran, and its definitions may not have been kept";
+
 impl Client {
     /// Calls a tool; an error if the server went away in the middle of it.
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> std::io::Result<Answer> {
@@ -83,9 +88,8 @@ fn of_two_who_change_a_session_at_once_one_is_told() {
                     if answer.starts_with("user=> #'n") && !answer.contains("[not stored") {
                         stored.fetch_add(1, Ordering::Relaxed);
                     } else {
-                        let is_told =
-                            answer.contains("already running") || answer.contains("changed by another run");
-                        assert!(is_told, "{answer}");
+                        let is_not_run = NOT_RUN.iter().any(|told| answer.contains(told));
+                        assert!(is_not_run || answer.contains("changed by another run"), "{answer}");
                         told.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -122,8 +126,10 @@ fn a_replica_that_is_killed_loses_no_definition_that_was_answered() {
                         Ok(text) if text.starts_with("user=> ") && !text.contains("[not stored") => {
                             *sure += 1
                         }
-                        // The lease of the killed one has to run out first.
-                        Ok(text) => assert!(text.contains("already running"), "{text}"),
+                        // The lease of the killed one has to run out first; and a store on a busy machine may take too long.
+                        Ok(text) if NOT_RUN.iter().any(|told| text.contains(told)) => {}
+                        Ok(text) if text.contains(PERHAPS) => *perhaps += 1,
+                        Ok(text) => panic!("{text}"),
                         Err(_) => *perhaps += 1,
                     }
                 }

@@ -164,7 +164,7 @@ async fn branches_are_told_with_their_errors() {
     let seen: Arc<Mutex<Vec<(String, Json)>>> = Arc::default();
     let log = seen.clone();
     let runs = Arc::new(AtomicU32::new(0));
-    let agent = Agent::builder("p").tool("t", counting(&runs)).timeout(Duration::from_millis(300));
+    let agent = Agent::builder("p").tool("t", counting(&runs)).timeout(Duration::from_millis(1500));
     let slow = ToolSpec::new(|_: JsonMap| std::future::pending::<Result<Json, String>>());
     run_with(
         agent.tool("slow", slow),

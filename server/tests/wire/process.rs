@@ -138,7 +138,7 @@ impl Listener {
             if self.child().try_wait().expect("it ran").is_some() {
                 return false;
             }
-            if listens(self.child().id(), port) {
+            if listens(self.child().id(), port) && TcpStream::connect(&self.address).is_ok() {
                 return self
                     .exchange(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     .status

@@ -89,7 +89,7 @@ impl Server {
             let patience = Instant::now() + PATIENCE;
             while child.try_wait().expect("it ran").is_none() {
                 assert!(Instant::now() < patience, "it does not listen");
-                if listens(child.id(), free.port()) {
+                if listens(child.id(), free.port()) && TcpStream::connect(free).is_ok() {
                     return Server { child, port: free.port(), folder };
                 }
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -250,7 +250,7 @@ async fn they_take_as_much_of_the_store_as_they_may() {
 
 #[tokio::test]
 async fn what_has_ended_is_told_for_a_while() {
-    let ttl = Duration::from_millis(300);
+    let ttl = Duration::from_secs(1);
     let runs = runs_of(&ServerState::none(), settings::Runs { ttl, ..settings() });
     let (end, work) = work("there");
     let id = kept(&runs, work).await;
@@ -276,7 +276,7 @@ async fn the_end_of_the_process_is_recorded() {
     let ending = kept(&runs, short).await;
     let patience = tokio::spawn({
         let runs = runs.clone();
-        async move { runs.shut_down(Duration::from_millis(500)).await }
+        async move { runs.shut_down(Duration::from_secs(2)).await }
     });
     end.send(()).unwrap();
     patience.await.unwrap();

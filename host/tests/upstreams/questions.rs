@@ -459,7 +459,7 @@ async fn a_withdrawn_question() {
     let answering = async {
         let mut question = questions.asked.recv().await.unwrap();
         let of = ("answers", r#"{"withdraws":1}"#);
-        call(&upstream, &withdrawing.asking, of, Again::default(), limits).await.unwrap();
+        call(&upstream, &withdrawing.asking, of, Again::default(), limits()).await.unwrap();
         question.answer.closed().await;
     };
     let (fault, ()) = tokio::join!(calling, answering);

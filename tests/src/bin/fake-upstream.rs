@@ -25,6 +25,8 @@
 //! With `--rows` as its first argument it has three tools more. `rows` gives `n` rows, each with the number of the call, and
 //! says of itself that it only reads; `log` gives the same and says nothing; `picture` gives a text and a PNG.
 //!
+//! With `--notes` it has the tool `note` more, which adds the line `text` to the file at `path`.
+//!
 //! With `--samples` it has the tool `sum_up` more, which has a model sum up its `text`, and answers with what it was told.
 //!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
@@ -119,6 +121,17 @@ fn samples() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--samples")
 }
 
+/// Whether it writes files.
+fn notes() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--notes")
+}
+
+/// Adds a line to a file.
+fn note(path: &str, line: &str) -> std::io::Result<()> {
+    let mut file = std::fs::File::options().create(true).append(true).open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}
+
 fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
@@ -185,6 +198,9 @@ fn main() {
                     );
                     tools.push(json!({"name": "log", "inputSchema": {"type": "object"}}));
                     tools.push(json!({"name": "picture", "inputSchema": {"type": "object"}}));
+                }
+                if notes() {
+                    tools.push(json!({"name": "note", "inputSchema": {"type": "object"}}));
                 }
                 if samples() {
                     tools.push(json!({"name": "sum_up", "inputSchema": {"type": "object"}}));
@@ -286,6 +302,13 @@ fn main() {
                         waiting.enter(id);
                         waiting
                             .answer_at(arguments["path"].as_str().unwrap_or_default().to_owned(), id.clone());
+                    }
+                    "note" => {
+                        let [path, text] =
+                            ["path", "text"].map(|key| arguments[key].as_str().unwrap_or_default());
+                        let said =
+                            note(path, text).map_or_else(|error| error.to_string(), |()| "noted".to_owned());
+                        say(&text_result(id, &said));
                     }
                     "refuse" => say(&json!({"jsonrpc": "2.0", "id": id, "result": {
                         "content": [{"type": "text", "text": "refused"}], "isError": true}})),

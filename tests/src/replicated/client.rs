@@ -15,11 +15,40 @@ pub(super) struct Behind {
     /// The balancer.
     pub(super) balancer: String,
     /// How often a server was killed.
-    pub(super) kills: AtomicU64,
+    pub(super) kills: Kills,
     /// How often a request was sent again.
     pub(super) resent: AtomicU64,
     /// Requests that must not come twice have it meanwhile; who kills a server waits for them.
     pub(super) unrepeatable: RwLock<()>,
+}
+
+/// Counts kills, so that whoever loses a connection knows whether one was the cause.
+#[derive(Default)]
+pub(super) struct Kills {
+    begun: AtomicU64,
+    over: AtomicU64,
+}
+
+/// When a connection was made.
+#[derive(Clone, Copy)]
+struct Since(u64);
+
+impl Kills {
+    /// Has it counted before and after.
+    pub(super) fn count(&self, kill: impl FnOnce()) {
+        self.begun.fetch_add(1, Ordering::AcqRel);
+        kill();
+        self.over.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn now(&self) -> Since {
+        // One that has begun may be one that a connection of now meets.
+        Since(self.over.load(Ordering::Acquire))
+    }
+
+    fn came_since(&self, since: Since) -> bool {
+        self.begun.load(Ordering::Acquire) != since.0
+    }
 }
 
 /// Bytes of an answer that are held until it is whole.
@@ -48,7 +77,7 @@ async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind)
     let mut held = None;
     let mut has_left = false;
     'server: loop {
-        let kills = behind.kills.load(Ordering::Acquire);
+        let since = behind.kills.now();
         let mut server = TcpStream::connect(&behind.balancer).await?;
         let (mut sent, mut answer) = (0, Answer::default());
         // What came of an answer and is not passed on yet.
@@ -59,6 +88,10 @@ async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind)
             if sent < request.bytes.len() {
                 if held.is_none() && request.whole().is_some() && !request.may_come_twice() {
                     held = Some(behind.unrepeatable.read().await);
+                    // Whom this connection leads to may have been killed meanwhile, and has not seen the whole of it.
+                    if behind.kills.came_since(since) {
+                        continue 'server;
+                    }
                 }
                 // A server that has seen enough may close before it has read all; its answer is there nonetheless.
                 let _ = server.write_all(&request.bytes[sent..]).await;
@@ -74,7 +107,7 @@ async fn exchange(client: &mut TcpStream, mut request: Request, behind: &Behind)
                 read = server.read(&mut bytes) => {
                     let read = read.unwrap_or(0);
                     if read == 0 {
-                        let was_killed = behind.kills.load(Ordering::Acquire) != kills;
+                        let was_killed = behind.kills.came_since(since);
                         if was_killed && !has_passed && !has_left && request.may_come_twice() {
                             behind.resent.fetch_add(1, Ordering::Relaxed);
                             continue 'server;

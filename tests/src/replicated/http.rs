@@ -41,10 +41,16 @@ impl Request {
     /// twice. That of a tool's call is known here by its tool; a program that calls no tools of upstreams has no effect.
     pub(super) fn may_come_twice(&self) -> bool {
         let Some((at, head)) = head(&self.bytes) else { return true };
-        match head.split(' ').next() {
-            Some("POST") => {}
-            Some("DELETE") => return false,
-            _ => return true,
+        let mut words = head.split(' ');
+        match (words.next(), words.next().unwrap_or_default()) {
+            // An answer to an approval, or to a question on the console.
+            (Some("POST"), target) if target.starts_with("/webhook/") || target.starts_with("/console/") => {
+                return false;
+            }
+            (Some("POST"), _) => {}
+            (Some("DELETE"), _) => return false,
+            // The code of a sign-in is good once.
+            (_, target) => return !target.starts_with("/oauth/callback"),
         }
         // What is no message is refused each time.
         let Ok(message) = serde_json::from_slice::<Value>(&self.bytes[at..]) else { return true };
@@ -55,6 +61,10 @@ impl Request {
                 return message["method"] != "exit" && message["method"] != "shutdown";
             }
             let params = &message["params"];
+            // A state is good once: whoever used it and had no answer may be told just that.
+            if !params["requestState"].is_null() {
+                return false;
+            }
             match params["name"].as_str() {
                 Some("lisp_eval") => {
                     !params["arguments"]["program"].as_str().unwrap_or_default().contains("tool/")
@@ -185,14 +195,29 @@ mod tests {
                 r#"{{"method":"tools/call","params":{{"name":"{tool}","arguments":{{"program":"{program}"}}}}}}"#
             ))
         };
-        for request in
-            [call("lisp_eval", "(+ 1 2)"), call("lisp_session_list", ""), post("nonsense"), post("{}")]
-        {
+        let without_body = |line: &str| Request {
+            bytes: format!("{line} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes(),
+        };
+        let retry = r#"{"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"1"},"requestState":"ptcs1.x"}}"#;
+        for request in [
+            call("lisp_eval", "(+ 1 2)"),
+            call("lisp_session_list", ""),
+            post("nonsense"),
+            post("{}"),
+            without_body("GET /oauth/start?upstream=notes"),
+            without_body("POST /oauth/start?upstream=notes"),
+        ] {
             assert!(request.whole().is_some() && request.may_come_twice());
         }
-        for request in
-            [call("lisp_eval", "(tool/call {})"), call("lisp_session_eval", "1"), call("other", "")]
-        {
+        for request in [
+            call("lisp_eval", "(tool/call {})"),
+            call("lisp_session_eval", "1"),
+            call("other", ""),
+            post(retry),
+            without_body("GET /oauth/callback?state=x&code=y"),
+            without_body("POST /webhook/answers/run_x/q1"),
+            without_body("POST /console/api/runs/run_x/answers"),
+        ] {
             assert!(request.whole().is_some() && !request.may_come_twice());
         }
         let half = Request { bytes: b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{".to_vec() };

@@ -33,7 +33,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::RwLock;
 
 use self::balancer::Balancer;
-use self::client::Behind;
+use self::client::{Behind, Kills};
 use self::guarded::Guarded;
 use self::redis_server::RedisServer;
 
@@ -155,7 +155,7 @@ async fn run(port: u16, arguments: Vec<String>) -> ExitCode {
     let balancer = Balancer::over(&addresses.each_ref().map(String::as_str));
     let behind = Arc::new(Behind {
         balancer: balancer.address.clone(),
-        kills: AtomicU64::new(0),
+        kills: Kills::default(),
         resent: AtomicU64::new(0),
         unrepeatable: RwLock::new(()),
     });
@@ -220,9 +220,7 @@ async fn killing(
             if replica.process.ended().is_some() {
                 return ExitCode::FAILURE;
             }
-            // Told before it happens: who sees its connection end knows why.
-            behind.kills.fetch_add(1, Ordering::AcqRel);
-            replica.process.kill();
+            behind.kills.count(|| replica.process.kill());
         }
         drop(lull);
         match place.replica().await {

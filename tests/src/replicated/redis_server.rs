@@ -23,6 +23,17 @@ fn program() -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join("redis-server")).find(|program| program.is_file())
 }
 
+/// Whether there is such a program on this machine.
+///
+/// # Panics
+/// If there is none and `PTC_TEST_REDIS` is `required`.
+pub fn is_there() -> bool {
+    let is_required = std::env::var("PTC_TEST_REDIS").is_ok_and(|word| word == "required");
+    let is_there = program().is_some();
+    assert!(is_there || !is_required, "there is no redis-server");
+    is_there
+}
+
 impl RedisServer {
     /// One that keeps what it acknowledges; `None` where there is no such program and `PTC_TEST_REDIS` is not `required`.
     ///
@@ -39,9 +50,7 @@ impl RedisServer {
     /// # Panics
     /// As [`RedisServer::start`] does.
     pub fn start_in(folder: &Path) -> Option<RedisServer> {
-        if program().is_none() {
-            let is_required = std::env::var("PTC_TEST_REDIS").is_ok_and(|word| word == "required");
-            assert!(!is_required, "there is no redis-server");
+        if !is_there() {
             return None;
         }
         // It tells of its folder by the name that the system has for it.

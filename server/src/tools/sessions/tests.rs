@@ -443,7 +443,8 @@ wherever_sessions_are! {
         assert_eq!(empty["text"], ";; No tool calls made\n\n;; History:\n;   *1 nil\n;   *2 nil\n;   *3 nil");
         assert_eq!((&empty["usage"]["memory_bytes"], &empty["usage"]["history_bytes"]), (&json!(6), &json!(2)));
         bench.eval(&id, "(defn double \"Twice.\" [n] (* 2 n)) (def total 42) [1 2]").await;
-        let text = bench.inspect(&id, "memory").await["text"].as_str().unwrap().to_owned();
+        let seen = bench.inspect(&id, "memory").await;
+        let text = seen["text"].as_str().unwrap_or_else(|| panic!("{seen}"));
         assert!(
             text.starts_with(";; === user/ (your prelude) ===\n(double [n])                  ; \"Twice.\"\n"),
             "{text}"

@@ -1,4 +1,5 @@
-//! `ptc start --http --public-url` with the upstream `notes`, and two callers.
+//! `ptc start --http --public-url` with the upstream `notes`, and two callers; or what `PTC_TEST_SERVER` names in its place, such as two
+//! replicas (`tests/replicated`).
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -25,6 +26,17 @@ pub(crate) fn entry(hosted: &AuthorizationServer, members: Value) -> Value {
         auth[key] = value.clone();
     }
     json!({"transport": "mcp_http", "url": hosted.mcp(), "allow_insecure_http": true, "protocol": "handshake", "auth": auth})
+}
+
+/// The server's program, with no variable but those of tests.
+fn command() -> Command {
+    let named = std::env::var_os("PTC_TEST_SERVER");
+    let is_named = named.is_some();
+    let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_ptc-under-test").into()));
+    let names = ["PATH", "PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG"];
+    let for_replicas = std::env::vars_os().filter(|(name, _)| names.iter().any(|known| name == known));
+    command.env_clear().envs(for_replicas.filter(|_| is_named));
+    command
 }
 
 pub(crate) struct Server {
@@ -71,8 +83,8 @@ impl Server {
         // Between finding a free port and binding it somebody else may take it: then the next one is tried.
         for _ in 0..10 {
             let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-            let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"));
-            command.env_clear().env("HOME", folder.path());
+            let mut command = command();
+            command.env("HOME", folder.path());
             command.envs(variables.iter().map(|(name, value)| (name, value)));
             command.args(["start", "--http", "--http-port", &free.port().to_string()]);
             command.args(["--public-url", &format!("http://{free}/mcp")]);

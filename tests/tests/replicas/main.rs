@@ -6,6 +6,7 @@ mod client;
 mod clocks;
 mod folder;
 mod kept;
+mod killed;
 mod listening;
 mod many;
 #[path = "../support/modern.rs"]
@@ -19,4 +20,5 @@ mod runs;
 mod sessions;
 mod settled;
 mod shared;
+mod spent;
 mod tasks;

@@ -45,9 +45,19 @@ impl Modern {
 
     /// The answer to a request with this `Mcp-Name`: its status, and the message.
     pub(crate) fn answer(&self, method: &str, params: &Value, name: Option<&str>) -> (u16, Value) {
-        let answer = Answer::read(self.send(method, params, name)).unwrap();
+        self.try_answer(method, params, name).unwrap()
+    }
+
+    /// The same of a server that may be killed before it answers.
+    pub(crate) fn try_answer(
+        &self,
+        method: &str,
+        params: &Value,
+        name: Option<&str>,
+    ) -> std::io::Result<(u16, Value)> {
+        let answer = Answer::read(self.send(method, params, name))?;
         let message = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("no JSON: {answer:?}"));
-        (answer.status, message)
+        Ok((answer.status, message))
     }
 
     /// The result of a request whose headers are as they should be.

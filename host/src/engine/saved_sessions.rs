@@ -120,7 +120,7 @@ impl Engine {
             let task = Box::new(move || {
                 let _ = sender.send(work(&here));
             });
-            worker.scheduler.discard(Work::Task(principal, task));
+            worker.scheduler.see_through(Work::Task(principal, task));
         });
         async move { receiver.await.unwrap_or(Err(SavedFailure::Gone)) }.boxed()
     }

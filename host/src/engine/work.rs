@@ -26,7 +26,7 @@ pub(super) enum Work {
     Free(Box<Run>),
     /// Free what sessions no longer hold.
     Discard(Discarded),
-    /// Something else, on somebody's behalf, which tells its result itself. What of it nobody waits for is done all the same.
+    /// Something else, on somebody's behalf, which tells its result itself and is done whether or not somebody waits for that.
     #[cfg(feature = "saved-sessions")]
     Task(Principal, Box<dyn FnOnce()>),
 }

@@ -101,6 +101,32 @@ over_each_store! {
 }
 
 over_each_store! {
+    async fn a_session_that_takes_many_turns_to_read_is_looked_at_and_changed_by_a_process_that_does_not_know_it(shared: Shared) {
+        let roomy = Sessions {
+            memory_bytes: 10_000_000,
+            binding_bytes: 1_000_000,
+            bindings: 100,
+            source_bytes: 262_144,
+            ..limits()
+        };
+        let process = || bench_over(Profile::Structured, roomy.clone(), Some(keeping(shared.handle())));
+        let writes = process();
+        let id = writes.start("me").await;
+        // A turn is half a millisecond, and each of these texts has to be compiled again.
+        let body = "(+ x (* 2 3)) ".repeat(120);
+        for number in 0..20 {
+            let told = writes.eval(&id, &format!("(defn f{number} [x] {body})")).await.0;
+            assert_eq!(told["status"], "ok", "{told}");
+        }
+        let seen = process().inspect(&id, "memory").await;
+        assert_eq!((&seen["status"], &seen["usage"]["binding_count"]), (&json!("ok"), &json!(20)), "{seen}");
+        let order = json!({"session_id": id, "bindings": ["f7"]});
+        let (left, _) = process().call("me", "lisp_session_forget", order).await;
+        assert_eq!((&left["status"], &left["removed_bindings"]), (&json!("ok"), &json!(["f7"])), "{left}");
+    }
+}
+
+over_each_store! {
     async fn five_small_bindings_take_little(shared: Shared) {
         let store = shared.handle();
         let process = process(&shared);

@@ -115,11 +115,11 @@ over_each_store! {
         // A turn is half a millisecond, and each of these texts has to be compiled again.
         let body = "(+ x (* 2 3)) ".repeat(120);
         for number in 0..20 {
-            let told = writes.eval(&id, &format!("(defn f{number} [x] {body})")).await.0;
+            let told = writes.eval(&id, &format!("(defn f{number} [x] (do {body}))")).await.0;
             assert_eq!(told["status"], "ok", "{told}");
         }
-        let seen = process().inspect(&id, "memory").await;
-        assert_eq!((&seen["status"], &seen["usage"]["binding_count"]), (&json!("ok"), &json!(20)), "{seen}");
+        let seen = process().inspect(&id, "overview").await;
+        assert_eq!((&seen["status"], &seen["session"]["binding_count"]), (&json!("ok"), &json!(20)), "{seen}");
         let order = json!({"session_id": id, "bindings": ["f7"]});
         let (left, _) = process().call("me", "lisp_session_forget", order).await;
         assert_eq!((&left["status"], &left["removed_bindings"]), (&json!("ok"), &json!(["f7"])), "{left}");

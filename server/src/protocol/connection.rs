@@ -251,6 +251,12 @@ impl Connection {
         running.is_some_and(|running| running.cancel.send(CancelledBy::Message).is_ok())
     }
 
+    /// Cancels the running call whose id this knows, and returns the id.
+    pub(crate) fn cancel_known(&self, is_it: impl Fn(&RequestId) -> bool) -> Option<RequestId> {
+        let id = self.state().in_flight.keys().find(|id| is_it(id)).cloned()?;
+        self.cancel(&id).then_some(id)
+    }
+
     /// Cancels all running calls and returns their number. No reply of the client is waited for any more.
     pub(crate) fn cancel_all(&self) -> usize {
         self.client_requests.forget();

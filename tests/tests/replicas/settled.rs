@@ -1,5 +1,5 @@
-//! What a client of the handshake era says at one replica holds at the others (state.md 5.2): replies to what it was asked, and which log
-//! messages it wants.
+//! What a client of the handshake era says at one replica holds at the others (state.md 5.2): replies to what it was asked, calls that it
+//! gives up, and which log messages it wants.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use ptc_mcp::json::{Value, json};
 
 use super::client::{Client, send};
-use super::process::{Http, PATIENCE, call, tool, wait_until};
+use super::process::{Http, PATIENCE, call, tool, wait_until, waiting};
+use super::runs::Tools as _;
 use super::shared::Place;
 
 /// The answer to a call, as the events that it is made of.
@@ -131,4 +132,69 @@ fn the_level_of_log_messages_holds_at_every_replica() {
     for server in [&other, &third] {
         wait_until("the others have heard of it", || !told(&client.at(&server.address)));
     }
+}
+
+/// Gives up a call. The answer comes when the store has what is handed on.
+fn cancel(client: &Client, id: impl Into<Value>) {
+    let params = json!({"requestId": id.into(), "reason": "the user has left"});
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+    let answer = send(&client.address, "POST", Some(&client.session), &message.to_string()).unwrap();
+    assert_eq!((answer.status, &*answer.body), (202, ""), "{answer:?}");
+}
+
+/// How many calls wait at the upstream of a server.
+fn hanging(server: &Http) -> String {
+    server.eval(&waiting())
+}
+
+#[test]
+fn a_call_is_given_up_through_another_replica() {
+    let Some(place) = Place::new() else { return };
+    let [one, other] = servers(&place);
+    let client = asked(&one.address);
+    let there = client.at(&other.address);
+    let hang = |id: &str| Events::of(&client, &call(id, &tool("hang", "{}")));
+    let (mut kept, mut given_up) = (hang("kept"), hang("7"));
+    wait_until("both wait", || hanging(&one) == "user=> 2");
+    // Neither another conversation ends them, nor another id.
+    cancel(&asked(&other.address), "kept");
+    cancel(&there, 7);
+    cancel(&there, "no call");
+    cancel(&there, "7");
+    assert_eq!(given_up.next(), None, "nobody waits for its answer any more");
+    wait_until("one waits", || hanging(&one) == "user=> 1");
+    cancel(&there, "kept");
+    assert_eq!(kept.next(), None);
+    wait_until("the upstream has heard of it", || hanging(&one) == "user=> 0");
+    // One that waits for a person is over, and nobody is asked any more.
+    let mut asks = Events::of(&client, &ask());
+    let question = asks.next().unwrap();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    cancel(&there, 7);
+    assert_eq!(asks.next(), None);
+    // An id is free again.
+    assert!(client.eval("(+ 1 2)").unwrap().text().contains("user=> 3"));
+}
+
+#[test]
+fn a_program_whose_id_is_known_is_not_ended_by_the_cancellation_of_the_call_that_began_it() {
+    let Some(place) = Place::new() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["--long-runs", "--response-profile", "structured"];
+    let [one, other] = [(); 2].map(|()| place.launch(&flags).with_upstream().on_http());
+    let mut client = asked(&one.address);
+    let there = client.at(&other.address);
+    let file = dir.path().join("file");
+    let id = client.begin_run(&file);
+    let mut behind = Events::of(&client, &call("behind", &tool("hang", "{}")));
+    let waiting = json!({"program": waiting()});
+    wait_until("both wait", || client.tool("lisp_eval", &waiting)["result"] == "user=> 2");
+    // Every call of this client but the one behind has had the id of the call that began it.
+    cancel(&client, 7);
+    cancel(&there, 7);
+    // What is announced is heard in its order.
+    cancel(&there, "behind");
+    assert_eq!(behind.next(), None);
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(client.outcome(&id)["result"], "user=> \"r: there it is\"");
 }

@@ -8,13 +8,18 @@ use tracing::debug;
 
 use crate::protocol::connection::Connection;
 
-/// Cancels the running call that `requestId` names. An unknown, missing or null id is ignored: the call may have
-/// ended while the notification was on its way.
+/// Cancels the running call that `requestId` names. A missing or null id is ignored. So is an unknown one, unless its call runs at another
+/// replica: it may have ended while the notification was on its way.
 pub fn act(connection: &Arc<Connection>, params: &ParamsMember<'_>) {
     let id = params.object().and_then(|params| params.request_id).and_then(RequestId::from_raw);
     match id {
         Some(id) if connection.cancel(&id) => debug!(event = "notifications_cancelled", request_id = %id),
-        Some(id) => debug!(event = "cancelled_unknown", request_id = %id),
+        Some(id) => {
+            debug!(event = "cancelled_unknown", request_id = %id);
+            if let Some(elsewhere) = connection.elsewhere() {
+                elsewhere.cancelled(&id);
+            }
+        }
         None => debug!(event = "cancelled_unknown"),
     }
 }

@@ -366,8 +366,9 @@ impl Post<'_> {
             Handled::Silent => {
                 let answer = answer::empty(StatusCode::ACCEPTED);
                 // What is acknowledged is not lost with this process.
-                match self.endpoint.sessions.ends().filter(|ends| message.is_response() && ends.is_telling())
-                {
+                let is_handed_on =
+                    message.is_response() || method.flatten() == Some("notifications/cancelled");
+                match self.endpoint.sessions.ends().filter(|ends| is_handed_on && ends.is_telling()) {
                     Some(ends) => Outcome::Waiting(Calls::HandedOn { answer, ends: ends.clone() }),
                     None => Outcome::Ready(answer),
                 }

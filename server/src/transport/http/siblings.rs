@@ -1,29 +1,34 @@
-//! What a conversation hands on to the other replicas that serve it: replies of its client to requests that another replica has sent, and
-//! which log messages it wants (state.md 5.2).
+//! What a conversation hands on to the other replicas that serve it: replies of its client to requests that another replica has sent, calls
+//! that it gives up, and which log messages it wants (state.md 5.2).
 //!
 //! A reply goes into an inbox of its own, sealed, and is announced by digests alone. Whoever has sent the request takes it out, once. The id
 //! of a request proves that one of us has made it for this conversation: nothing else is handed on, and each at most once by a replica.
+//!
+//! A cancellation is an announcement and nothing else. Whoever runs the call knows it by its digest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_host::digest::sha256_hex;
 use ptc_host::state::{Commit, End, Key, Kind, Owner, Secret, StateError, StateStore as _, Write};
 use ptc_mcp::LogLevel;
+use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{Incoming, read};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::ended_elsewhere::{Ends, hash_of, key};
 use super::sessions::{Session, Sessions};
 use crate::principal::Principal;
 use crate::protocol::Elsewhere;
 
-/// What announcements of levels and of replies begin with. The digest of the session's id follows, and the level or the digest of the request's id.
+/// What announcements of levels, of replies and of cancellations begin with. The digest of the session's id follows, and the level or what
+/// stands for the request.
 const LEVEL: &str = "http-session-level ";
 const REPLY: &str = "http-session-reply ";
+const CANCELLED: &str = "http-session-cancelled ";
 /// What requests of ours are signed for.
 const PURPOSE: &[u8] = b"ptc client-request v1";
 /// What the ids of our requests begin with.
@@ -35,6 +40,8 @@ const TAG: usize = 9;
 const REPLY_LIFE: Duration = Duration::from_secs(60);
 /// Replies that are remembered as handed on.
 const HANDED_ON: usize = 256;
+/// Cancellations that a replica hands on for one conversation in a second: announcements are remembered by their number, for all conversations.
+const CANCELLED_IN_A_SECOND: u32 = 256;
 /// Sessions whose levels are remembered.
 const REMEMBERED: usize = 1024;
 
@@ -47,6 +54,8 @@ pub(super) struct Siblings {
     /// The id of the session.
     id: Arc<str>,
     handed_on: Mutex<VecDeque<Box<str>>>,
+    /// When the present second of cancellations began, and how many it had.
+    second: Mutex<Option<(Instant, u32)>>,
 }
 
 impl Siblings {
@@ -57,6 +66,7 @@ impl Siblings {
             principal: principal.clone(),
             id: id.clone(),
             handed_on: Mutex::default(),
+            second: Mutex::default(),
         }
     }
 
@@ -84,6 +94,18 @@ impl Siblings {
         handed_on.push_back(id.into());
         true
     }
+
+    /// Whether one more cancellation may be handed on in this second.
+    fn may_cancel(&self) -> bool {
+        let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let (began, count) = match *second {
+            Some((began, count)) if now.duration_since(began) < Duration::from_secs(1) => (began, count),
+            _ => (now, 0),
+        };
+        *second = Some((began, count.saturating_add(1)));
+        count < CANCELLED_IN_A_SECOND
+    }
 }
 
 impl Elsewhere for Siblings {
@@ -109,6 +131,19 @@ impl Elsewhere for Siblings {
             };
             if let Err(error) = told {
                 warn!(event = "client_reply_not_handed_on", reason = %error);
+            }
+        });
+    }
+
+    fn cancelled(&self, id: &RequestId) {
+        if !self.ends.is_shared() || !self.may_cancel() {
+            return;
+        }
+        let store = self.ends.store().clone();
+        let said = format!("{CANCELLED}{} {}", hash_of(&self.id), digest_of_call(&self.id, id));
+        self.ends.telling(async move {
+            if let Err(error) = store.announce(&said).await {
+                warn!(event = "cancellation_not_handed_on", reason = %error);
             }
         });
     }
@@ -149,7 +184,12 @@ fn said_of(session: &str, request: &str) -> String {
     format!("{REPLY}{} {}", hash_of(session), sha256_hex(request.as_bytes()))
 }
 
-/// Heeds what another replica has said of a session, if it is about levels or replies.
+/// What stands for a call of a session. The session's id, which nobody else knows, hides the call's, which may be as plain as `7`.
+fn digest_of_call(session: &str, call: &RequestId) -> String {
+    sha256_hex(format!("{session} {}", call.json()).as_bytes())
+}
+
+/// Heeds what another replica has said of a session, if it is about levels, replies or cancellations.
 pub(super) fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
     if let Some((hash, level)) = said.strip_prefix(LEVEL).and_then(|said| said.split_once(' ')) {
         if let Some(level) = LogLevel::from_name(level) {
@@ -162,6 +202,11 @@ pub(super) fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
         && let Some(session) = sessions.of_hash(hash)
     {
         take(ends, session, request);
+    } else if let Some((hash, call)) = said.strip_prefix(CANCELLED).and_then(|said| said.split_once(' '))
+        && let Some(session) = sessions.of_hash(hash)
+        && let Some(id) = session.connection.cancel_known(|id| digest_of_call(&session.id, id) == call)
+    {
+        debug!(event = "notifications_cancelled", request_id = %id);
     }
 }
 

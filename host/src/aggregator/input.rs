@@ -116,6 +116,8 @@ impl Exchange<'_> {
             Ok(question) => question,
             Err(why) => return self.dismissed(&why),
         };
+        // It is told at once that somebody goes there, and may wait for that before it lets them.
+        self.sends_to(&elicitation, &question, false);
         let answered = tokio::select! {
             biased;
             // The upstream does not want to know any more.
@@ -271,6 +273,7 @@ impl Exchange<'_> {
     async fn visited(&self, progress: &Progress, pages: &[Elicitation]) -> Result<(), CallFault> {
         let questions = pages.iter().map(|page| self.question(page, "", progress.visits));
         let questions = questions.collect::<Result<Vec<_>, String>>().map_err(CallFault::upstream_error)?;
+        pages.iter().zip(&questions).for_each(|(page, question)| self.sends_to(page, question, true));
         for answer in self.asked(&questions, progress).await? {
             match answer.action {
                 Action::Accept => {}
@@ -283,6 +286,14 @@ impl Exchange<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes that a question sends somebody to a page, if the upstream tells when that is done. `is_awaited`: whoever accepts waits for it.
+    fn sends_to(&self, asked: &Elicitation, question: &Question, is_awaited: bool) {
+        let Some(id) = asked.page_id() else { return };
+        if let Some(visits) = self.upstream.visits(self.run.principal.as_deref()) {
+            visits.begin(&id, question.binding, is_awaited);
+        }
     }
 
     /// Asks several questions at once, in such a way that the call goes on in another process.

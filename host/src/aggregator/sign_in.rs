@@ -6,10 +6,11 @@ use super::runtime::{Aggregator, Member};
 use super::usage::{cap_exhausted, give_back, take_call};
 use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
-use crate::questions::{Action, Answered, AskedSignIn, Level, Mode, Question, QuestionKind};
+use crate::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind};
 use crate::sign_in::Site;
-use crate::upstream::{CallFault, FaultReason};
+use crate::upstream::{CallFault, FaultReason, Visits};
 use crate::visible::visible_line;
+use std::sync::Arc;
 
 /// Sign-ins that one call waits for: what it lacks may turn out behind each of them.
 const MOST_SIGN_INS: u32 = 3;
@@ -119,19 +120,40 @@ impl<'a> SignIns<'a> {
 }
 
 impl Aggregator {
-    /// Whether `principal` has signed in as it was asked to: the store of sign-ins has another sign-in than the one that was of no use.
-    pub async fn is_signed_in(&self, principal: Option<&str>, asked: &AskedSignIn) -> bool {
+    /// Whether `principal` has done on a page what it was asked to: it has another sign-in than the one that was of no use, or the upstream
+    /// says that the page is done.
+    pub async fn is_page_done(&self, principal: Option<&str>, asked: &AskedPage) -> bool {
+        if !asked.is_sign_in {
+            return self.visits(principal, asked).is_some_and(|visits| visits.is_done(&asked.binding));
+        }
         let Some(site) = self.site(&asked.upstream) else { return false };
         site.signed_in_at(principal).await.is_some_and(|at| is_other(principal, asked, at))
     }
 
-    /// Waits until `principal` has signed in as it was asked to.
-    pub async fn until_signed_in(&self, principal: Option<&str>, asked: &AskedSignIn) {
+    /// Waits until it has.
+    pub async fn until_page_done(&self, principal: Option<&str>, asked: &AskedPage) {
+        if !asked.is_sign_in {
+            match self.visits(principal, asked) {
+                Some(visits) => visits.done(&asked.binding).await,
+                None => std::future::pending().await,
+            }
+            return;
+        }
         match self.site(&asked.upstream) {
             Some(site) => site.until_signed_in(principal, |at| is_other(principal, asked, at)).await,
             // Nobody ever will.
             None => std::future::pending().await,
         }
+    }
+
+    /// Whether whoever accepts that question waits for its page: of a sign-in always, else where this process may hear of it.
+    pub fn awaits_page(&self, principal: Option<&str>, asked: &AskedPage) -> bool {
+        asked.is_sign_in
+            || self.visits(principal, asked).is_some_and(|visits| visits.is_awaited(&asked.binding))
+    }
+
+    fn visits(&self, principal: Option<&str>, asked: &AskedPage) -> Option<Arc<Visits>> {
+        self.members.get(&*asked.upstream)?.handle.visits(principal)
     }
 
     fn site(&self, upstream: &str) -> Option<&Site> {
@@ -140,7 +162,7 @@ impl Aggregator {
 }
 
 /// Whether the sign-in of that time is another one than the one that was of no use when it was asked for.
-fn is_other(principal: Option<&str>, asked: &AskedSignIn, at: u64) -> bool {
+fn is_other(principal: Option<&str>, asked: &AskedPage, at: u64) -> bool {
     binding(principal, &asked.upstream, at) != asked.binding
 }
 
@@ -156,7 +178,11 @@ mod tests {
 
     #[test]
     fn a_question_is_done_with_a_sign_in_of_the_same_principal_at_another_time() {
-        let asked = |after| AskedSignIn { upstream: "u".into(), binding: binding(Some("ann"), "u", after) };
+        let asked = |after| AskedPage {
+            upstream: "u".into(),
+            binding: binding(Some("ann"), "u", after),
+            is_sign_in: true,
+        };
         assert!(is_other(Some("ann"), &asked(0), 7));
         assert!(is_other(Some("ann"), &asked(7), 8));
         assert!(!is_other(Some("ann"), &asked(7), 7), "the one that was of no use");

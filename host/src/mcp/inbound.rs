@@ -17,7 +17,7 @@ use super::roots::{ClientRoots, Roots};
 use crate::audience::{Audience, UpstreamMessage};
 use crate::config::{Offered, UpstreamConfig};
 use crate::maybe_ready::MaybeReady;
-use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent};
+use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
 use crate::visible::without_controls;
 
 /// Messages of one upstream that are taken in any second; further ones are dropped.
@@ -52,6 +52,7 @@ pub(crate) struct Inbound {
     /// `_meta` of calls of the modern era that ask for nothing, by what they declare: the bits of questions, tasks and sampling.
     call_meta: [Box<[u8]>; 8],
     of_session: Arc<OpenQuestions>,
+    visits: Arc<Visits>,
     state: Mutex<InboundState>,
 }
 
@@ -115,6 +116,7 @@ impl Inbound {
             offered,
             call_meta,
             of_session: Arc::default(),
+            visits: Arc::default(),
             state: Mutex::default(),
         })
     }
@@ -172,6 +174,11 @@ impl Inbound {
         &self.of_session
     }
 
+    /// The pages that it has people sent to.
+    pub(super) fn visits(&self) -> &Arc<Visits> {
+        &self.visits
+    }
+
     /// The run that has the only calls in flight, where these take what is asked; `none` says that they do not.
     ///
     /// # Errors
@@ -210,6 +217,7 @@ impl Inbound {
         match method {
             "notifications/progress" => self.progressed(params),
             "notifications/message" => self.said(params, own),
+            "notifications/elicitation/complete" => self.visits.complete(params),
             "notifications/tools/list_changed" => return Some(UpstreamEvent::ToolsChanged),
             "notifications/resources/list_changed" => return Some(UpstreamEvent::ResourcesChanged),
             "notifications/prompts/list_changed" => return Some(UpstreamEvent::PromptsChanged),

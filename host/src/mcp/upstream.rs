@@ -18,7 +18,7 @@ use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;
 use crate::upstream::{
     Call, CallFault, CallReply, Caller, Health, Introduction, Query, SaidMessage, ToolInfo, Upstream,
-    UpstreamEvent,
+    UpstreamEvent, Visits,
 };
 
 /// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
@@ -203,6 +203,10 @@ impl<T: Transport> Upstream for McpUpstream<T> {
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
         self.transport.inbound().messages(principal)
+    }
+
+    fn visits(&self, _: Option<&str>) -> Option<Arc<Visits>> {
+        Some(self.transport.inbound().visits().clone())
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

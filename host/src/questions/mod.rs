@@ -16,5 +16,5 @@ pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;
 pub use question::{
-    AskedCall, AskedSignIn, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+    AskedCall, AskedPage, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
 };

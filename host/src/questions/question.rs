@@ -69,13 +69,15 @@ impl AskedCall {
     }
 }
 
-/// A sign-in that somebody is asked for. Whether it has been made is in the store of sign-ins.
+/// What somebody is asked to do on a page, of which others tell whether it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedSignIn {
+pub struct AskedPage {
     /// The upstream.
     pub upstream: Arc<str>,
-    /// What the question is bound to: the principal, the upstream, and the sign-in that is of no use.
+    /// What the question is bound to: of a sign-in the principal, the upstream, and the sign-in that is of no use.
     pub binding: [u8; 32],
+    /// Whether it is a sign-in, and the store of sign-ins tells. Otherwise the upstream itself may.
+    pub is_sign_in: bool,
 }
 
 /// One question.
@@ -105,10 +107,14 @@ impl Question {
         !self.calls.iter().any(AskedCall::is_long)
     }
 
-    /// The sign-in that it asks for, if it does.
-    pub fn sign_in(&self) -> Option<AskedSignIn> {
-        let upstream = self.upstream.clone().filter(|_| self.kind == QuestionKind::SignIn)?;
-        Some(AskedSignIn { upstream, binding: self.binding })
+    /// What it asks for on a page of which others than its user may tell, if it does.
+    pub fn page(&self) -> Option<AskedPage> {
+        let is_sign_in = match (self.kind, &self.mode) {
+            (QuestionKind::SignIn, _) => true,
+            (QuestionKind::Upstream, Mode::Url(_)) => false,
+            _ => return None,
+        };
+        Some(AskedPage { upstream: self.upstream.clone()?, binding: self.binding, is_sign_in })
     }
 
     /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One answer is

@@ -7,6 +7,8 @@ use url::{Host, Url};
 
 /// Longest address of a page, in bytes.
 const MAX_URL: usize = 8192;
+/// Longest name of a page whose end is heard of, in bytes.
+const MAX_PAGE_ID: usize = 1024;
 
 /// A request of an upstream to ask a person. Untrusted text: nothing of it is fit to be shown as it stands.
 #[derive(Debug, Clone)]
@@ -84,6 +86,18 @@ impl Elicitation {
     pub fn params(&self) -> &str {
         self.params.get()
     }
+
+    /// How the server names the page when it says that what is done there is done; `None` if it does not, or it is no page.
+    pub(crate) fn page_id(&self) -> Option<Box<str>> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            elicitation_id: Box<str>,
+        }
+        let ElicitationMode::Url(_) = self.mode else { return None };
+        let Params { elicitation_id: id } = serde_json::from_str(self.params()).ok()?;
+        (!id.is_empty() && id.len() <= MAX_PAGE_ID).then_some(id)
+    }
 }
 
 /// The address of a page that a person may be sent to.
@@ -128,6 +142,10 @@ mod tests {
         let page = r#"{"mode":"url","message":"Pay","url":"https://pay.example/a?b=c","elicitationId":"7"}"#;
         let read = Elicitation::read(page).unwrap();
         assert!(matches!(&read.mode, ElicitationMode::Url(url) if &**url == "https://pay.example/a?b=c"));
+        assert_eq!(read.page_id().as_deref(), Some("7"));
+        for nameless in [form, &page.replace("\"7\"", "7"), &page.replace('7', ""), &page.replace('7', &"7".repeat(1025))] {
+            assert_eq!(Elicitation::read(nameless).unwrap().page_id(), None, "{nameless:.200}");
+        }
     }
 
     #[test]

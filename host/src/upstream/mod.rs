@@ -8,7 +8,7 @@
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
 //! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — what an upstream wants before it answers; [`Asking`] — where it asks during
-//!   a call.
+//!   a call; [`Visits`] — the pages that it has people sent to.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
 pub(crate) mod asking;
@@ -27,6 +27,7 @@ pub(crate) mod signed;
 pub(crate) mod slots;
 mod unfinished;
 pub(crate) mod unset;
+mod visits;
 
 pub use crate::memory::Arrivals;
 pub use asking::{Asked, AskedSampling, Asking, Stopwatch, Takes};
@@ -41,6 +42,7 @@ pub use sampling::{
     SamplingRequest, SamplingStop,
 };
 pub use unfinished::{InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished};
+pub use visits::Visits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,6 +128,12 @@ pub trait Upstream: Send + Sync {
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
         let _ = principal;
         Vec::new()
+    }
+
+    /// The pages that it has sent this principal to; `None` where it sends nobody anywhere, or has not been called yet.
+    fn visits(&self, principal: Option<&str>) -> Option<Arc<Visits>> {
+        let _ = principal;
+        None
     }
 
     /// Events of the upstream from now on. A receiver that lags loses the oldest events.

@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 
 use super::{
     Call, CallFault, CallReply, FaultReason, Health, Introduction, Phase, Query, SaidMessage, ToolInfo,
-    Upstream, UpstreamEvent,
+    Upstream, UpstreamEvent, Visits,
 };
 
 /// Principals whose connections are kept. The one that called least recently goes.
@@ -81,6 +81,13 @@ impl PerPrincipal {
 
     fn home(&self) -> Result<&Arc<dyn Upstream>, CallFault> {
         self.home.as_ref().map(|(_, upstream)| upstream).ok_or_else(|| self.nobody())
+    }
+
+    /// What serves `principal`, if it has been called.
+    fn known(&self, principal: Option<&str>) -> Option<Arc<dyn Upstream>> {
+        let others = self.others();
+        let own = others.iter().find(|(known, _)| Some(&**known) == principal).map(|(_, upstream)| upstream);
+        own.or(self.home().ok()).cloned()
     }
 
     /// The fault of what only somebody can ask for who has signed in.
@@ -160,9 +167,11 @@ impl Upstream for PerPrincipal {
     }
 
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
-        let others = self.others();
-        let own = others.iter().find(|(known, _)| Some(&**known) == principal).map(|(_, upstream)| upstream);
-        own.or(self.home().ok()).map(|upstream| upstream.messages(principal)).unwrap_or_default()
+        self.known(principal).map(|upstream| upstream.messages(principal)).unwrap_or_default()
+    }
+
+    fn visits(&self, principal: Option<&str>) -> Option<Arc<Visits>> {
+        self.known(principal)?.visits(principal)
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

@@ -27,7 +27,7 @@ use crate::protocol::listeners::{ListenerLimits, Listeners};
 use crate::protocol::tool::{Registry, Tool};
 use crate::protocol::{Asking, Service, SessionNeed};
 use crate::request_state::{RequestStates, StateRules};
-use crate::runs::{Pages, Prepares, Runs, SignInPages};
+use crate::runs::{Pages, Prepares, Runs, UpstreamPages};
 use crate::server_state::ServerState;
 use crate::settings::{self, BootError, Http, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
@@ -86,9 +86,7 @@ pub(super) fn assemble_with(
         Runs::new(kept, ordinary, &state, settings.state.limits, parts, redactor.clone())
     });
     let keeping = runs.clone();
-    let has_page = settings.http.as_ref().is_some_and(|http| http.public_url.is_some());
-    let sites = upstreams.filter(|upstreams| has_page && upstreams.sites().next().is_some());
-    let pages = sites.map(|sites| Arc::new(SignInPages(sites.clone())) as Arc<dyn Pages>);
+    let pages = upstreams.map(|upstreams| Arc::new(UpstreamPages(upstreams.clone())) as Arc<dyn Pages>);
     if let (Some(runs), Some(pages)) = (&runs, &pages) {
         runs.look_at(pages.clone());
     }

@@ -57,7 +57,7 @@ pub(crate) use attend::{Attended, LongCall, NotKept};
 pub(crate) use held::Progress;
 pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};
-pub(crate) use pages::{Opened, Pages, SignInPages, accepted, by_page, undone};
+pub(crate) use pages::{Opened, Pages, UpstreamPages, accepted, by_page, not_done, undone};
 pub(crate) use question::{KeptQuestion, Took, is_enough};
 pub(crate) use record::KeptCall;
 #[cfg(test)]

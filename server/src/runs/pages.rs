@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::aggregator::Aggregator;
-use ptc_host::questions::{Action, AnsweredBy, AskedSignIn, Channel, QuestionId};
+use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, QuestionId};
 use ptc_mcp::json::{Raw, object_text};
 use tokio::time::timeout;
 
@@ -16,25 +16,32 @@ use crate::principal::Principal;
 
 /// Knows what has been done on pages.
 pub(crate) trait Pages: Send + Sync {
-    /// Whether `principal` has signed in as it was asked to.
-    fn is_done(&self, principal: Arc<str>, asked: AskedSignIn) -> BoxFuture<'static, bool>;
+    /// Whether `principal` has done there what it was asked to.
+    fn is_done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, bool>;
 
     /// Waits until it has.
-    fn done(&self, principal: Arc<str>, asked: AskedSignIn) -> BoxFuture<'static, ()>;
+    fn done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, ()>;
+
+    /// Whether an `accept` waits for that.
+    fn is_awaited(&self, principal: &str, asked: &AskedPage) -> bool;
 }
 
-/// The store of sign-ins to upstreams.
-pub(crate) struct SignInPages(pub(crate) Arc<Aggregator>);
+/// The store of sign-ins to upstreams, and what these say of pages of their own.
+pub(crate) struct UpstreamPages(pub(crate) Arc<Aggregator>);
 
-impl Pages for SignInPages {
-    fn is_done(&self, principal: Arc<str>, asked: AskedSignIn) -> BoxFuture<'static, bool> {
+impl Pages for UpstreamPages {
+    fn is_done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, bool> {
         let upstreams = self.0.clone();
-        async move { upstreams.is_signed_in(Some(&principal), &asked).await }.boxed()
+        async move { upstreams.is_page_done(Some(&principal), &asked).await }.boxed()
     }
 
-    fn done(&self, principal: Arc<str>, asked: AskedSignIn) -> BoxFuture<'static, ()> {
+    fn done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, ()> {
         let upstreams = self.0.clone();
-        async move { upstreams.until_signed_in(Some(&principal), &asked).await }.boxed()
+        async move { upstreams.until_page_done(Some(&principal), &asked).await }.boxed()
+    }
+
+    fn is_awaited(&self, principal: &str, asked: &AskedPage) -> bool {
+        self.0.awaits_page(Some(principal), asked)
     }
 }
 
@@ -47,22 +54,37 @@ pub(crate) enum Opened {
     JustNow,
 }
 
-/// Waits at most `patience` for these sign-ins of `principal`. The result: those that have not been made.
+/// Waits at most `patience` for what `principal` says that it does on these pages. The result: the sign-ins that have not been made. Whoever
+/// has been on a page of an upstream's own asks that upstream again, which knows best.
 pub(crate) async fn undone(
     pages: &Arc<dyn Pages>,
     principal: &Arc<str>,
-    asked: Vec<(QuestionId, AskedSignIn)>,
+    accepted: Vec<(QuestionId, AskedPage)>,
     patience: Duration,
 ) -> Vec<QuestionId> {
-    let looks = asked.into_iter().map(async |(id, asked)| {
-        if pages.is_done(principal.clone(), asked.clone()).await {
+    let looks = accepted.into_iter().map(async |(id, asked)| {
+        let is_sign_in = asked.is_sign_in;
+        if !pages.is_awaited(principal, &asked) || pages.is_done(principal.clone(), asked.clone()).await {
             return None;
         }
         let waits = !patience.is_zero();
         match waits && timeout(patience, pages.done(principal.clone(), asked)).await.is_ok() {
             true => None,
-            false => Some(id),
+            false => is_sign_in.then_some(id),
         }
+    });
+    join_all(looks).await.into_iter().flatten().collect()
+}
+
+/// Those of these pages where nothing is done, although nobody speaks of any.
+pub(crate) async fn not_done(
+    pages: &Arc<dyn Pages>,
+    principal: &Arc<str>,
+    asked: Vec<(QuestionId, AskedPage)>,
+) -> Vec<QuestionId> {
+    let looks = asked.into_iter().map(async |(id, asked)| {
+        let is_done = pages.is_done(principal.clone(), asked).await;
+        (!is_done).then_some(id)
     });
     join_all(looks).await.into_iter().flatten().collect()
 }
@@ -86,11 +108,11 @@ pub(crate) fn by_page(principal: &Principal) -> AnsweredBy {
 impl Runs {
     /// Has the pages looked at of which runs wait for something.
     pub(crate) fn look_at(&self, pages: Arc<dyn Pages>) {
-        // There is one store of sign-ins.
+        // There is one aggregator.
         let _ = self.pages.set(pages);
     }
 
-    /// The sign-ins that `answers` accept although nobody has signed in, after a wait of that long.
+    /// The sign-ins that `answers` accept although nobody has signed in, after a wait of that long for all pages that they accept.
     pub(super) async fn undone(
         &self,
         owner: &Principal,
@@ -110,7 +132,7 @@ impl Runs {
                 WaitingRun::of_record(key.id(), &record)
             }
         };
-        let asked = sign_ins(&waiting).filter(|(id, _)| accepted.contains(id)).collect();
+        let asked = pages_of(&waiting).filter(|(id, _)| accepted.contains(id)).collect();
         Ok(undone(pages, &owner.shared_name(), asked, patience).await)
     }
 
@@ -122,7 +144,7 @@ impl Runs {
     ) -> Result<Vec<QuestionId>, NotSeen> {
         let Some(pages) = self.pages.get() else { return Ok(Vec::new()) };
         let mut done = Vec::new();
-        for (id, asked) in sign_ins(waiting) {
+        for (id, asked) in pages_of(waiting) {
             if pages.is_done(owner.shared_name(), asked).await {
                 done.push(id);
             }
@@ -138,6 +160,6 @@ impl Runs {
     }
 }
 
-fn sign_ins(waiting: &WaitingRun) -> impl Iterator<Item = (QuestionId, AskedSignIn)> {
-    waiting.questions.iter().filter_map(|kept| Some((kept.id, kept.question.sign_in()?)))
+fn pages_of(waiting: &WaitingRun) -> impl Iterator<Item = (QuestionId, AskedPage)> {
+    waiting.questions.iter().filter_map(|kept| Some((kept.id, kept.question.page()?)))
 }

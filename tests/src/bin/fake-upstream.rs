@@ -29,6 +29,9 @@
 //!
 //! With `--samples` it has the tool `sum_up` more, which has a model sum up its `text`, and answers with what it was told.
 //!
+//! With `--pages` it has two tools more, which send people to a page; it is done there once there is a file at `path`, and then they are told so.
+//! `pay` refuses until then, with the page in its error; `pay_held` asks while its call is open, and answers with what it was told.
+//!
 //! Once there is a file at the path of its first argument, it lists a tool `fresh` more, and `echo` requires `y`.
 
 use ptc_mcp::json::{Value, json};
@@ -132,6 +135,26 @@ fn note(path: &str, line: &str) -> std::io::Result<()> {
     file.write_all(format!("{line}\n").as_bytes())
 }
 
+/// Whether it sends people to pages.
+fn with_pages() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--pages")
+}
+
+/// What sends somebody to a page. It is told once that the page is done, behind one that nobody knows.
+fn page(path: &str) -> Value {
+    let file = path.to_owned();
+    std::thread::spawn(move || {
+        while !std::path::Path::new(&file).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for page in ["a page that nobody knows", &file] {
+            let params = json!({"elicitationId": page});
+            say(&json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": params}));
+        }
+    });
+    json!({"mode": "url", "elicitationId": path, "url": "https://pay.example/", "message": "Please pay."})
+}
+
 fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
@@ -162,6 +185,11 @@ fn main() {
         if message["id"] == "model" {
             let told = if message["error"].is_null() { &message["result"] } else { &message["error"] };
             asking.take().iter().for_each(|id| say(&text_result(id, &told.to_string())));
+            continue;
+        }
+        if message["id"] == "page" {
+            let told = message["result"].to_string();
+            asking.take().iter().for_each(|id| say(&text_result(id, &told)));
             continue;
         }
         let params = &message["params"];
@@ -202,6 +230,12 @@ fn main() {
                 if notes() {
                     tools.push(json!({"name": "note", "inputSchema": {"type": "object"}}));
                 }
+                if with_pages() {
+                    tools.extend(
+                        ["pay", "pay_held"]
+                            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}})),
+                    );
+                }
                 if samples() {
                     tools.push(json!({"name": "sum_up", "inputSchema": {"type": "object"}}));
                 }
@@ -222,6 +256,23 @@ fn main() {
                             "maxTokens": 1_000_000, "stopSequences": ["###"]});
                         say(
                             &json!({"jsonrpc": "2.0", "id": "model", "method": "sampling/createMessage", "params": asked}),
+                        );
+                    }
+                    "pay" => {
+                        let path = arguments["path"].as_str().unwrap_or_default();
+                        if std::path::Path::new(path).exists() {
+                            say(&text_result(id, "paid"));
+                        } else {
+                            let pages = json!({"elicitations": [page(path)]});
+                            let error = json!({"code": -32042, "message": "pay first", "data": pages});
+                            say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                        }
+                    }
+                    "pay_held" => {
+                        asking = Some(id.clone());
+                        let asked = page(arguments["path"].as_str().unwrap_or_default());
+                        say(
+                            &json!({"jsonrpc": "2.0", "id": "page", "method": "elicitation/create", "params": asked}),
                         );
                     }
                     "announce" => {

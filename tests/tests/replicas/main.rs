@@ -13,6 +13,7 @@ mod many;
 mod modern;
 #[path = "../support/other_clock.rs"]
 mod other_clock;
+mod pages;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "shared with other tests, which need more of it")]
 mod process;

@@ -1,12 +1,13 @@
 //! The client is asked while the program waits where it is: `elicitation/create` (waiting.md 4.3).
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::FutureExt;
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
@@ -122,7 +123,15 @@ impl Asker for CallAsker {
         match self.caller.seed.clone().filter(|_| open.iter().all(is_kept)) {
             Some(seed) => {
                 info!(event = "program_pinned", count = open.len(), reason = why);
-                seed.hold(open).boxed()
+                let (asks, caller) = (self.asks.clone(), self.caller.clone());
+                async move {
+                    let pages = asks.answer_when_done(caller, open.clone());
+                    match select(pin!(seed.hold(open)), pin!(pages)).await {
+                        Either::Left((answers, _)) => answers,
+                        Either::Right((never, _)) => never,
+                    }
+                }
+                .boxed()
             }
             None => {
                 info!(event = "questions_not_asked", count = open.len(), reason = why);
@@ -157,7 +166,7 @@ async fn ask_all(
             let (asks, caller, line, opened) = (asks.clone(), caller.clone(), line.clone(), opened.clone());
             async move {
                 let answer = match asks.has_page(&open.question) {
-                    true => ask_to_sign_in(&asks, &caller, &line, screen, &open, &opened).await,
+                    true => ask_to_visit(&asks, &caller, &line, screen, &open, &opened).await,
                     false => ask_one(&asks, &caller, &line, screen, &open).await,
                 };
                 Some((open.id, answer?))
@@ -185,8 +194,9 @@ async fn ask_all(
 /// Questions whose pages were opened and no more.
 type Opened = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
 
-/// Asks for a sign-in, until it is made or refused: `accept` says only that its page was opened. `None`: there is no reply.
-async fn ask_to_sign_in(
+/// Sends somebody to a page, until what is to be done there is done or refused: `accept` says only that the page was opened. `None`: there is
+/// no reply.
+async fn ask_to_visit(
     asks: &Asks,
     caller: &Caller,
     line: &ClientLine,
@@ -223,7 +233,7 @@ async fn ask_to_sign_in(
                 return Some(answer);
             }
             opened.lock().unwrap_or_else(PoisonError::into_inner).push((open.id, answer.clone()));
-            done.await;
+            asks.done_after_accept(caller, &open.question, done).await;
             answer
         }
     };

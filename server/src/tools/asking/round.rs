@@ -1,7 +1,7 @@
 //! The questions of one suspension, and what is known of their answers: what a state has besides the program.
 
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, AskedSignIn, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
+    Action, Answer, AnsweredBy, AskedPage, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
 };
 use ptc_mcp::json::{Raw, object_text};
 use ptc_vm::graph::{Reader, Unread, Writer};
@@ -25,8 +25,8 @@ struct Asked {
     id: QuestionId,
     message: String,
     mode: Mode,
-    /// What is to be done on its page, if that is a sign-in.
-    sign_in: Option<AskedSignIn>,
+    /// What is to be done on its page, if others than its user may tell of that.
+    page: Option<AskedPage>,
     /// How often its answer did not fit, and why the last one did not.
     faults: u8,
     fault: Option<String>,
@@ -40,7 +40,7 @@ impl Round {
             id: open.id,
             message: open.question.message.clone(),
             mode: open.question.mode.clone(),
-            sign_in: open.question.sign_in(),
+            page: open.question.page(),
             faults: 0,
             fault: None,
             answer: None,
@@ -48,10 +48,10 @@ impl Round {
         Round(open.iter().map(asked).collect())
     }
 
-    /// The sign-ins that are asked for and not answered.
-    pub(super) fn sign_ins(&self) -> impl Iterator<Item = (QuestionId, AskedSignIn)> {
+    /// The pages that people are sent to, whose questions are not answered.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (QuestionId, AskedPage)> {
         let open = self.0.iter().filter(|asked| asked.answer.is_none());
-        open.filter_map(|asked| Some((asked.id, asked.sign_in.clone()?)))
+        open.filter_map(|asked| Some((asked.id, asked.page.clone()?)))
     }
 
     /// Takes over what the client answers: `inputResponses` as sent, and what has come of pages. What is not asked, or answered already, is
@@ -130,9 +130,10 @@ impl Round {
                     to.text(url);
                 }
             }
-            to.option(asked.sign_in.as_ref(), |sign_in, to| {
-                to.text(&sign_in.upstream);
-                to.raw(&sign_in.binding);
+            to.option(asked.page.as_ref(), |page, to| {
+                to.text(&page.upstream);
+                to.raw(&page.binding);
+                to.byte(u8::from(page.is_sign_in));
             });
             to.byte(asked.faults);
             to.option(asked.fault.as_ref(), |fault, to| to.text(fault));
@@ -164,18 +165,18 @@ fn read_asked(from: &mut Reader<'_>, principal: &Principal) -> Result<Asked, Unr
         (URL, url) => Mode::Url(url.into()),
         _ => return Err(Unread::Invalid("mode")),
     };
-    let sign_in = if from.flag()? { Some(read_sign_in(from)?) } else { None };
+    let page = if from.flag()? { Some(read_page(from)?) } else { None };
     let faults = from.byte()?;
     let fault = if from.flag()? { Some(from.text()?.to_owned()) } else { None };
     let answer = if from.flag()? { Some(read_answer(from, principal)?) } else { None };
-    Ok(Asked { id, message, mode, sign_in, faults, fault, answer })
+    Ok(Asked { id, message, mode, page, faults, fault, answer })
 }
 
-fn read_sign_in(from: &mut Reader<'_>) -> Result<AskedSignIn, Unread> {
+fn read_page(from: &mut Reader<'_>) -> Result<AskedPage, Unread> {
     let upstream = from.text()?.into();
     let mut binding = [0; 32];
     binding.copy_from_slice(from.raw(32)?);
-    Ok(AskedSignIn { upstream, binding })
+    Ok(AskedPage { upstream, binding, is_sign_in: from.flag()? })
 }
 
 fn read_answer(from: &mut Reader<'_>, principal: &Principal) -> Result<Answer, Unread> {

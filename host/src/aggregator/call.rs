@@ -9,8 +9,8 @@ use super::input_progress::Progress;
 use super::present::renewed;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
-use super::sign_in::SignIns;
-use super::usage::{cap_exhausted, give_back, take_call};
+use super::sign_in::{SignIns, Wanted as Asked};
+use super::usage::{cap_exhausted, give_back, give_back_unsent, take_call};
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
@@ -61,7 +61,7 @@ pub(super) async fn answer(
     let Some(member) = member else {
         return raise(&format!("no upstream '{server}' configured"));
     };
-    let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, &call);
+    let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, Asked::Tool(&call));
     let warm;
     let mut may_wrap = checked.may_wrap;
     let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
@@ -163,13 +163,6 @@ pub(super) async fn answer(
             return attempt.failed(&arguments, (!fault.unsent).then_some(began), fault);
         }
         began = Instant::now();
-    }
-}
-
-/// A call that was not sent takes no number of the cap.
-fn give_back_unsent(run: &RunContext, fault: &CallFault) {
-    if fault.unsent {
-        give_back(run);
     }
 }
 

@@ -22,7 +22,7 @@ impl HostCalls for Arc<Aggregator> {
             HostRequest::Discovery { form, arguments, shown } => {
                 Box::pin(discovery::answer(aggregator, run, form, arguments, shown))
             }
-            HostRequest::Feature(request) => Box::pin(features::answer(aggregator, run, request)),
+            HostRequest::Feature(request) => Box::pin(features::answer(aggregator, run, request, desk)),
             // The engine asks, whoever answers the other calls.
             HostRequest::Ask { .. } => {
                 Box::pin(std::future::ready(Reply::fault("unanswerable", "nobody can be asked here")))

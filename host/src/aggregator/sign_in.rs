@@ -1,9 +1,9 @@
 //! Calls that wait until a person has signed in (waiting.md 3.1, auth.md 12.1).
 
-use ptc_vm::machine::UpstreamCall;
+use ptc_vm::machine::{Feature, FeatureRequest, UpstreamCall};
 
 use super::runtime::{Aggregator, Member};
-use super::usage::{cap_exhausted, give_back, take_call};
+use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind};
@@ -15,14 +15,41 @@ use std::sync::Arc;
 /// Sign-ins that one call waits for: what it lacks may turn out behind each of them.
 const MOST_SIGN_INS: u32 = 3;
 
+/// What a program asks of an upstream, and asks again where it goes on in another process.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// `tool/call`.
+    Tool(&'a UpstreamCall),
+    /// `resource/…` and `prompt/…`.
+    Feature(&'a FeatureRequest),
+}
+
+impl Wanted<'_> {
+    fn keep(self) -> Keep {
+        match self {
+            Wanted::Tool(call) => Keep::upstream(call, None),
+            Wanted::Feature(request) => Keep::feature(request),
+        }
+    }
+
+    /// Whether it takes of the discovery budget, not of the cap of calls.
+    fn is_discovery(self) -> bool {
+        match self {
+            Wanted::Tool(_) => false,
+            Wanted::Feature(request) => {
+                !matches!(request.feature, Feature::ResourceRead | Feature::PromptGet)
+            }
+        }
+    }
+}
+
 /// One call of a program, and the sign-ins that it has waited for.
 pub(super) struct SignIns<'a> {
     aggregator: &'a Aggregator,
     run: &'a RunContext,
     desk: &'a Desk,
     member: &'a Member,
-    /// What the program asked for, which is asked again in another process.
-    request: &'a UpstreamCall,
+    wanted: Wanted<'a>,
     count: u32,
 }
 
@@ -32,9 +59,9 @@ impl<'a> SignIns<'a> {
         run: &'a RunContext,
         desk: &'a Desk,
         member: &'a Member,
-        request: &'a UpstreamCall,
+        wanted: Wanted<'a>,
     ) -> Self {
-        let sign_ins = Self { aggregator, run, desk, member, request, count: 0 };
+        let sign_ins = Self { aggregator, run, desk, member, wanted, count: 0 };
         // The call may be made now without asking.
         desk.tell_sign_ins(|| Some(sign_ins.question(0)?.1));
         sign_ins
@@ -52,14 +79,33 @@ impl<'a> SignIns<'a> {
             return Err(fault);
         };
         self.count += 1;
-        give_back(self.run);
+        self.give_back();
         let awaited = self.asked(site, question, after, &fault).await;
-        let has_number = take_call(self.run, self.aggregator.limits.max_calls);
+        let taken = self.take();
         match awaited {
-            Ok(()) if !has_number => Err(cap_exhausted(self.run, self.aggregator.limits.max_calls)),
-            Ok(()) => Ok(()),
+            Ok(()) => taken,
             Err(Some(refusal)) => Err(CallFault { unsent: fault.unsent, ..refusal }),
             Err(None) => Err(fault),
+        }
+    }
+
+    fn give_back(&self) {
+        match self.wanted.is_discovery() {
+            true => give_back_discovery(self.run),
+            false => give_back(self.run),
+        }
+    }
+
+    fn take(&self) -> Result<(), CallFault> {
+        let limits = &self.aggregator.limits;
+        if self.wanted.is_discovery() {
+            let text = "the discovery budget is used up";
+            let is_left = take_discovery(self.run, limits.max_discoveries);
+            return if is_left { Ok(()) } else { Err(CallFault::new(FaultReason::CapExhausted, text)) };
+        }
+        match take_call(self.run, limits.max_calls) {
+            true => Ok(()),
+            false => Err(cap_exhausted(self.run, limits.max_calls)),
         }
     }
 
@@ -84,8 +130,7 @@ impl<'a> SignIns<'a> {
         if is_done().await {
             return Ok(());
         }
-        let keep = Keep::upstream(self.request, None);
-        let answered = self.desk.ask(vec![question], keep).await.pop();
+        let answered = self.desk.ask(vec![question], self.wanted.keep()).await.pop();
         match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
             Some(Action::Accept) | None => Err(None),

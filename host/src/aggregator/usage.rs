@@ -50,6 +50,18 @@ pub(super) fn give_back(run: &RunContext) {
     run.calls.set(run.calls.get().saturating_sub(1));
 }
 
+/// A call that was not sent takes no number of the cap.
+pub(super) fn give_back_unsent(run: &RunContext, fault: &CallFault) {
+    if fault.unsent {
+        give_back(run);
+    }
+}
+
+/// A discovery operation gives its number of the cap back.
+pub(super) fn give_back_discovery(run: &RunContext) {
+    run.discoveries.set(run.discoveries.get().saturating_sub(1));
+}
+
 /// The fault of a call beyond the cap, which was not sent (ruling 53).
 pub(super) fn cap_exhausted(run: &RunContext, cap: u32) -> CallFault {
     // The number that it took.

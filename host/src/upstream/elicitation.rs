@@ -143,7 +143,9 @@ mod tests {
         let read = Elicitation::read(page).unwrap();
         assert!(matches!(&read.mode, ElicitationMode::Url(url) if &**url == "https://pay.example/a?b=c"));
         assert_eq!(read.page_id().as_deref(), Some("7"));
-        for nameless in [form, &page.replace("\"7\"", "7"), &page.replace('7', ""), &page.replace('7', &"7".repeat(1025))] {
+        for nameless in
+            [form, &page.replace("\"7\"", "7"), &page.replace('7', ""), &page.replace('7', &"7".repeat(1025))]
+        {
             assert_eq!(Elicitation::read(nameless).unwrap().page_id(), None, "{nameless:.200}");
         }
     }

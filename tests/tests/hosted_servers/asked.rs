@@ -156,6 +156,35 @@ fn a_sign_in_needs_nobody_who_says_so_and_refusing_it_is_an_answer() {
     assert_eq!(text(&done).matches(TOLD).count(), 2, "{done}");
 }
 
+/// What the upstream has besides tools, all at once.
+const FEATURES: &str = "(pcalls (fn [] (let [r (resource/read {:server \"notes\" :uri \"note:1\"})] (or (:reason r) (:value r)))) \
+    (fn [] (let [p (prompt/get {:server \"notes\" :name \"greet\"})] (or (:reason p) (:description (:value p))))) \
+    (fn [] (mapv :uri (resource/list {:server \"notes\"}))))";
+
+#[test]
+fn resources_and_prompts_wait_for_a_sign_in_as_tools_do() {
+    let hosted = AuthorizationServer::start(plain("/mcp"));
+    let server = Server::start(&hosted, &["--log-level", "error", "--page-wait-ms", "50"]);
+    let client = Modern::new(&server, ANN, FEATURES);
+    let asked = client.evals(&json!({}));
+    let questions = asked["inputRequests"].as_object().unwrap_or_else(|| panic!("{asked}"));
+    assert_eq!(questions.len(), 1, "{asked}");
+    assert_eq!(questions["q1"]["params"]["message"], "Sign in to notes: a program calls it on your behalf.");
+    // No is no, and a list is nothing then.
+    let refused = client.retries(&asked, &json!({"q1": {"action": "decline"}}));
+    assert!(text(&refused).contains("[:declined :declined []]"), "{refused}");
+    let asked = client.evals(&json!({}));
+    server.visits_page(ANN);
+    let done = client.retries(&asked, &accept());
+    let told = text(&done);
+    assert!(told.contains("[\"family ") && told.contains("\"Greets.\" [\"note:1\"]]"), "{done}");
+    // Nobody is asked who has signed in, and everybody has an own sign-in.
+    let again = client.evals(&json!({}));
+    assert!(text(&again).contains("[\"note:1\"]]"), "{again}");
+    let ben = Modern::new(&server, BEN, FEATURES).evals(&json!({}));
+    assert_eq!(ben["resultType"], "input_required", "{ben}");
+}
+
 #[test]
 fn a_client_that_shows_forms_alone_is_told_where_to_go() {
     let hosted = AuthorizationServer::start(plain("/mcp"));

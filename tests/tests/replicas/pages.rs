@@ -132,7 +132,9 @@ fn a_kept_program_goes_on_once_its_page_is_done() {
         std::fs::write(&file, "").unwrap();
         if name == "pay_held" {
             // It goes on where it is, whether or not anybody looks.
-            wait_until("the answer is written down", || audited().matches(r#""channel":"page""#).count() == 2);
+            wait_until("the answer is written down", || {
+                audited().matches(r#""channel":"page""#).count() == 2
+            });
         }
         let look = json!({"run_id": waiting["run_id"], "wait_ms": 20_000});
         let mut seen = Value::Null;

@@ -52,7 +52,7 @@ pub enum HostRequest {
 }
 
 /// A request for something that an upstream has besides tools; its form has been checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FeatureRequest {
     /// What is asked for.
     pub feature: Feature,

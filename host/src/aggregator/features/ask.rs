@@ -109,9 +109,17 @@ impl<'a> Features<'a> {
         Self { caller, ..self }
     }
 
+    /// What serves the caller alone, where callers do not share one connection.
+    fn own(&self) -> Result<Option<Arc<dyn Upstream>>, CallFault> {
+        self.handle.of_principal(self.caller.principal).transpose()
+    }
+
     /// What the upstream said at its latest start that it has.
     pub fn offers(&self) -> Offers {
-        self.handle.introduction().offers
+        match self.own() {
+            Ok(Some(own)) => own.introduction().offers,
+            _ => self.handle.introduction().offers,
+        }
     }
 
     fn filter(&self, kind: Kind) -> &NameFilter {
@@ -126,7 +134,10 @@ impl<'a> Features<'a> {
     /// # Errors
     /// The fault of its start.
     pub async fn start(&self) -> Result<(), CallFault> {
-        self.handle.ensure_started().await
+        match self.own()? {
+            Some(own) => own.ensure_started().await,
+            None => self.handle.ensure_started().await,
+        }
     }
 
     /// One page of a kind, from `cursor` on if given, and the cursor of the next one; nothing where the upstream has none.

@@ -4,14 +4,15 @@ use super::super::attempt::Attempt;
 use super::super::caller::caller_of;
 use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
-use super::super::runtime::Aggregator;
-use super::super::usage::{cap_exhausted, take_call, take_discovery};
+use super::super::runtime::{Aggregator, Member};
+use super::super::sign_in::{SignIns, Wanted};
+use super::super::usage::{cap_exhausted, give_back_unsent, take_call, take_discovery};
 use super::ask::{Features, Kind};
 use crate::catalog::unknown_server;
-use crate::engine::{CatalogOp, RunContext};
+use crate::engine::{CatalogOp, Desk, RunContext};
 use crate::mcp::features::{read_contents, read_prompt};
 use crate::memory::ReplyCharge;
-use crate::upstream::{CallFault, CallLimits};
+use crate::upstream::{CallFault, CallLimits, FaultReason};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::machine::{Feature, FeatureRequest, Payload, Reply};
 use std::rc::Rc;
@@ -21,18 +22,23 @@ use tokio::time::Instant;
 /// Names of members as programs see them; the others keep theirs.
 const NAMES: [(&str, &str); 2] = [("mimeType", "mime_type"), ("uriTemplate", "uri_template")];
 
+/// The words for a budget that is used up, and for an upstream that does not start.
+const CAP_EXHAUSTED: &str = "catalog_cap_exhausted";
+const UNAVAILABLE: &str = "upstream_unavailable";
+
 /// Answers one form.
 pub(in super::super) async fn answer(
     aggregator: Arc<Aggregator>,
     run: Rc<RunContext>,
     request: FeatureRequest,
+    desk: Desk,
 ) -> Reply {
     if !aggregator.members.contains_key(&request.server) {
         return raise(&unknown_server(&aggregator.catalog(), &request.server));
     }
     match request.feature {
-        Feature::ResourceRead | Feature::PromptGet => content(&aggregator, &run, request).await,
-        _ => listing(&aggregator, &run, request).await,
+        Feature::ResourceRead | Feature::PromptGet => content(&aggregator, &run, request, &desk).await,
+        _ => listing(&aggregator, &run, request, &desk).await,
     }
 }
 
@@ -42,7 +48,12 @@ fn limits(aggregator: &Aggregator, run: &RunContext) -> CallLimits {
 }
 
 /// `resource/read` and `prompt/get`, which count and are recorded as calls of tools.
-async fn content(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: FeatureRequest) -> Reply {
+async fn content(
+    aggregator: &Arc<Aggregator>,
+    run: &Rc<RunContext>,
+    request: FeatureRequest,
+    desk: &Desk,
+) -> Reply {
     let Some(member) = aggregator.members.get(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
     let (method, recorded) = match is_prompt {
@@ -63,34 +74,56 @@ async fn content(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: Fe
         argument_note: None,
         approved: None,
     };
-    let began = Instant::now();
+    let mut began = Instant::now();
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
-    if let Err(NotStarted { fault, tried }) = start(aggregator, run, &request.server).await {
-        return attempt.failed(recorded, tried.then_some(began), fault);
-    }
-    let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
-    let charge = ReplyCharge::new(run.memory.clone());
-    let limits = limits(aggregator, run);
-    let answer = match is_prompt {
-        true => features.get_prompt(&request.subject, &request.arguments, limits, Some(&charge)).await,
-        false => features.read(&request.subject, limits, Some(&charge)).await,
-    };
-    let read = answer.and_then(|result| if is_prompt { read_prompt(result) } else { read_contents(result) });
-    match read {
-        Ok(reply) => {
-            run.arrived.borrow_mut().push(charge);
-            attempt.succeeded(recorded, began, reply, false)
+    let mut sign_ins = SignIns::new(aggregator, run, desk, member, Wanted::Feature(&request));
+    loop {
+        let (fault, tried) = match start(aggregator, run, &request.server).await {
+            Err(NotStarted { fault, tried }) => (fault, tried),
+            Ok(()) => {
+                let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
+                let charge = ReplyCharge::new(run.memory.clone());
+                let limits = limits(aggregator, run);
+                let (subject, arguments) = (&request.subject, &request.arguments);
+                let read = match is_prompt {
+                    true => features.get_prompt(subject, arguments, limits, Some(&charge)).await,
+                    false => features.read(subject, limits, Some(&charge)).await,
+                }
+                .and_then(if is_prompt { read_prompt } else { read_contents });
+                match read {
+                    Ok(reply) => {
+                        run.arrived.borrow_mut().push(charge);
+                        return attempt.succeeded(recorded, began, reply, false);
+                    }
+                    Err(fault) => {
+                        let tried = !fault.unsent;
+                        (fault, tried)
+                    }
+                }
+            }
+        };
+        if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
+            give_back_unsent(run, &fault);
+            return attempt.failed(recorded, tried.then_some(began), fault);
         }
-        Err(fault) => attempt.failed(recorded, Some(began), fault),
+        began = Instant::now();
     }
 }
 
 /// Lists and completions, which take of the discovery budget; a world fault is `nil`.
-async fn listing(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: FeatureRequest) -> Reply {
+async fn listing(
+    aggregator: &Arc<Aggregator>,
+    run: &Rc<RunContext>,
+    request: FeatureRequest,
+    desk: &Desk,
+) -> Reply {
     let asked = Instant::now();
-    let found = found(aggregator, run, &request).await;
+    let found = match take_discovery(run, aggregator.limits.max_discoveries) {
+        true => signed_in(aggregator, run, &request, desk).await,
+        false => Err(CAP_EXHAUSTED),
+    };
     let (payload, note, reason) = match found {
         Ok((value, note)) => (Payload::Json(value.to_string().into()), note, None),
         Err(reason) => (Payload::None, None, Some(reason)),
@@ -109,21 +142,56 @@ async fn listing(aggregator: &Arc<Aggregator>, run: &Rc<RunContext>, request: Fe
     Reply::Value(payload)
 }
 
-/// The list, and a note if it is not all of it; or the word of the world fault.
-async fn found(
+/// What is found, once somebody has signed in if that is needed; or the word of the world fault.
+async fn signed_in(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,
     request: &FeatureRequest,
-) -> Result<(Value, Option<String>), &'static str> {
-    if !take_discovery(run, aggregator.limits.max_discoveries) {
-        return Err("catalog_cap_exhausted");
+    desk: &Desk,
+) -> Result<Found, &'static str> {
+    let Some(member) = aggregator.members.get(&request.server) else { return Err(UNAVAILABLE) };
+    let mut sign_ins = SignIns::new(aggregator, run, desk, member, Wanted::Feature(request));
+    loop {
+        let (fault, word) = match found(aggregator, run, member, request).await {
+            Err(NotFound::Faulty { fault, word }) => (fault, word),
+            Err(NotFound::TooLarge) => return Err("catalog_result_too_large"),
+            Ok(found) => return Ok(found),
+        };
+        if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
+            return Err(match fault.reason {
+                FaultReason::Declined | FaultReason::Cancelled | FaultReason::Unanswerable => {
+                    fault.reason.as_str()
+                }
+                FaultReason::CapExhausted => CAP_EXHAUSTED,
+                _ => word,
+            });
+        }
     }
-    let Some(member) = aggregator.members.get(&request.server) else { return Err("upstream_unavailable") };
-    start(aggregator, run, &request.server).await.map_err(|_| "upstream_unavailable")?;
+}
+
+/// A list, and a note if it is not all of it.
+type Found = (Value, Option<String>);
+
+/// Why there is none.
+enum NotFound {
+    /// For a world fault, whose word this is.
+    Faulty { fault: CallFault, word: &'static str },
+    /// Not even its first item fits into the answer.
+    TooLarge,
+}
+
+async fn found(
+    aggregator: &Arc<Aggregator>,
+    run: &Rc<RunContext>,
+    member: &Member,
+    request: &FeatureRequest,
+) -> Result<Found, NotFound> {
+    let unavailable = |NotStarted { fault, .. }| NotFound::Faulty { fault, word: UNAVAILABLE };
+    start(aggregator, run, &request.server).await.map_err(unavailable)?;
     let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
-    let word = |fault: CallFault| fault.reason.as_str();
+    let faulty = |fault: CallFault| NotFound::Faulty { word: fault.reason.as_str(), fault };
     let (mut items, is_cut, offered, plural) = match (request.feature, &request.argument) {
         (Feature::ResourceComplete | Feature::PromptComplete, Some((argument, value))) => {
             let kind = match request.feature {
@@ -133,7 +201,7 @@ async fn found(
             let (argument, value) = (argument.as_str(), value.as_str());
             let context = &request.arguments;
             let asked = features.complete(kind, &request.subject, (argument, value), context, limits).await;
-            let (values, more) = asked.map_err(word)?;
+            let (values, more) = asked.map_err(faulty)?;
             (values, more, features.offers().completions, "completions")
         }
         (feature, _) => {
@@ -142,7 +210,7 @@ async fn found(
                 Feature::PromptList => (Kind::Prompt, "prompts"),
                 _ => (Kind::Resource, "resources"),
             };
-            let listing = features.list(kind, limits, Some(&charge)).await.map_err(word)?;
+            let listing = features.list(kind, limits, Some(&charge)).await.map_err(faulty)?;
             let offers = features.offers();
             let offered = if kind == Kind::Prompt { offers.prompts } else { offers.resources };
             (listing.items.into_iter().map(renamed).collect(), listing.is_cut, offered, plural)
@@ -156,7 +224,7 @@ async fn found(
     let all = items.len();
     let kept = fitting(&items, aggregator.limits.max_discovery_bytes);
     if kept == 0 && all > 0 {
-        return Err("catalog_result_too_large");
+        return Err(NotFound::TooLarge);
     }
     items.truncate(kept);
     let note = match (kept < all, is_cut) {

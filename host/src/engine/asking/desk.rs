@@ -4,7 +4,7 @@ use super::board::Kept;
 use crate::engine::context::RunContext;
 use crate::questions::{Answered, Question};
 use ptc_vm::graph::Writer;
-use ptc_vm::machine::{CallId, HostRequest, UpstreamCall};
+use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
 use std::rc::Rc;
 
 /// Where one call of a program asks people.
@@ -31,9 +31,18 @@ pub enum Keep {
 impl Keep {
     /// Of a call of an upstream's tool, with what whoever answers it wants to remember.
     pub(crate) fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> Keep {
-        let mut request = Writer::new();
-        HostRequest::Upstream(call.clone()).write(&mut request);
-        Keep::Again { request: request.into_bytes(), progress }
+        Keep::again(&HostRequest::Upstream(call.clone()), progress)
+    }
+
+    /// Of a request for something that an upstream has besides tools.
+    pub(crate) fn feature(request: &FeatureRequest) -> Keep {
+        Keep::again(&HostRequest::Feature(request.clone()), None)
+    }
+
+    fn again(request: &HostRequest, progress: Option<Vec<u8>>) -> Keep {
+        let mut written = Writer::new();
+        request.write(&mut written);
+        Keep::Again { request: written.into_bytes(), progress }
     }
 }
 

@@ -55,7 +55,7 @@ impl Shared {
         let method = hit.json["method"].as_str().unwrap_or_default();
         let result = match method {
             "initialize" => {
-                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}, "prompts": {}}, "serverInfo": {"name": "scripted", "version": "1"}})
             }
             "tools/list" => {
                 let tools =
@@ -72,6 +72,12 @@ impl Shared {
                 let echoed = hit.header("authorization").unwrap_or_default();
                 json!({"content": [{"type": "text", "text": format!("family {} echoes {echoed}", access.family)}]})
             }
+            "resources/list" => json!({"resources": [{"uri": "note:1", "name": "one"}]}),
+            "resources/read" => {
+                let text = format!("family {}", access.family);
+                json!({"contents": [{"uri": hit.json["params"]["uri"], "text": text}]})
+            }
+            "prompts/get" => json!({"description": "Greets.", "messages": []}),
             _ if hit.json.get("id").is_none() => return (202, Vec::new(), Vec::new()),
             _ => {
                 return json_answer(

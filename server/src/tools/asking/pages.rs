@@ -105,7 +105,11 @@ impl Asks {
                 self.done(&caller, &question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
                 // Its record may not be there yet.
-                while runs.answer(&caller.principal, &seed.id, &answers, by_page(&caller.principal)).await.is_err() {
+                while runs
+                    .answer(&caller.principal, &seed.id, &answers, by_page(&caller.principal))
+                    .await
+                    .is_err()
+                {
                     tokio::time::sleep(AGAIN).await;
                 }
             }))

@@ -11,7 +11,8 @@ use crate::config::UpstreamConfig;
 use crate::engine::{Asker, Desk, Keep, Verdict};
 use crate::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use crate::questions::{
-    Action, Answer, Answered, AnsweredBy, Form, Level, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+    Action, Answer, Answered, AnsweredBy, Form, Level, Mode, OpenQuestion, Question, QuestionId,
+    QuestionKind, Unanswered,
 };
 use crate::upstream::{CallFault, FaultReason};
 use ptc_mcp::json::Value;
@@ -76,18 +77,14 @@ pub(super) async fn allowed(
         let keep = Keep::upstream(request, None);
         let answer = match desk.ask(vec![question.clone()], keep).await.pop() {
             Some(Answered::Answer(answer)) => answer,
-            Some(Answered::TooMany) => {
-                let text =
-                    "the program has asked more questions than it may (flag `--max-questions-per-program`)";
-                return Err((fault(FaultReason::Cancelled, text), None));
-            }
+            Some(Answered::TooMany) => return Err((unanswered(Unanswered::TooMany), None)),
             Some(Answered::Unanswerable) | None => return Err(unanswerable()),
         };
         if let Some(judged) = judged(aggregator, answer) {
             return judged;
         }
     }
-    Err((dismissed(), None))
+    Err((unanswered(Unanswered::Dismissed), None))
 }
 
 /// Has a call allowed that no program makes.
@@ -113,33 +110,28 @@ pub(super) async fn allowed_outside(
             return judged;
         }
     }
-    Err((dismissed(), None))
+    Err((unanswered(Unanswered::Dismissed), None))
 }
 
 /// What the answer means; `None` if it says neither yes nor no, or has come to nothing: then it is asked again.
 fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, Refused>> {
     let allowed = Allowed { by: answer.by.clone(), at: Timestamp::from_millis(answer.at_ms) };
-    let declined = || fault(FaultReason::Declined, "the question was declined");
     match (answer.action, Decision::of_content(answer.content.as_deref())) {
         (Action::Accept, Some(Decision::Allow)) if allowed.is_fresh(aggregator) => Some(Ok(allowed)),
         (Action::Accept, Some(Decision::Refuse)) | (Action::Decline, _) => {
-            Some(Err((declined(), Some(answer.by))))
+            Some(Err((unanswered(Unanswered::Declined), Some(answer.by))))
         }
-        (Action::Cancel, _) => Some(Err((dismissed(), Some(answer.by)))),
+        (Action::Cancel, _) => Some(Err((unanswered(Unanswered::Dismissed), Some(answer.by)))),
         (Action::Accept, _) => None,
     }
 }
 
-fn fault(reason: FaultReason, text: &str) -> CallFault {
-    CallFault::new(reason, text).before_sending()
-}
-
-fn dismissed() -> CallFault {
-    fault(FaultReason::Cancelled, "the question was dismissed")
+fn unanswered(why: Unanswered) -> CallFault {
+    CallFault::unanswered(why).before_sending()
 }
 
 fn unanswerable() -> Refused {
-    (fault(FaultReason::Unanswerable, "nobody can be asked here"), None)
+    (unanswered(Unanswered::Unanswerable), None)
 }
 
 /// The question.
@@ -148,7 +140,8 @@ fn unanswerable() -> Refused {
 /// The arguments have no digest: nobody could say what is allowed.
 fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
     let unclear = |why: &dyn std::fmt::Display| {
-        (fault(FaultReason::Unanswerable, &format!("the arguments cannot be approved: {why}")), None)
+        let text = format!("the arguments cannot be approved: {why}");
+        (CallFault::new(FaultReason::Unanswerable, text).before_sending(), None)
     };
     let upstream = wanted.config.name.as_str();
     let mut call = asked_call(wanted.name, wanted.arguments).map_err(|why| unclear(&why))?;

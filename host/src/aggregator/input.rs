@@ -4,11 +4,10 @@ use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;
 use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
-use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind};
+use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use crate::upstream::{
     Again, Asked, AskedSampling, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation,
-    ElicitationMode, FaultReason, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished,
-    Upstream,
+    ElicitationMode, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished, Upstream,
 };
 use crate::visible::visible;
 use futures_util::FutureExt as _;
@@ -275,14 +274,8 @@ impl Exchange<'_> {
         let questions = questions.collect::<Result<Vec<_>, String>>().map_err(CallFault::upstream_error)?;
         pages.iter().zip(&questions).for_each(|(page, question)| self.sends_to(page, question, true));
         for answer in self.asked(&questions, progress).await? {
-            match answer.action {
-                Action::Accept => {}
-                Action::Decline => {
-                    return Err(CallFault::new(FaultReason::Declined, "the question was declined"));
-                }
-                Action::Cancel => {
-                    return Err(CallFault::new(FaultReason::Cancelled, "the question was dismissed"));
-                }
+            if let Some(why) = Unanswered::of(answer.action) {
+                return Err(CallFault::unanswered(why));
             }
         }
         Ok(())
@@ -302,13 +295,8 @@ impl Exchange<'_> {
         let answered = self.desk.ask(questions.to_vec(), keep).await;
         let answers = answered.into_iter().map(|answered| match answered {
             Answered::Answer(answer) => Ok(answer),
-            Answered::Unanswerable => {
-                Err(CallFault::new(FaultReason::Unanswerable, "nobody can be asked here"))
-            }
-            Answered::TooMany => Err(CallFault::new(
-                FaultReason::Cancelled,
-                "the program has asked more questions than it may (flag `--max-questions-per-program`)",
-            )),
+            Answered::Unanswerable => Err(CallFault::unanswered(Unanswered::Unanswerable)),
+            Answered::TooMany => Err(CallFault::unanswered(Unanswered::TooMany)),
         });
         answers.collect()
     }

@@ -3,6 +3,7 @@
 use super::runtime::Aggregator;
 use super::{call, discovery, features};
 use crate::engine::{Desk, HostCalls, RunContext};
+use crate::questions::Unanswered;
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{HostRequest, Reply};
 use ptc_vm::{Error, Reason};
@@ -25,7 +26,8 @@ impl HostCalls for Arc<Aggregator> {
             HostRequest::Feature(request) => Box::pin(features::answer(aggregator, run, request, desk)),
             // The engine asks, whoever answers the other calls.
             HostRequest::Ask { .. } => {
-                Box::pin(std::future::ready(Reply::fault("unanswerable", "nobody can be asked here")))
+                let why = Unanswered::Unanswerable;
+                Box::pin(std::future::ready(Reply::fault(why.reason(), why.text())))
             }
             HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
                 Reason::UnknownTool,

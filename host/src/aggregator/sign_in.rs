@@ -6,7 +6,7 @@ use super::runtime::{Aggregator, Member};
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
 use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
-use crate::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind};
+use crate::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
 use crate::sign_in::Site;
 use crate::upstream::{CallFault, FaultReason, Visits};
 use crate::visible::visible_line;
@@ -134,13 +134,9 @@ impl<'a> SignIns<'a> {
         match answered.as_ref().and_then(Answered::answer).map(|answer| answer.action) {
             Some(Action::Accept) if is_done().await => Ok(()),
             Some(Action::Accept) | None => Err(None),
-            Some(Action::Decline) => Err(Some(
-                CallFault::new(FaultReason::Declined, "the question was declined").with_hint(&fault.message),
-            )),
-            Some(Action::Cancel) => Err(Some(
-                CallFault::new(FaultReason::Cancelled, "the question was dismissed")
-                    .with_hint(&fault.message),
-            )),
+            Some(refusal) => {
+                Err(Unanswered::of(refusal).map(|why| CallFault::unanswered(why).with_hint(&fault.message)))
+            }
         }
     }
 

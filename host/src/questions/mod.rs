@@ -11,6 +11,7 @@ pub mod approval;
 mod form;
 mod level;
 mod question;
+mod unanswered;
 
 pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
@@ -18,3 +19,4 @@ pub use level::Level;
 pub use question::{
     AskedCall, AskedPage, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
 };
+pub(crate) use unanswered::Unanswered;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::unfinished::Unfinished;
 use crate::http::HttpError;
+use crate::questions::Unanswered;
 
 /// Why a call failed, from the closed set that programs see as `:reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,6 +135,17 @@ impl CallFault {
     #[must_use]
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(FaultReason::Timeout, message)
+    }
+
+    /// The fault of a call that a person had to answer for.
+    #[must_use]
+    pub(crate) fn unanswered(why: Unanswered) -> Self {
+        let reason = match why {
+            Unanswered::Declined => FaultReason::Declined,
+            Unanswered::Dismissed | Unanswered::TooMany => FaultReason::Cancelled,
+            Unanswered::Unanswerable => FaultReason::Unanswerable,
+        };
+        Self::new(reason, why.text())
     }
 
     /// The same fault of a call for which nothing was sent.

@@ -1,7 +1,7 @@
 //! `(ask {…})`: what a program asks a person itself (waiting.md 3.4).
 
 use super::desk::{Desk, Keep};
-use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind};
+use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
 use crate::text::clip;
 use crate::visible::visible_line;
 use ptc_mcp::json::{MAX_NESTING, Map, Value, parse_within};
@@ -47,7 +47,7 @@ pub(in crate::engine) async fn ask(desk: Desk, message: String, schema: Option<V
         let keep = Keep::Again { request: request.clone(), progress };
         let fault = match desk.ask(vec![question], keep).await.pop() {
             None | Some(Answered::Unanswerable) => {
-                return Reply::fault("unanswerable", "nobody can be asked here");
+                return unanswered(Unanswered::Unanswerable);
             }
             // A question that is asked again is no fault of the program.
             Some(Answered::TooMany) => match misfit {
@@ -57,7 +57,7 @@ pub(in crate::engine) async fn ask(desk: Desk, message: String, schema: Option<V
                 Some(misfit) => return dismissed(Some(&misfit.fault)),
             },
             Some(Answered::Answer(answer)) => match answer.action {
-                Action::Decline => return Reply::fault("declined", "the question was declined"),
+                Action::Decline => return unanswered(Unanswered::Declined),
                 Action::Cancel => return dismissed(None),
                 Action::Accept => match content(&answer, &form) {
                     Ok(content) => return Reply::success(Payload::Json(content.into())),
@@ -110,13 +110,17 @@ fn content(answer: &Answer, form: &Form) -> Result<String, String> {
     form.check(&value).map(|()| text.to_owned())
 }
 
+fn unanswered(why: Unanswered) -> Reply {
+    Reply::fault(why.reason(), why.text())
+}
+
 fn dismissed(fault: Option<&str>) -> Reply {
-    let mut message = "the question was dismissed".to_owned();
+    let mut message = Unanswered::Dismissed.text().to_owned();
     if let Some(fault) = fault {
         message.push_str("\nno answer fitted: ");
         message.push_str(fault);
     }
-    Reply::fault("cancelled", message)
+    Reply::fault(Unanswered::Dismissed.reason(), message)
 }
 
 fn programmer_fault(text: &str) -> Reply {

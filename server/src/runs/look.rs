@@ -221,8 +221,7 @@ impl Runs {
         let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
         let read = read.ok_or(NotSeen::NotFound)?;
         let record = record_of(&read)?;
-        let is_lost = record.needs_holder() && read.lease.is_none();
-        if !is_lost && !self.has_expired(&read, &record) {
+        if !self.is_over(&read, &record) {
             return Ok((record, read));
         }
         self.end_unless_held(key, |record, read| {
@@ -232,6 +231,12 @@ impl Runs {
             self.has_expired(read, record).then(|| (Status::Expired, expiry(self.settings.waiting_ttl)))
         })
         .await
+    }
+
+    /// Whether it has ended although its record does not say so: nobody has it, and somebody must, or nobody answered in time.
+    pub(super) fn is_over(&self, read: &Versioned, record: &RunRecord) -> bool {
+        let is_lost = record.needs_holder() && read.lease.is_none();
+        is_lost || self.has_expired(read, record)
     }
 
     /// Whether nobody answered in time, by the store's clock.

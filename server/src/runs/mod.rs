@@ -28,6 +28,7 @@ mod question;
 mod record;
 mod seed;
 mod shutdown;
+mod sweep;
 mod task;
 mod waiting;
 
@@ -149,6 +150,8 @@ impl Runs {
             let heard = Arc::downgrade(&runs);
             runs.engine.spawn_on(0, move || drive::hear(heard));
         }
+        let swept = Arc::downgrade(&runs);
+        runs.engine.spawn_on(0, move || sweep::sweep(swept));
         runs
     }
 

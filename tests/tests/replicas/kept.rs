@@ -131,6 +131,48 @@ fn a_program_that_nobody_answers_ends() {
     assert_eq!(resume(&mut server, &id, json!({"q1": region("eu")}))["reason"], "expired");
 }
 
+/// How many lines of these audit logs tell that a run has expired.
+fn expired(logs: &[&Path]) -> usize {
+    let lines = logs.iter().map(|log| std::fs::read_to_string(log).unwrap_or_default());
+    let is_it = |line: &&str| line.contains(r#""kind":"run""#) && line.contains(r#""status":"expired""#);
+    lines.map(|text| text.lines().filter(is_it).count()).sum()
+}
+
+#[test]
+fn the_end_of_a_program_at_which_nobody_looks_is_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit");
+    let flags = ["--waiting-ttl-ms", "300", "--run-ttl-ms", "4000", "--audit-log", log.to_str().unwrap()];
+    let mut server = on_pipes(&flags);
+    begins(&mut server, ASKS);
+    wait_until("it has expired", || expired(&[&log]) == 1);
+}
+
+#[test]
+fn of_several_replicas_one_writes_down_that_a_program_has_expired() {
+    let Some(place) = Place::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let logs = ["one", "other"].map(|name| folder.path().join(name));
+    let servers = logs.each_ref().map(|log| {
+        let log = ["--audit-log", log.to_str().unwrap()];
+        let times = ["--waiting-ttl-ms", "300", "--run-ttl-ms", "4000"];
+        place.launch(&[&KEPT[..], &times, &log].concat()).on_http()
+    });
+    let logs = logs.each_ref().map(|log| &**log);
+    let mut clients = servers.each_ref().map(|server| Client::begin(&server.address));
+    let (id, _) = begins(&mut clients[0], ASKS);
+    wait_until("it has expired", || expired(&logs) > 0);
+    // Whoever looks, here or there, finds that it is written down.
+    for client in &mut clients {
+        let end = client.tool("lisp_resume", &json!({"run_id": id, "wait_ms": 0}));
+        assert_eq!(end["status"], "error", "{end}");
+    }
+    // Another one ends behind it at both: what they had to say of the first one they have said.
+    begins(&mut clients[1], ASKS);
+    wait_until("the other one has expired", || expired(&logs) > 1);
+    assert_eq!(expired(&logs), 2);
+}
+
 #[test]
 fn the_models_word_is_enough_for_approvals_of_its_level_alone() {
     for (level, asked) in [("model", true), ("client", false), ("out_of_band", false)] {

@@ -8,7 +8,8 @@
 //! is under way. `tests/tests/replicas` kills at any time, and its clients know what may have happened.
 //!
 //! Variables: `PTC_TEST_REPLICA`, the server's program (`ptc-under-test` beside this one); `PTC_TEST_KILL_MS`, the time between kills (10 000);
-//! `PTC_TEST_KILL_LOG`, a file that gets a line for each; `PTC_TEST_KILL_ANYTIME`, if it is set, kills without regard to what is under way.
+//! `PTC_TEST_KILL_LOG`, a file that gets a line for each; `PTC_TEST_KILL_ANYTIME`, if it is set, kills without regard to what is under way;
+//! `PTC_TEST_KILL_MOST`, how many kills there are at most.
 
 pub mod balancer;
 mod client;
@@ -38,8 +39,13 @@ use self::guarded::Guarded;
 use self::redis_server::RedisServer;
 
 /// What is meant for this program, and for no server.
-const VARIABLES: [&str; 4] =
-    ["PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG", "PTC_TEST_KILL_ANYTIME"];
+const VARIABLES: [&str; 5] = [
+    "PTC_TEST_REPLICA",
+    "PTC_TEST_KILL_MS",
+    "PTC_TEST_KILL_LOG",
+    "PTC_TEST_KILL_ANYTIME",
+    "PTC_TEST_KILL_MOST",
+];
 /// A secret that all replicas have.
 const SECRET: &str = "a secret of at least 32 bytes, so long\n";
 /// Longest wait for requests that must not come twice; a kill that cannot be is left out.
@@ -203,11 +209,16 @@ async fn killing(
     balancer: &Balancer,
     behind: &Behind,
 ) -> ExitCode {
-    let pause =
-        std::env::var("PTC_TEST_KILL_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let pause = number("PTC_TEST_KILL_MS").unwrap_or(10_000);
+    let most = number("PTC_TEST_KILL_MOST").unwrap_or(u64::MAX);
+    let mut killed = 0;
     let anytime = std::env::var_os("PTC_TEST_KILL_ANYTIME").is_some();
     let mut next = 0;
     loop {
+        if killed >= most {
+            return std::future::pending().await;
+        }
         tokio::time::sleep(Duration::from_millis(pause)).await;
         let lull = if anytime {
             None
@@ -232,6 +243,7 @@ async fn killing(
         }
         note(&format!("killed {next}, {} requests sent again so far", behind.resent.load(Ordering::Relaxed)));
         next = 1 - next;
+        killed += 1;
     }
 }
 

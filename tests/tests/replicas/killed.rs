@@ -13,6 +13,10 @@ use tempfile::TempDir;
 
 use super::process::{Answer, PATIENCE};
 
+/// How often one is killed. Behind that there is peace: who waits for what a killed one has begun is told in the end that it has come to
+/// nothing, which takes longer than they live before.
+pub(crate) const KILLS: usize = 4;
+
 /// Both of them, which end with this value.
 pub(crate) struct Killed {
     _process: Guarded,
@@ -53,6 +57,7 @@ impl Killed {
             if std::env::var_os("PTC_TEST_KILL_MS").is_none() {
                 command.env("PTC_TEST_KILL_MS", "1000");
             }
+            command.env("PTC_TEST_KILL_MOST", KILLS.to_string());
             if kills == Kills::Anytime {
                 command.env("PTC_TEST_KILL_ANYTIME", "1");
             }

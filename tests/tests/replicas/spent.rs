@@ -8,13 +8,11 @@ use std::path::Path;
 use ptc_mcp::json::{Value, json};
 use ring::hmac;
 
-use super::killed::{Killed, Kills};
+use super::killed::{KILLS, Killed, Kills};
 use super::modern::Modern;
 use super::process::{Answer, PATIENCE};
 
 const EVAL: Option<&str> = Some("lisp_eval");
-/// Kills that each test lives through.
-const KILLS: usize = 4;
 
 /// A call of the tool `note`, which says in a file that it was made.
 fn note(path: &Path, text: &str) -> String {

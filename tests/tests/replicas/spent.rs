@@ -204,9 +204,14 @@ fn a_signature_of_the_webhook_answers_one_approval() {
                 })
                 .map(|told| told.join().unwrap())
         });
-        let counted = told.iter().filter(|told| **told == (200, json!("counted"))).count();
-        let spent = told.iter().filter(|told| **told == (409, json!("spent"))).count();
-        assert_eq!((counted, spent), (1, 3), "{told:?}");
+        let counted: Vec<usize> = (0..4).filter(|at| told[*at] == (200, json!("counted"))).collect();
+        let [counted] = counted[..] else { panic!("{told:?}") };
+        for (at, (status, outcome)) in told.iter().enumerate() {
+            // Its own run may have ended already. The other one still waits.
+            let is_spent = (*status, outcome) == (409, &json!("spent"));
+            let is_late = at % 2 == counted % 2 && *status == 404;
+            assert!(at == counted || is_spent || is_late, "{told:?}");
+        }
         // What names its approval is taken for it; whoever comes late is told so.
         let outcomes = runs.map(|run| {
             let body =

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ptc_host::state::{
     Commit, Key, Kind, Owner, StateError, StateStore, TOMBSTONE_LIFE, Versioned, WatchedState, Write,
 };
@@ -122,23 +123,35 @@ impl Ends {
         let _ = tokio::time::timeout(SETTLING, told).await;
     }
 
-    /// Asks what is remembered of a session that was adopted: ends it here if it has been ended, and takes over the level of messages that its
-    /// client has set. What was announced lately is known already.
+    /// Asks what is remembered of a session that was adopted. What was announced lately is known already.
     pub(super) fn check(&self, id: &str, principal: &Principal, sessions: &Arc<Sessions>) {
-        let (store, name, hash) = (self.store.clone(), principal.name().to_owned(), hash_of(id));
+        let (ends, id, principal) = (self.clone(), Arc::<str>::from(id), principal.clone());
         let sessions = Arc::downgrade(sessions);
         spawn(async move {
-            let Some(key) = key(&name, &hash) else { return };
-            let known = store.read(&key).await;
-            let Some(sessions) = sessions.upgrade() else { return };
-            match known {
-                Err(StateError::Gone) => sessions.ended_elsewhere(&hash),
-                Ok(Some(Versioned { blob: Some(level), .. })) => {
-                    siblings::take_over(&level, &hash, &sessions)
-                }
-                _ => {}
+            let known = ends.known(&id, &principal).await;
+            if let (Some(known), Some(sessions)) = (known, sessions.upgrade()) {
+                known.applied(&hash_of(&id), &sessions);
             }
         });
+    }
+
+    /// What is remembered of a session, if anything is.
+    async fn known(&self, id: &str, principal: &Principal) -> Option<Known> {
+        match self.store.read(&key(principal.name(), &hash_of(id))?).await {
+            Err(StateError::Gone) => Some(Known::Ended),
+            Ok(Some(Versioned { blob: Some(level), .. })) => Some(Known::Level(level)),
+            _ => None,
+        }
+    }
+
+    /// Asks what is remembered of all open sessions, since what others have said of them is forgotten.
+    async fn check_all(&self, sessions: &Sessions) {
+        warn!(event = "http_session_news_missed");
+        for session in sessions.all_open() {
+            if let Some(known) = self.known(&session.id, &session.principal).await {
+                known.applied(&hash_of(&session.id), sessions);
+            }
+        }
     }
 
     /// Listens to what other replicas say, for as long as the sessions are there.
@@ -146,6 +159,10 @@ impl Ends {
         let mut heard = 0;
         loop {
             if let Ok(news) = self.store.news(heard).await {
+                // Before it first listens a replica has no session that could have ended.
+                if news.missed && heard > 0 {
+                    self.check_all(&sessions).await;
+                }
                 heard = news.until;
                 for said in &news.said {
                     match said.strip_prefix(SAID) {
@@ -155,6 +172,24 @@ impl Ends {
                 }
             }
             tokio::time::sleep(LISTENING).await;
+        }
+    }
+}
+
+/// What the store remembers of a session.
+enum Known {
+    /// Its client has ended it.
+    Ended,
+    /// The level of messages that its client has set.
+    Level(Bytes),
+}
+
+impl Known {
+    /// Has it hold here.
+    fn applied(&self, hash: &str, sessions: &Sessions) {
+        match self {
+            Known::Ended => sessions.ended_elsewhere(hash),
+            Known::Level(level) => siblings::take_over(level, hash, sessions),
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) connection: Arc<Connection>,
     /// The revision negotiated.
     pub(super) revision: Revision,
-    principal: Principal,
+    pub(super) principal: Principal,
     is_portable: bool,
     created: Instant,
     last_seen: Mutex<Instant>,
@@ -377,6 +377,11 @@ impl Sessions {
         self.open().values().find(|session| is_it(session)).cloned()
     }
 
+    /// The sessions that are open now.
+    pub(super) fn all_open(&self) -> Vec<Arc<Session>> {
+        self.open().values().cloned().collect()
+    }
+
     /// The levels of messages that clients have set at any replica.
     pub(super) fn levels(&self) -> MutexGuard<'_, Levels> {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner)
@@ -550,6 +555,37 @@ mod tests {
         let alone = Arc::new(sessions(Arc::default()));
         let session = alone.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replica_that_hears_too_late_asks_which_of_its_sessions_have_ended() {
+        use ptc_host::state::{MemoryState, Secret, StateStore as _, WatchedState};
+        let store = WatchedState::new(Arc::new(MemoryState::default()));
+        let state = ServerState {
+            secret: Secret::of(&[b"a secret of at least 32 bytes, so long"]),
+            store: Some(store.clone()),
+            is_shared: true,
+            ..ServerState::none()
+        };
+        let replica = || Arc::new(sessions(Arc::default()).sharing(Some(&state)));
+        let (one, other) = (replica(), replica());
+        let alice = Principal::named("alice");
+        let create = || one.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
+        let (ended, goes_on) = (create(), create());
+        let adopt = |id: &str| other.get_or_adopt(id, &alice).unwrap().is_some();
+        assert!(adopt(&ended.id) && adopt(&goes_on.id));
+        store.announce("something").await.unwrap();
+        tokio::spawn(other.ends().unwrap().clone().listen(other.clone()));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        one.ends().unwrap().tell(&ended.id, &alice);
+        one.ends().unwrap().settled().await;
+        // More than a store remembers, within the time between two looks.
+        for _ in 0..5000 {
+            store.announce("something else").await.unwrap();
+        }
+        assert!(other.get(&ended.id, &alice).is_some(), "it has not heard of it yet");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(other.get(&ended.id, &alice).is_none() && other.get(&goes_on.id, &alice).is_some());
     }
 
     #[test]

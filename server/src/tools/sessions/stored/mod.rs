@@ -73,6 +73,8 @@ pub(super) enum NotUsed {
     Unavailable,
     /// This process had no memory for it.
     NoMemory,
+    /// Reading it took too long.
+    NoTime,
 }
 
 impl From<Refusal> for NotUsed {
@@ -100,6 +102,7 @@ impl NotUsed {
                 ("state_unavailable", "the session store is unavailable; nothing was changed")
             }
             NotUsed::NoMemory => ("memory_limit", "the server's memory budget is exhausted"),
+            NotUsed::NoTime => ("timeout", "reading the session took too long; nothing was changed"),
         };
         let structured = object_text(|object| {
             object.string("status", "error");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_host::engine::{SavedFailure, SavedSession, SessionFault, saved};
 use ptc_host::state::{Commit, End, Kind, Listed, TOMBSTONE_LIFE, Versioned, Write};
+use ptc_vm::Reason;
 use ptc_vm::Value;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Namespace;
@@ -198,6 +199,7 @@ impl Directory {
     fn failed(&self, failure: SavedFailure, id: &str, owner: &Owner) -> NotUsed {
         match failure {
             SavedFailure::Fault(fault) => self.fault(fault, id, owner),
+            SavedFailure::Failed(failure) if failure.reason == Reason::Timeout => NotUsed::NoTime,
             SavedFailure::Failed(_) => NotUsed::NoMemory,
             SavedFailure::Busy => Refusal::Busy.into(),
             SavedFailure::Gone => Refusal::Closed.into(),

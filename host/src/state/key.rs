@@ -144,6 +144,12 @@ impl Kind {
         }
     }
 
+    /// The kind of that letter.
+    #[cfg(feature = "state")]
+    pub(super) fn lettered(letter: char) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.letter() == letter)
+    }
+
     /// Its word for operators.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

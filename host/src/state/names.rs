@@ -29,11 +29,13 @@ impl OwnerNames {
 }
 
 /// A principal's name in a store.
+#[cfg(feature = "state")]
 pub(super) fn principal_name(owner: &Owner) -> String {
     owner.names().principal.clone()
 }
 
 /// What the ids of an owner's records begin with.
+#[cfg(feature = "state")]
 pub(super) fn id_prefix(owner: &Owner) -> String {
     owner.names().prefix.clone()
 }

@@ -9,21 +9,21 @@
 //! | 8 | the number |
 //! | 4 | length of its records |
 //! | 4 | CRC-32 of number, length and records |
-//! | … | its records: letter of the kind, principal and id behind their lengths (2 bytes each), length of the row (4 bytes; all ones: the record is removed), the row as in the tables |
+//! | … | its records: letter of the kind, principal, id, whether there is a row, and that as in the tables; as `ptc_vm::graph::Writer` writes texts and bytes |
 //!
-//! All numbers have their lowest byte first.
+//! The first three have their lowest byte first.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 
+use ptc_vm::graph::{Reader, Unread, Writer};
+
 use super::super::Kind;
 use super::super::names::Name;
-use super::tables::{Row, decode, encode_into};
+use super::tables::{Row, decode, encode};
 
 /// Bytes in front of the records of a commit.
 const FRONT: usize = 16;
-/// The length that stands for a record that is removed.
-const REMOVED: u32 = u32::MAX;
 
 /// What becomes of a record.
 #[derive(Clone, Debug)]
@@ -45,7 +45,6 @@ pub(super) struct Journal {
     length: u64,
     /// Not after a failure, until a transaction has given it a new number.
     is_usable: bool,
-    buffer: Vec<u8>,
 }
 
 impl Journal {
@@ -53,7 +52,7 @@ impl Journal {
     pub(super) fn new(mut file: File, number: u64) -> io::Result<Self> {
         file.rewind()?;
         let next = number.wrapping_add(1);
-        Ok(Self { file, number, next, length: 0, is_usable: true, buffer: Vec::new() })
+        Ok(Self { file, number, next, length: 0, is_usable: true })
     }
 
     /// Whether it can be appended to.
@@ -68,19 +67,20 @@ impl Journal {
 
     /// Appends a commit. After a failure nothing more is appended before the next transaction: that commit is there or not.
     pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
-        self.buffer.clear();
-        self.buffer.resize(FRONT, 0);
-        entries.iter().for_each(|entry| encode_entry(&mut self.buffer, entry));
-        let length = u32::try_from(self.buffer.len() - FRONT).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        self.buffer[..8].copy_from_slice(&self.number.to_le_bytes());
-        self.buffer[8..12].copy_from_slice(&length.to_le_bytes());
-        let sum = checksum(&self.buffer);
-        self.buffer[12..FRONT].copy_from_slice(&sum.to_le_bytes());
+        let mut commit = Writer::new();
+        commit.raw(&[0; FRONT]);
+        entries.iter().for_each(|entry| write_entry(&mut commit, entry));
+        let mut commit = commit.into_bytes();
+        let length = u32::try_from(commit.len() - FRONT).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        commit[..8].copy_from_slice(&self.number.to_le_bytes());
+        commit[8..12].copy_from_slice(&length.to_le_bytes());
+        let sum = checksum(&commit);
+        commit[12..FRONT].copy_from_slice(&sum.to_le_bytes());
         // One that failed in part would hide all that come after it.
         self.is_usable = false;
-        self.file.write_all(&self.buffer)?;
+        self.file.write_all(&commit)?;
         self.is_usable = true;
-        self.length += self.buffer.len() as u64;
+        self.length += commit.len() as u64;
         Ok(())
     }
 
@@ -133,65 +133,36 @@ fn checksum(commit: &[u8]) -> u32 {
 }
 
 fn take_commit(rest: &mut &[u8], number: u64) -> Option<Vec<Entry>> {
-    let mut front = *rest;
-    let (found, length, sum) = (take_u64(&mut front)?, take_u32(&mut front)?, take_u32(&mut front)?);
-    let commit = rest.get(..FRONT.checked_add(usize::try_from(length).ok()?)?)?;
-    if found != number || sum != checksum(commit) {
+    let length = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
+    let (commit, behind) = rest.split_at_checked(FRONT.checked_add(usize::try_from(length).ok()?)?)?;
+    if commit[..8] != number.to_le_bytes() || commit[12..FRONT] != checksum(commit).to_le_bytes() {
         return None;
     }
-    *rest = &rest[commit.len()..];
-    let mut records = &commit[FRONT..];
+    *rest = behind;
+    let mut records = Reader::new(&commit[FRONT..]);
     let mut entries = Vec::new();
-    while !records.is_empty() {
-        entries.push(take_entry(&mut records)?);
+    while records.left() > 0 {
+        entries.push(read_entry(&mut records).ok()?);
     }
     Some(entries)
 }
 
-fn encode_entry(to: &mut Vec<u8>, entry: &Entry) {
-    let Name { principal, letter, id } = &entry.name;
-    to.push(u8::try_from(*letter).unwrap_or_default());
-    for text in [principal, id] {
-        // Digests and ids: at most some 150 bytes.
-        to.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
-        to.extend_from_slice(text.as_bytes());
-    }
-    let at = to.len();
-    to.extend_from_slice(&REMOVED.to_le_bytes());
-    if let Some(row) = &entry.row {
-        encode_into(to, &row.head, &row.blob);
-        let length = u32::try_from(to.len() - at - 4).unwrap_or(REMOVED);
-        to[at..at + 4].copy_from_slice(&length.to_le_bytes());
-    }
+fn write_entry(to: &mut Writer, Entry { kind, name, row }: &Entry) {
+    to.unsigned(u64::from(u32::from(kind.letter())));
+    to.text(&name.principal);
+    to.text(&name.id);
+    to.option(row.as_ref(), |row, to| to.bytes(&encode(&row.head, &row.blob)));
 }
 
-fn take_entry(rest: &mut &[u8]) -> Option<Entry> {
-    let letter = char::from(*take(rest, 1)?.first()?);
-    let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
-    let mut text = || {
-        let length = u16::from_le_bytes(take(rest, 2)?.try_into().ok()?);
-        String::from_utf8(take(rest, length.into())?.to_vec()).ok()
+fn read_entry(from: &mut Reader<'_>) -> Result<Entry, Unread> {
+    let letter = char::from_u32(from.unsigned_32()?).ok_or(Unread::Invalid("kind"))?;
+    let kind = Kind::lettered(letter).ok_or(Unread::Invalid("kind"))?;
+    let name = Name { letter, principal: from.text()?.to_owned(), id: from.text()?.to_owned() };
+    let row = match from.flag()? {
+        true => Some(decode(from.bytes()?).ok_or(Unread::Invalid("row"))?),
+        false => None,
     };
-    let name = Name { principal: text()?, letter, id: text()? };
-    let row = match take_u32(rest)? {
-        REMOVED => None,
-        length => Some(decode(take(rest, usize::try_from(length).ok()?)?)?),
-    };
-    Some(Entry { kind, name, row })
-}
-
-fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
-    let (taken, left) = rest.split_at_checked(length)?;
-    *rest = left;
-    Some(taken)
-}
-
-fn take_u32(rest: &mut &[u8]) -> Option<u32> {
-    Some(u32::from_le_bytes(take(rest, 4)?.try_into().ok()?))
-}
-
-fn take_u64(rest: &mut &[u8]) -> Option<u64> {
-    Some(u64::from_le_bytes(take(rest, 8)?.try_into().ok()?))
+    Ok(Entry { kind, name, row })
 }
 
 #[cfg(test)]

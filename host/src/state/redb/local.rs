@@ -346,7 +346,7 @@ impl Local {
 pub(super) fn name_of(full: &str) -> Option<(Kind, Name)> {
     let mut parts = full.splitn(3, ':');
     let letter = parts.next()?.chars().next()?;
-    let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter)?;
+    let kind = Kind::lettered(letter)?;
     Some((kind, Name { letter, principal: parts.next()?.to_owned(), id: parts.next()?.to_owned() }))
 }
 

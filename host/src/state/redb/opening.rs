@@ -86,14 +86,10 @@ type Storing = Box<dyn FnOnce() -> Opened + Send>;
 impl Opener {
     /// The file in `folder`, which is made if it is not there.
     pub(super) fn of_folder(folder: &Path, flushing: Flushing) -> Result<Self, RedbError> {
-        let io = |path: &Path, error: &std::io::Error| RedbError::Io {
-            path: path.to_owned(),
-            error: os_error_text(error),
-        };
         match make_private_folder(folder) {
             Ok(true) => {}
             Ok(false) => return Err(RedbError::Exposed { path: folder.to_owned(), mode: "0700" }),
-            Err(error) => return Err(io(folder, &error)),
+            Err(error) => return Err(refused(folder, &error)),
         }
         let path = folder.join(FILE);
         let (at, folder) = (path.clone(), folder.to_owned());
@@ -103,10 +99,7 @@ impl Opener {
                 ErrorKind::NotFound => make(&folder).and_then(|()| open()),
                 _ => Err(error),
             });
-            let file = file.map_err(|error| io(&at, &error))?;
-            if !is_private(&file.metadata().map_err(|error| io(&at, &error))?) {
-                return Err(RedbError::Exposed { path: at.clone(), mode: "0600" });
-            }
+            let file = private(file, &at)?;
             Ok(Box::new(move || database(Storage::new(file, flushing)?)) as Storing)
         };
         let journal = Some((path.with_file_name(JOURNAL), flushing == Flushing::Process));
@@ -126,21 +119,17 @@ impl Opener {
     /// Brings into the tables what a killed process has left in the journal. What comes back is a new one, if one is kept.
     pub(super) fn journal(&self, database: &Database) -> Result<Option<Journal>, RedbError> {
         let Some((path, is_kept)) = &self.journal else { return Ok(None) };
-        let io = |error: std::io::Error| RedbError::Io { path: path.clone(), error: os_error_text(&error) };
+        let io = |error: std::io::Error| refused(path, &error);
         let fails = |error: &dyn std::fmt::Display| RedbError::Io {
             path: self.path.clone(),
             error: error.to_string(),
         };
         let open =
             no_link(File::options().read(true).write(true).create(*is_kept).truncate(false)).open(path);
-        let mut file = match open {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound && !is_kept => return Ok(None),
-            Err(error) => return Err(io(error)),
-        };
-        if !is_private(&file.metadata().map_err(io)?) {
-            return Err(RedbError::Exposed { path: path.clone(), mode: "0600" });
+        if matches!(&open, Err(error) if error.kind() == ErrorKind::NotFound) && !is_kept {
+            return Ok(None);
         }
+        let mut file = private(open, path)?;
         let known = database
             .begin_read()
             .map_err(redb::Error::from)
@@ -187,6 +176,20 @@ impl Opener {
             }
             Some(form) => Err(RedbError::OtherForm { path: self.path.clone(), form }),
         }
+    }
+}
+
+/// What the operating system says of a file or folder.
+fn refused(path: &Path, error: &std::io::Error) -> RedbError {
+    RedbError::Io { path: path.to_owned(), error: os_error_text(error) }
+}
+
+/// The file that was opened, if nobody else can read or change it.
+fn private(opened: std::io::Result<File>, path: &Path) -> Result<File, RedbError> {
+    let file = opened.map_err(|error| refused(path, &error))?;
+    match is_private(&file.metadata().map_err(|error| refused(path, &error))?) {
+        true => Ok(file),
+        false => Err(RedbError::Exposed { path: path.to_owned(), mode: "0600" }),
     }
 }
 

@@ -65,7 +65,7 @@ fn table_of(kind: Kind) -> Rows {
 }
 
 fn kind_of(letter: char) -> Kind {
-    Kind::ALL.into_iter().find(|kind| kind.letter() == letter).unwrap_or(Kind::Session)
+    Kind::lettered(letter).unwrap_or(Kind::Session)
 }
 
 /// The key of a record within its table.
@@ -81,17 +81,12 @@ pub(super) fn full_name(name: &Name) -> String {
 /// Version, flags, end and expiry (0: never), in front of the content.
 pub(super) fn encode(head: &Head, blob: &[u8]) -> Vec<u8> {
     let mut row = Vec::with_capacity(HEAD + blob.len());
-    encode_into(&mut row, head, blob);
-    row
-}
-
-/// The same behind what is there.
-pub(super) fn encode_into(row: &mut Vec<u8>, head: &Head, blob: &[u8]) {
     row.extend_from_slice(&head.version.to_le_bytes());
     row.push(u8::from(head.is_buried));
     row.extend_from_slice(&head.end.unwrap_or(0).to_le_bytes());
     row.extend_from_slice(&head.expires.unwrap_or(0).to_le_bytes());
     row.extend_from_slice(blob);
+    row
 }
 
 /// What [`encode`] wrote before the content; `None` for anything else.

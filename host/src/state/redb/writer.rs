@@ -353,6 +353,8 @@ fn write_to(
     told: &mut Vec<Told>,
 ) -> Result<(), redb::Error> {
     let mut jobs = jobs.into_iter();
+    // The journal, if it gets a new number.
+    let renumbered = journal.filter(|journal| !ahead.is_empty() || !journal.is_usable());
     let outcome = (|| {
         let writing = file.begin_write()?;
         let (changed, pushed, (counted, turnover, sums), is_changed) = {
@@ -362,8 +364,7 @@ fn write_to(
             }
             // What comes after it sees in the tables all that there is.
             tables.catch_up(ahead)?;
-            let renumbers = journal.as_ref().filter(|journal| !ahead.is_empty() || !journal.is_usable());
-            if let Some(journal) = renumbers {
+            if let Some(journal) = &renumbered {
                 tables.number_journal(Some(journal.next()))?;
             }
             let mut batch = Batch {
@@ -373,7 +374,7 @@ fn write_to(
                 changed: Vec::new(),
                 pushed: Vec::new(),
                 counted: Vec::new(),
-                is_changed: renumbers.is_some(),
+                is_changed: renumbered.is_some(),
             };
             for job in jobs.by_ref() {
                 match job(Some(&mut batch)) {
@@ -395,7 +396,7 @@ fn write_to(
         if is_changed {
             writing.commit()?;
             core.says_form.store(true, Ordering::Relaxed);
-            if let Some(journal) = journal.filter(|journal| !ahead.is_empty() || !journal.is_usable()) {
+            if let Some(journal) = renumbered {
                 journal.settled();
             }
         } else {

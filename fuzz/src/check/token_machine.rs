@@ -1,9 +1,5 @@
 //! Tokens that processes share, in any interleaving.
 
-// One simulation for the tests of the crate and for this target.
-#[path = "../../../oauth/tests/simulation/mod.rs"]
-mod simulation;
-
 use crate::bounds::{Charged, bounded};
 
 /// Bytes that a call, a task or a token of the simulation holds for each byte that made it.
@@ -15,7 +11,7 @@ const STEPS_OF_AN_EVENT: u64 = 2_000;
 pub fn token_machine(data: &[u8]) {
     let events = data.len() as u64 + 64;
     bounded("the tokens", data.len(), || {
-        simulation::run(data);
+        ptc_oauth_simulation::run(data);
         let charged = Charged {
             bytes: BYTES_OF_AN_EVENT * events,
             // Calls and tokens of the provider are looked through one by one.

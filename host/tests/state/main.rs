@@ -59,9 +59,7 @@ fn of_files() -> Vec<Trial> {
 #[cfg(feature = "state")]
 fn of_servers() -> Vec<Trial> {
     use redis::{Redis, Shape};
-    if redis::program().is_none() {
-        let is_required = std::env::var("PTC_TEST_REDIS").is_ok_and(|word| word == "required");
-        assert!(!is_required, "there is no redis-server");
+    if !ptc_test_support::redis_server::is_there() {
         eprintln!("there is no redis-server here: the stores in servers are not tested");
         return Vec::new();
     }

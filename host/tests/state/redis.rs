@@ -1,22 +1,15 @@
 //! The store in a real `redis-server`: alone, with a password, with TLS, as a cluster of three.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use ptc_host::state::{RedisOptions, RedisState, SealedState, Secret, StateStore, StoreLimits};
+use ptc_test_support::redis_server::RedisServer;
+use ptc_test_support::wait_until;
 
 use crate::{BackEnd, Handles};
-
-/// The program, if it is there.
-pub(crate) fn program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("redis-server")).find(|program| program.is_file())
-}
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,27 +25,23 @@ pub(crate) const PASSWORD: &str = "of the test, and long";
 
 /// A server that ends with this value.
 pub(crate) struct Server {
-    pub(crate) port: u16,
-    child: Option<Child>,
-    folder: tempfile::TempDir,
-    arguments: Vec<String>,
+    redis: RedisServer,
     /// The authority of its certificate, if it has one.
     pub(crate) ca: Option<Vec<u8>>,
+    _folder: tempfile::TempDir,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
+impl Deref for Server {
+    type Target = RedisServer;
+
+    fn deref(&self) -> &RedisServer {
+        &self.redis
     }
 }
 
-/// A port that nobody has now, also not ten thousand above, where nodes of a cluster talk.
-fn free_port() -> u16 {
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if port < 55_000 && TcpListener::bind(("127.0.0.1", port + 10_000)).is_ok() {
-            return port;
-        }
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut RedisServer {
+        &mut self.redis
     }
 }
 
@@ -75,108 +64,45 @@ fn certify(folder: &Path) -> Vec<u8> {
 impl Server {
     /// A server of that shape, which takes connections.
     pub(crate) fn start(shape: Shape, more: &[&str]) -> Server {
-        // Another process may take the port first; then the server ends, and another port is tried.
-        let mut tries = (0..20).map(|_| Server::on_a_free_port(shape, more));
-        tries.find_map(|mut server| server.starts().then_some(server)).expect("it takes connections")
-    }
-
-    /// One that does not run yet.
-    fn on_a_free_port(shape: Shape, more: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
+        let ca = (shape == Shape::Tls).then(|| certify(folder.path()));
         let at = |file: &str| folder.path().join(file).display().to_string();
-        let mut arguments: Vec<String> =
-            ["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--daemonize", "no"]
-                .map(str::to_owned)
-                .to_vec();
-        arguments.extend(["--dir".to_owned(), folder.path().display().to_string()]);
-        let mut ca = None;
-        match shape {
-            Shape::Tls => {
-                ca = Some(certify(folder.path()));
-                let tls = [
-                    ("--port", "0".to_owned()),
-                    ("--tls-port", port.to_string()),
-                    ("--tls-cert-file", at("cert.pem")),
-                    ("--tls-key-file", at("key.pem")),
-                    ("--tls-ca-cert-file", at("ca.pem")),
-                    ("--tls-auth-clients", "no".to_owned()),
-                ];
-                arguments.extend(tls.into_iter().flat_map(|(name, value)| [name.to_owned(), value]));
-            }
-            _ => arguments.extend(["--port".to_owned(), port.to_string()]),
-        }
-        if shape == Shape::Password {
-            // On the command line of a test's own server only.
-            arguments.extend(["--requirepass".to_owned(), PASSWORD.to_owned()]);
-        }
-        if shape == Shape::Cluster {
-            let cluster = [
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                "2000",
-                "--cluster-config-file",
-                "nodes.conf",
-            ];
-            arguments.extend(cluster.map(str::to_owned));
-        }
-        arguments.extend(more.iter().map(|&argument| argument.to_owned()));
-        Server { port, child: None, folder, arguments, ca }
-    }
-
-    /// Starts it again.
-    pub(crate) fn run(&mut self) {
-        assert!(self.starts(), "somebody else has its port");
-    }
-
-    /// Starts it. `false` if somebody else has its port.
-    fn starts(&mut self) -> bool {
-        let path = self.folder.path().join("log");
-        let log = std::fs::File::create(&path).unwrap();
-        let child = Command::new(program().expect("a redis-server"))
-            .args(&self.arguments)
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let child = self.child.insert(child);
-        let end = Instant::now() + Duration::from_secs(30);
-        // Whoever takes connections at that port may be somebody else: it says so itself.
-        loop {
-            let log = std::fs::read_to_string(&path).unwrap_or_default();
-            if log.contains("Ready to accept connections") {
-                return true;
-            }
-            if child.try_wait().unwrap().is_some() {
-                return false;
-            }
-            assert!(Instant::now() < end, "{log}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Kills it.
-    pub(crate) fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-
-    /// Sends a command in the clear and gives the answer as it came. `-` and `:` begin short ones.
-    pub(crate) fn ask(&self, command: &[&str]) -> String {
-        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        let mut text = format!("*{}\r\n", command.len());
-        for part in command {
-            text += &format!("${}\r\n{part}\r\n", part.len());
-        }
-        connection.write_all(text.as_bytes()).unwrap();
-        let mut answer = [0; 4096];
-        let length = connection.read(&mut answer).unwrap();
-        String::from_utf8_lossy(&answer[..length]).into_owned()
+        let redis = RedisServer::start_with(folder.path(), |port| {
+            let port = port.to_string();
+            let (cert, key, ca) = (at("cert.pem"), at("key.pem"), at("ca.pem"));
+            let own: &[&str] = match shape {
+                Shape::Alone => &["--port", &port],
+                // On the command line of a test's own server only.
+                Shape::Password => &["--port", &port, "--requirepass", PASSWORD],
+                Shape::Tls => &[
+                    "--port",
+                    "0",
+                    "--tls-port",
+                    &port,
+                    "--tls-cert-file",
+                    &cert,
+                    "--tls-key-file",
+                    &key,
+                    "--tls-ca-cert-file",
+                    &ca,
+                    "--tls-auth-clients",
+                    "no",
+                ],
+                // Nodes talk ten thousand ports above; one that has no such port ends, and another is tried.
+                Shape::Cluster => &[
+                    "--port",
+                    &port,
+                    "--cluster-enabled",
+                    "yes",
+                    "--cluster-node-timeout",
+                    "2000",
+                    "--cluster-config-file",
+                    "nodes.conf",
+                ],
+            };
+            [&["--appendonly", "no"], own, more].concat().into_iter().map(str::to_owned).collect()
+        });
+        Server { redis: redis.expect("a redis-server"), ca, _folder: folder }
     }
 
     /// How a store reaches it.
@@ -208,15 +134,12 @@ pub(crate) fn cluster() -> Vec<Server> {
         let answer = node.ask(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
         assert!(answer.starts_with("+OK"), "{answer}");
     }
-    let end = Instant::now() + Duration::from_secs(60);
-    let is_whole = |node: &Server| {
-        let info = node.ask(&["CLUSTER", "INFO"]);
-        info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
-    };
-    while !nodes.iter().all(is_whole) {
-        assert!(Instant::now() < end, "{}", nodes[0].ask(&["CLUSTER", "INFO"]));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the cluster is whole", || {
+        nodes.iter().all(|node| {
+            let info = node.ask(&["CLUSTER", "INFO"]);
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        })
+    });
     nodes
 }
 

@@ -4,13 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ptc_host::state::{
     Claim, Claimed, Commit, Key, Kind, Owner, RedisOptions, RedisState, SealedState, Secret, StateError,
     StateStore, Write,
 };
+use ptc_test_support::wait_until;
 
 use crate::redis::{Server, Shape, cluster};
 
@@ -57,15 +58,6 @@ fn is_unavailable<T>(answer: &Result<T, StateError>) -> bool {
     matches!(answer, Err(StateError::Unavailable(_)))
 }
 
-/// Asks until it is so.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn a_killed_server_is_told_and_comes_back() {
     let runtime = runtime();
     let mut server = Server::start(Shape::Alone, &["--appendonly", "yes", "--appendfsync", "always"]);
@@ -82,8 +74,8 @@ fn a_killed_server_is_told_and_comes_back() {
             Duration::from_secs(9)
         ))));
     }
-    server.run();
-    until("the server is found again", || runtime.block_on(store.read(&key())).is_ok());
+    server.run_again();
+    wait_until("the server is found again", || runtime.block_on(store.read(&key())).is_ok());
     let found = runtime.block_on(store.read(&key())).unwrap().unwrap();
     assert_eq!((found.version, found.blob.as_deref()), (1, Some(&b"kept"[..])));
     runtime.block_on(store.commit(put(1, b"goes on"))).unwrap();
@@ -91,8 +83,8 @@ fn a_killed_server_is_told_and_comes_back() {
     server.kill();
     let late = RedisState::new(&server.options(Shape::Alone)).unwrap();
     assert!(is_unavailable(&runtime.block_on(late.read(&key()))));
-    server.run();
-    until("the server is found at last", || runtime.block_on(late.read(&key())).is_ok());
+    server.run_again();
+    wait_until("the server is found at last", || runtime.block_on(late.read(&key())).is_ok());
 }
 
 fn a_full_server_refuses_and_reads_go_on() {
@@ -158,9 +150,9 @@ fn a_slow_server_has_a_deadline() {
     let refused = runtime.block_on(store.commit(put(1, b"late")));
     assert!(is_unavailable(&refused), "{refused:?}");
     wire.delay.store(0, Ordering::Relaxed);
-    until("the wire is quick again", || runtime.block_on(store.read(&key())).is_ok());
+    wait_until("the wire is quick again", || runtime.block_on(store.read(&key())).is_ok());
     // Whether it was done is told by the version; it is never done twice.
-    until("the late command arrives, or never does", || {
+    wait_until("the late command arrives, or never does", || {
         let version = runtime.block_on(store.read(&key())).unwrap().unwrap().version;
         let again = runtime.block_on(store.commit(put(1, b"again")));
         match version {
@@ -182,7 +174,7 @@ fn a_server_that_takes_no_writes_is_told() {
     let refused = runtime.block_on(store.commit(put(1, b"lost")));
     assert!(is_unavailable(&refused), "{refused:?}");
     assert!(server.ask(&["REPLICAOF", "NO", "ONE"]).starts_with("+OK"));
-    until("the server takes writes again", || {
+    wait_until("the server takes writes again", || {
         runtime.block_on(store.spend(&Owner::principal("a"), &[1; 16], Duration::from_secs(60))).is_ok()
     });
 }
@@ -300,7 +292,7 @@ fn a_slot_that_moves_is_followed() {
     for node in [&nodes[to], &nodes[from]] {
         assert!(node.ask(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).starts_with("+OK"));
     }
-    until("the slot is found at its new place", || {
+    wait_until("the slot is found at its new place", || {
         runtime.block_on(store.read(&key())).is_ok_and(|found| found.is_some_and(|found| found.version == 1))
     });
     runtime.block_on(store.commit(put(1, b"goes on"))).unwrap();

@@ -1,17 +1,17 @@
 //! What holds of every store.
 
 use std::collections::BTreeSet;
-use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::{LocalBoxFuture, join_all};
 use ptc_host::state::{
     Change, Claim, Claimed, Commit, End, Key, Kind, Listed, Owner, Replica, Room, StateError, StateStore,
     StoreLimits, Versioned, Write,
 };
+use ptc_test_support::wait_until_async;
 
 use crate::Handles;
 
@@ -19,7 +19,7 @@ use crate::Handles;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) limits: StoreLimits,
-    pub(crate) run: fn(Handles) -> BoxFuture<'static, ()>,
+    pub(crate) run: fn(Handles) -> LocalBoxFuture<'static, ()>,
 }
 
 /// Cases by the names of their functions.
@@ -28,7 +28,7 @@ macro_rules! cases {
         pub(crate) const CASES: &[Case] = &[$(Case {
             name: stringify!($name),
             limits: StoreLimits { owner_bytes: (256 << 20) $(* 0 + $bytes)? },
-            run: |handles| $name(handles).boxed(),
+            run: |handles| $name(handles).boxed_local(),
         }),*];
     };
 }
@@ -101,15 +101,6 @@ async fn taken(store: &Arc<dyn StateStore>, key: &Key, claim: Claim) -> Versione
     }
 }
 
-/// Asks until it is so. What is waited for has a time of its own; how long it takes to be seen is no matter.
-async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !holds().await {
-        assert!(Instant::now() < end, "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 async fn what_one_handle_writes_the_other_reads(Handles { one, other }: Handles) {
     let key = key(&alice(), "ses_1");
     assert_eq!(other.read(&key).await.unwrap(), None);
@@ -175,7 +166,7 @@ async fn a_buried_record_stays_away(Handles { one, other }: Handles) {
     put(&one, &key, 0, b"again").await.unwrap();
     // It is not remembered for ever.
     one.commit(Commit::one(Write::bury(key.clone(), SHORT))).await.unwrap();
-    until("a tombstone goes", || async { other.read(&key).await == Ok(None) }).await;
+    wait_until_async("a tombstone goes", async || other.read(&key).await == Ok(None)).await;
 }
 
 async fn what_never_was_can_be_buried(Handles { one, other }: Handles) {
@@ -294,7 +285,7 @@ async fn whoever_was_overtaken_is_fenced(Handles { one, other }: Handles) {
     let mine = taken(&one, &key, claim("one", SHORT)).await;
     let late = |fence: u64| Commit::one(Write::put(key.clone(), 1, &b"late"[..]).under(fence));
     let waiting = Arc::new(std::sync::Mutex::new(None));
-    until("a lease runs out", || async {
+    wait_until_async("a lease runs out", async || {
         match other.claim(&key, claim("other", HOUR)).await.unwrap() {
             Claimed::Taken(found) => waiting.lock().unwrap().replace(found).is_none(),
             _ => false,
@@ -310,7 +301,8 @@ async fn whoever_was_overtaken_is_fenced(Handles { one, other }: Handles) {
     assert_eq!(content(&one, &key).await, Some((2, b"theirs".to_vec())));
     // The end of a lease proves nothing: as long as nobody came, the commit is good.
     let mine = taken(&one, &key, claim("one", SHORT)).await;
-    until("a lease runs out", || async { other.read(&key).await.unwrap().unwrap().lease.is_none() }).await;
+    wait_until_async("a lease runs out", async || other.read(&key).await.unwrap().unwrap().lease.is_none())
+        .await;
     one.commit(Commit::one(Write::put(key.clone(), 2, &b"mine"[..]).under(mine.fence))).await.unwrap();
 }
 
@@ -338,7 +330,7 @@ async fn what_does_not_exist_can_be_claimed(Handles { one, other }: Handles) {
     assert_eq!(other.read(&key).await, Ok(None));
     assert_eq!(other.list(Some(&alice()), Kind::SignIn).await, Ok(vec![]));
     let theirs = std::sync::Mutex::new(None);
-    until("a lease runs out", || async {
+    wait_until_async("a lease runs out", async || {
         match other.claim(&key, creating("other", HOUR)).await.unwrap() {
             Claimed::Taken(found) => theirs.lock().unwrap().replace(found).is_none(),
             Claimed::Held(lease) => &*lease.holder != "one",
@@ -381,12 +373,12 @@ async fn a_record_at_rest_expires(Handles { one, other }: Handles) {
     let key = key(&alice(), "ses_1");
     let write = Write::put(key.clone(), 0, &b"content"[..]);
     one.commit(Commit::one(write.clone().resting(SHORT).ending(End::After(HOUR)))).await.unwrap();
-    until("a record at rest goes", || async { other.read(&key).await == Ok(None) }).await;
+    wait_until_async("a record at rest goes", async || other.read(&key).await == Ok(None)).await;
     assert_eq!(one.claim(&key, claim("one", HOUR)).await, Ok(Claimed::Absent));
     assert_eq!(one.list(Some(&alice()), Kind::Session).await, Ok(vec![]));
     assert_eq!(put(&one, &key, 1, b"late").await, Err(StateError::Gone));
     one.commit(Commit::one(write.resting(HOUR).ending(End::After(SHORT)))).await.unwrap();
-    until("a record ends", || async { other.read(&key).await == Ok(None) }).await;
+    wait_until_async("a record ends", async || other.read(&key).await == Ok(None)).await;
     put(&other, &key, 0, b"again").await.unwrap();
     assert_eq!(content(&one, &key).await, Some((1, b"again".to_vec())));
 }
@@ -432,7 +424,8 @@ async fn an_id_is_spent_once(Handles { one, other }: Handles) {
     assert_eq!(one.spend(&Owner::conversation("alice", "mcp_1"), &id, HOUR).await, Ok(false));
     assert_eq!(one.spend(&bob, &id, HOUR).await, Ok(true));
     assert_eq!(one.spend(&alice, &[8; 16], SHORT).await, Ok(true));
-    until("a spent id is forgotten", || async { other.spend(&alice, &[8; 16], HOUR).await.unwrap() }).await;
+    wait_until_async("a spent id is forgotten", async || other.spend(&alice, &[8; 16], HOUR).await.unwrap())
+        .await;
     assert_eq!(one.spend(&alice, &[8; 16], HOUR).await, Ok(false));
 }
 
@@ -582,14 +575,14 @@ async fn what_is_gone_leaves_its_room(Handles { one, other }: Handles) {
         let own = store.has_room(&alice, Kind::Run, own).await.unwrap();
         !own && !store.has_room(&alice, Kind::Run, all).await.unwrap()
     };
-    until("a run expires", || has_room(&other, 5)).await;
+    wait_until_async("a run expires", || has_room(&other, 5)).await;
     assert!(is_full(&one, 4).await);
     // One is over, and told of for a while; one is deleted, one as if it had never been, one is new again.
     let over = Write::put(run(&alice, 0), 1, vec![b'y'; 10]).resting(SHORT).ending(End::Keep);
     one.commit(Commit::one(over)).await.unwrap();
     one.commit(Commit::one(Write::bury(run(&alice, 1), HOUR))).await.unwrap();
     one.commit(Commit::one(Write::remove(run(&alice, 2)))).await.unwrap();
-    until("a run that is over expires", || has_room(&other, 2)).await;
+    wait_until_async("a run that is over expires", || has_room(&other, 2)).await;
     assert!(is_full(&one, 1).await);
     put_run(&other, &alice, 2, HOUR).await;
     for store in [&one, &other] {
@@ -662,7 +655,7 @@ async fn expired_records_do_not_count(Handles { one, other }: Handles) {
     let owner = alice();
     let write = Write::put(key(&owner, "ses_1"), 0, vec![b'x'; 1000]).resting(SHORT);
     one.commit(Commit::one(write)).await.unwrap();
-    until("a record expires", || async { one.read(&key(&owner, "ses_1")).await == Ok(None) }).await;
+    wait_until_async("a record expires", async || one.read(&key(&owner, "ses_1")).await == Ok(None)).await;
     put(&other, &key(&owner, "ses_2"), 0, &[b'x'; 1500]).await.unwrap();
     assert_eq!(put(&one, &key(&owner, "ses_3"), 0, &[b'x'; 1000]).await, Err(StateError::Full));
 }

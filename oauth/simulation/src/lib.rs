@@ -20,18 +20,18 @@ use ptc_oauth::tokens::{
 };
 
 /// Most requests to the provider for the sake of one call.
-pub(crate) const MOST_REQUESTS: u32 = 4;
+pub const MOST_REQUESTS: u32 = 4;
 /// Most questions of one call to the state of its process: a look, two waits and their ends, with room for waits behind errands of others.
 const MOST_DECISIONS: u32 = 16;
 /// Processes on one store.
 const PROCESSES: usize = 3;
 
 /// The bytes that decide.
-pub(crate) struct Choices<'a>(std::slice::Iter<'a, u8>);
+pub struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl<'a> Choices<'a> {
     /// What happens is a function of `bytes`.
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.iter())
     }
 
@@ -51,17 +51,17 @@ impl<'a> Choices<'a> {
 
 /// What a run came to.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub struct Report {
     /// Calls that the resource answered.
-    pub(crate) succeeded: u32,
+    pub succeeded: u32,
     /// Calls that ended since a person must sign in.
-    pub(crate) sign_in: u32,
+    pub sign_in: u32,
     /// Calls that ended since the provider was away.
-    pub(crate) unavailable: u32,
+    pub unavailable: u32,
     /// Requests to the provider for new tokens.
-    pub(crate) requests: u32,
+    pub requests: u32,
     /// Whether an answer was lost between provider and store.
-    pub(crate) lost: bool,
+    pub lost: bool,
 }
 
 /// How a call ended.
@@ -117,7 +117,7 @@ struct World<'a> {
 ///
 /// # Panics
 /// If a promise is broken.
-pub(crate) fn run(bytes: &[u8]) -> Report {
+pub fn run(bytes: &[u8]) -> Report {
     let mut choices = Choices::new(bytes);
     let renewal = match choices.below(4) {
         0 => Renewal::Grant,

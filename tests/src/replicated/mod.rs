@@ -5,7 +5,7 @@
 //! Between its clients and the balancer there is a [`client`] that does what a client does behind one: it opens a connection for each
 //! request, so that requests alternate, and sends again what a killed server has not begun to answer, if that may come twice.
 //! Other requests have no answer then, which is right and which no suite expects: so no server is killed while one of them
-//! is under way. `tests/tests/replicas` kills at any time, and its clients know what may have happened.
+//! is under way. `tests/tests/it/replicas` kills at any time, and its clients know what may have happened.
 //!
 //! Variables: `PTC_TEST_REPLICA`, the server's program (`ptc-under-test` beside this one); `PTC_TEST_KILL_MS`, the time between kills (10 000);
 //! `PTC_TEST_KILL_LOG`, a file that gets a line for each; `PTC_TEST_KILL_ANYTIME`, if it is set, kills without regard to what is under way;
@@ -13,9 +13,7 @@
 
 pub mod balancer;
 mod client;
-pub mod guarded;
 mod http;
-pub mod redis_server;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -28,6 +26,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use ptc_test_support::guarded::Guarded;
+use ptc_test_support::redis_server::RedisServer;
+use ptc_test_support::wait_until_async;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,8 +36,6 @@ use tokio::sync::RwLock;
 
 use self::balancer::Balancer;
 use self::client::{Behind, Kills};
-use self::guarded::Guarded;
-use self::redis_server::RedisServer;
 
 /// What is meant for this program, and for no server.
 const VARIABLES: [&str; 5] = [
@@ -120,11 +119,14 @@ impl Place {
                 command.env_remove(name);
             }
             let mut replica = Replica { process: Guarded::run(&command, None), address };
-            while replica.process.ended().is_none() {
-                if is_healthy(address).await.unwrap_or(false) {
-                    return Ok(replica);
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+            let mut is_ready = false;
+            wait_until_async("a replica is ready or has ended", async || {
+                is_ready = is_healthy(address).await.unwrap_or(false);
+                is_ready || replica.process.ended().is_some()
+            })
+            .await;
+            if is_ready {
+                return Ok(replica);
             }
             status = replica.process.ended().and_then(|status| status.code());
         }

@@ -12,20 +12,24 @@ use url::Url;
 
 /// One request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Hit {
+pub struct Hit {
     /// The number of its connection, from 0.
-    pub(crate) connection: usize,
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
+    pub connection: usize,
+    /// Its method.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Its header lines.
+    pub headers: Vec<(String, String)>,
     /// The body, where it is JSON.
-    pub(crate) body: Value,
+    pub body: Value,
     /// The body as it came.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl Hit {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
@@ -33,27 +37,30 @@ impl Hit {
     }
 
     /// The JSON-RPC method.
-    pub(crate) fn rpc(&self) -> &str {
+    pub fn rpc(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
 
     /// A reply with this result.
-    pub(crate) fn result(&self, result: Value) -> Value {
+    pub fn result(&self, result: Value) -> Value {
         json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result})
     }
 
     /// A reply with this error.
-    pub(crate) fn error(&self, code: i64, message: &str) -> Value {
+    pub fn error(&self, code: i64, message: &str) -> Value {
         json!({"jsonrpc": "2.0", "id": self.body["id"], "error": {"code": code, "message": message}})
     }
 }
 
 /// What to do with a connection.
-pub(crate) enum Step {
+pub enum Step {
+    /// Writes these.
     Bytes(Vec<u8>),
+    /// Waits so long.
     Pause(Duration),
     /// Ends the connection with a reset.
     Reset,
+    /// Ends the connection.
     Close,
     /// Keeps it open, silent, until the client has gone.
     Hang,
@@ -61,10 +68,11 @@ pub(crate) enum Step {
     Follow(Receiver<Vec<u8>>),
 }
 
-pub(crate) type Steps = Vec<Step>;
+/// What is done about a request, in this order.
+pub type Steps = Vec<Step>;
 
 /// A whole response.
-pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Steps {
+pub fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Steps {
     let mut head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
@@ -75,33 +83,36 @@ pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> St
 }
 
 /// A whole response with a JSON body.
-pub(crate) fn reply(status: u16, body: &Value) -> Steps {
+pub fn reply(status: u16, body: &Value) -> Steps {
     response(status, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
 /// The head of an endless event stream, without a length: it ends with the connection.
-pub(crate) fn event_head() -> Step {
+pub fn event_head() -> Step {
     Step::Bytes(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec())
 }
 
 /// The head of a chunked event stream, which leaves the connection usable.
-pub(crate) fn chunked_event_head() -> Step {
+pub fn chunked_event_head() -> Step {
     Step::Bytes(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec(),
     )
 }
 
-pub(crate) fn chunk(data: &str) -> Step {
+/// A piece of a chunked body.
+pub fn chunk(data: &str) -> Step {
     Step::Bytes(format!("{:x}\r\n{data}\r\n", data.len()).into_bytes())
 }
 
-pub(crate) fn event(data: &Value) -> Step {
+/// An event that carries this message.
+pub fn event(data: &Value) -> Step {
     Step::Bytes(format!("event: message\ndata: {data}\n\n").into_bytes())
 }
 
 /// The server. It ends when it is dropped.
-pub(crate) struct FakeHttp {
-    pub(crate) url: Url,
+pub struct FakeHttp {
+    /// The endpoint of MCP.
+    pub url: Url,
     shared: Arc<Shared>,
 }
 
@@ -114,7 +125,8 @@ struct Shared {
 }
 
 impl FakeHttp {
-    pub(crate) fn start(handler: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+    /// A server that does what `handler` says about each request.
+    pub fn start(handler: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::parse(&format!("http://{}/mcp", listener.local_addr().unwrap())).unwrap();
         let shared = Arc::new(Shared {
@@ -143,7 +155,7 @@ impl FakeHttp {
     }
 
     /// An MCP server of the handshake era. `on_call` answers `tools/call`.
-    pub(crate) fn handshake(on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+    pub fn handshake(on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
         let sessions = AtomicUsize::new(0);
         Self::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
             ("DELETE", _) => response(200, &[], b""),
@@ -162,7 +174,7 @@ impl FakeHttp {
     }
 
     /// An MCP server of the modern era.
-    pub(crate) fn modern(tools: Value, on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
+    pub fn modern(tools: Value, on_call: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> Self {
         Self::start(move |hit| match hit.rpc() {
             "server/discover" => reply(
                 200,
@@ -177,22 +189,23 @@ impl FakeHttp {
         })
     }
 
-    pub(crate) fn hits(&self) -> Vec<Hit> {
+    /// All requests so far.
+    pub fn hits(&self) -> Vec<Hit> {
         self.shared.hits.lock().unwrap().clone()
     }
 
     /// How many requests had this JSON-RPC method.
-    pub(crate) fn count(&self, rpc: &str) -> usize {
+    pub fn count(&self, rpc: &str) -> usize {
         self.hits().iter().filter(|hit| hit.rpc() == rpc).count()
     }
 
     /// Connections ever accepted.
-    pub(crate) fn connections(&self) -> usize {
+    pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
     /// Connections that are open now.
-    pub(crate) fn open(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }
 }

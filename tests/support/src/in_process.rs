@@ -21,21 +21,23 @@ use tokio::io::{
 };
 use tokio::net::TcpStream;
 
+use crate::child_process::program_text;
+
 /// The settings that these options of `ptc start` stand for.
-pub(crate) fn settings(flags: &[&str]) -> Settings {
+pub fn settings(flags: &[&str]) -> Settings {
     let given = std::iter::once("start").chain(flags.iter().copied());
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
     Settings::resolve(&matches, ProcessEnv::default()).expect("right options")
 }
 
 /// The tool server of these tests as an upstream called `fake`; `secret` is known to the redactor.
-pub(crate) async fn fake_upstream(redactor: &Redactor) -> Arc<Aggregator> {
+pub async fn fake_upstream(redactor: &Redactor) -> Arc<Aggregator> {
     fake_upstream_with(redactor, json!({})).await
 }
 
 /// The same with further keys in its entry.
-pub(crate) async fn fake_upstream_with(redactor: &Redactor, keys: Value) -> Arc<Aggregator> {
-    let mut entry = json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
+pub async fn fake_upstream_with(redactor: &Redactor, keys: Value) -> Arc<Aggregator> {
+    let mut entry = json!({"transport": "mcp_stdio", "command": program_text("fake-upstream")});
     for (key, value) in keys.as_object().expect("keys") {
         entry[key] = value.clone();
     }
@@ -48,7 +50,7 @@ pub(crate) async fn fake_upstream_with(redactor: &Redactor, keys: Value) -> Arc<
 }
 
 /// A server of these settings.
-pub(crate) fn assembly(
+pub fn assembly(
     settings: &Settings,
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
@@ -59,7 +61,7 @@ pub(crate) fn assembly(
 }
 
 /// The service of these settings.
-pub(crate) fn service(
+pub fn service(
     settings: &Settings,
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
@@ -69,14 +71,14 @@ pub(crate) fn service(
 }
 
 /// A conversation on a pipe.
-pub(crate) struct Pipe {
+pub struct Pipe {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
 }
 
 impl Pipe {
     /// Connects to `service`.
-    pub(crate) fn open(service: Arc<Service>) -> Pipe {
+    pub fn open(service: Arc<Service>) -> Pipe {
         let (near, far) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(far);
         let options = StdioOptions { max_frame_bytes: 8 << 20 };
@@ -86,40 +88,40 @@ impl Pipe {
     }
 
     /// A server with these options and nothing behind it.
-    pub(crate) fn to(flags: &[&str]) -> Pipe {
+    pub fn to(flags: &[&str]) -> Pipe {
         Pipe::open(service(&settings(flags), None, &Redactor::new()).0)
     }
 
     /// Sends one message.
-    pub(crate) async fn send(&mut self, message: &Value) {
+    pub async fn send(&mut self, message: &Value) {
         self.writer.write_all(format!("{message}\n").as_bytes()).await.expect("the pipe is open");
     }
 
     /// The next line, as it came.
-    pub(crate) async fn line(&mut self) -> String {
+    pub async fn line(&mut self) -> String {
         self.lines.next_line().await.expect("the pipe is open").expect("a line")
     }
 
     /// The whole response to a call of a tool.
-    pub(crate) async fn response(&mut self, id: Value, tool: &str, arguments: Value) -> String {
+    pub async fn response(&mut self, id: Value, tool: &str, arguments: Value) -> String {
         let params = json!({"name": tool, "arguments": arguments});
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
         self.line().await
     }
 
     /// The result of a call of a tool.
-    pub(crate) async fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
+    pub async fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
         let response = self.response(id.into(), tool, arguments).await;
         serde_json::from_str::<Value>(&response).expect("JSON")["result"].take()
     }
 
     /// Runs a program.
-    pub(crate) async fn eval(&mut self, id: impl Into<Value>, program: &str) -> Value {
+    pub async fn eval(&mut self, id: impl Into<Value>, program: &str) -> Value {
         self.call(id, "lisp_eval", json!({"program": program})).await
     }
 
     /// What `lisp_debug` answers.
-    pub(crate) async fn debug(&mut self, arguments: Value) -> Value {
+    pub async fn debug(&mut self, arguments: Value) -> Value {
         let result = self.call("debug", "lisp_debug", arguments).await;
         let structured = result["structuredContent"].clone();
         assert_eq!(result["content"][0]["text"].as_str(), Some(structured.to_string().as_str()), "mirrored");
@@ -128,7 +130,7 @@ impl Pipe {
 }
 
 /// Fails unless `value` has the members of `expected`, whatever else it has.
-pub(crate) fn assert_has(value: &Value, expected: &Value) {
+pub fn assert_has(value: &Value, expected: &Value) {
     match (value, expected) {
         (Value::Object(found), Value::Object(members)) => {
             for (key, member) in members {
@@ -140,8 +142,9 @@ pub(crate) fn assert_has(value: &Value, expected: &Value) {
 }
 
 /// A listener on a free port of this machine.
-pub(crate) struct Listener {
-    pub(crate) address: std::net::SocketAddr,
+pub struct Listener {
+    /// Where it listens.
+    pub address: std::net::SocketAddr,
     stop: Arc<tokio::sync::Notify>,
     running: tokio::task::JoinHandle<()>,
 }
@@ -149,11 +152,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Starts what these options, `--http` among them, stand for; the port is chosen by the system. The address may
     /// be bound to one interface while the options name another, to test what only depends on the latter.
-    pub(crate) fn start(
-        flags: &[&str],
-        upstreams: Option<&Arc<Aggregator>>,
-        redactor: &Redactor,
-    ) -> Listener {
+    pub fn start(flags: &[&str], upstreams: Option<&Arc<Aggregator>>, redactor: &Redactor) -> Listener {
         let settings = settings(flags);
         let (Assembly { service, telemetry, .. }, engine) = assembly(&settings, upstreams, redactor);
         let mut http = settings.http.expect("--http");
@@ -173,13 +172,7 @@ impl Listener {
     }
 
     /// Sends one request on a connection of its own and reads the response to its end.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &str,
-    ) -> Response {
+    pub async fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let mut stream = TcpStream::connect(self.address).await.expect("it listens");
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -198,7 +191,7 @@ impl Listener {
     }
 
     /// Calls a tool in the modern way.
-    pub(crate) async fn call(&self, token: Option<&str>, tool: &str, arguments: Value) -> Value {
+    pub async fn call(&self, token: Option<&str>, tool: &str, arguments: Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments,
             "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
                       "io.modelcontextprotocol/clientCapabilities": {}}}});
@@ -212,7 +205,7 @@ impl Listener {
     }
 
     /// Stops it.
-    pub(crate) async fn stop(self) {
+    pub async fn stop(self) {
         self.stop.notify_waiters();
         self.running.await.expect("it ends");
     }
@@ -220,10 +213,13 @@ impl Listener {
 
 /// An HTTP response.
 #[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
+pub struct Response {
+    /// Its status.
+    pub status: u16,
+    /// Its first line and its header lines, in lower case.
+    pub head: String,
+    /// Its body.
+    pub body: String,
 }
 
 impl Response {
@@ -234,7 +230,7 @@ impl Response {
     }
 
     /// The value of a header.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 }

@@ -5,22 +5,25 @@ use std::net::TcpStream;
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::{Answer, PATIENCE};
+use crate::PATIENCE;
+use crate::process::Answer;
 
 /// A client.
-pub(crate) struct Modern {
-    pub(crate) address: String,
+pub struct Modern {
+    /// Where the server listens.
+    pub address: String,
     /// What its requests declare.
-    pub(crate) capabilities: Value,
+    pub capabilities: Value,
 }
 
 /// What is declared by a client that takes tasks and shows forms.
-pub(crate) fn takes_tasks() -> Value {
+pub fn takes_tasks() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
 impl Modern {
-    pub(crate) fn new(address: &str, capabilities: Value) -> Modern {
+    /// A client that declares these capabilities.
+    pub fn new(address: &str, capabilities: Value) -> Modern {
         Modern { address: address.to_owned(), capabilities }
     }
 
@@ -44,12 +47,12 @@ impl Modern {
     }
 
     /// The answer to a request with this `Mcp-Name`: its status, and the message.
-    pub(crate) fn answer(&self, method: &str, params: &Value, name: Option<&str>) -> (u16, Value) {
+    pub fn answer(&self, method: &str, params: &Value, name: Option<&str>) -> (u16, Value) {
         self.try_answer(method, params, name).unwrap()
     }
 
     /// The same of a server that may be killed before it answers.
-    pub(crate) fn try_answer(
+    pub fn try_answer(
         &self,
         method: &str,
         params: &Value,
@@ -61,7 +64,7 @@ impl Modern {
     }
 
     /// The result of a request whose headers are as they should be.
-    pub(crate) fn request(&self, method: &str, params: &Value) -> Value {
+    pub fn request(&self, method: &str, params: &Value) -> Value {
         let name = ["name", "taskId"].into_iter().find_map(|key| params[key].as_str());
         let (_, mut message) = self.answer(method, params, name);
         assert!(message.get("error").is_none(), "{method} {params}: {message}");
@@ -69,30 +72,31 @@ impl Modern {
     }
 
     /// The error of such a request.
-    pub(crate) fn error(&self, method: &str, params: &Value) -> (u16, Value) {
+    pub fn error(&self, method: &str, params: &Value) -> (u16, Value) {
         let name = ["name", "taskId"].into_iter().find_map(|key| params[key].as_str());
         let (status, mut message) = self.answer(method, params, name);
         assert!(message.get("result").is_none(), "{method} {params}: {message}");
         (status, message["error"].take())
     }
 
-    pub(crate) fn tool(&self, tool: &str, arguments: Value) -> Value {
+    /// The result of a call of a tool.
+    pub fn tool(&self, tool: &str, arguments: Value) -> Value {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// A channel that tells of `notifications`.
-    pub(crate) fn listen(&self, notifications: Value) -> Channel {
+    pub fn listen(&self, notifications: Value) -> Channel {
         let params = json!({"notifications": notifications});
         Channel(BufReader::new(self.send("subscriptions/listen", &params, None)))
     }
 }
 
 /// An open channel.
-pub(crate) struct Channel(BufReader<TcpStream>);
+pub struct Channel(BufReader<TcpStream>);
 
 impl Channel {
     /// The next message; `None` once the channel has ended.
-    pub(crate) fn told(&mut self) -> Option<Value> {
+    pub fn told(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
             // A server that is killed may end it either way.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// The variables of a process whose clock is so many seconds ahead; `None` where there is no libfaketime, unless `PTC_TEST_FAKETIME` is
 /// `required`. Only the time of day is another one: what measures time goes on as it does elsewhere.
-pub(crate) fn ahead(seconds: u32) -> Option<[(&'static str, String); 3]> {
+pub fn ahead(seconds: u32) -> Option<[(&'static str, String); 3]> {
     let found = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
     let folders = found.chain([PathBuf::from("/usr/lib"), PathBuf::from("/usr/local/lib")]);
     let library = folders.map(|folder| folder.join("faketime/libfaketime.so.1")).find(|path| path.exists());

@@ -1,35 +1,36 @@
 //! The server as a process, what the system says of it, and its clients.
 
-#[path = "child_process.rs"]
-pub(crate) mod child_process;
-
-pub(crate) use child_process::PATIENCE;
-
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ptc_mcp::json::{Value, json};
 use tempfile::TempDir;
 
-/// Waits until `condition` holds.
-pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let patience = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < patience, "still not so: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+use crate::child_process::{self, on_a_free_port, program, program_text};
+use crate::{PATIENCE, wait_until};
+
+/// The program that is the server where a test starts one over HTTP: `own`, or what `PTC_TEST_SERVER` names in its place, such as two
+/// replicas (`tests/replicated`), with the variables that this one needs.
+pub fn program_on_http(own: impl Into<OsString>) -> (OsString, Vec<(OsString, OsString)>) {
+    let Some(named) = std::env::var_os("PTC_TEST_SERVER") else { return (own.into(), Vec::new()) };
+    let names = ["PATH", "PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG"];
+    (named, std::env::vars_os().filter(|(name, _)| names.iter().any(|known| name == known)).collect())
 }
 
 /// How a server is started.
-pub(crate) struct Launch {
+pub struct Launch {
+    program: OsString,
     flags: Vec<String>,
+    /// What it has further, if it serves HTTP.
+    http_flags: &'static [&'static str],
+    variables: Vec<(OsString, OsString)>,
     /// What runs the server: a command and its first arguments.
     wrapper: Vec<String>,
     log: Option<File>,
@@ -37,14 +38,36 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// `ptc start` with these flags.
-    pub(crate) fn new(flags: &[&str]) -> Launch {
-        let folder = tempfile::tempdir().expect("a folder");
-        Launch { flags: flags.iter().map(|&flag| flag.into()).collect(), wrapper: vec![], log: None, folder }
+    /// `ptc-under-test start` with these flags; whoever comes over HTTP needs no token.
+    #[must_use]
+    pub fn new(flags: &[&str]) -> Launch {
+        let http_flags = &["--http", "--http-disable-auth"];
+        Launch { http_flags, ..Launch::of(program("ptc-under-test"), flags) }
+    }
+
+    /// `program start` with these flags.
+    #[must_use]
+    pub fn of(program: impl Into<OsString>, flags: &[&str]) -> Launch {
+        Launch {
+            program: program.into(),
+            flags: flags.iter().map(|&flag| flag.into()).collect(),
+            http_flags: &["--http"],
+            variables: Vec::new(),
+            wrapper: Vec::new(),
+            log: None,
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    /// With a variable, which it has none of otherwise but `HOME`.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Launch {
+        self.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
     }
 
     /// With the tool server of these tests as the upstream `fake`, and time to wait for it.
-    pub(crate) fn with_upstream(self) -> Launch {
+    pub fn with_upstream(self) -> Launch {
         let mut launch = self.with_only_the_upstream();
         for name in ["--program-timeout-ms", "--upstream-call-timeout-ms"] {
             launch.flags.extend([name.into(), "600000".into()]);
@@ -53,14 +76,14 @@ impl Launch {
     }
 
     /// With the tool server of these tests as the upstream `fake`.
-    pub(crate) fn with_only_the_upstream(self) -> Launch {
+    pub fn with_only_the_upstream(self) -> Launch {
         self.with_upstream_of(&json!({}))
     }
 
     /// The same with these keys in its entry.
-    pub(crate) fn with_upstream_of(mut self, keys: &Value) -> Launch {
+    pub fn with_upstream_of(mut self, keys: &Value) -> Launch {
         let mut entry = json!({"transport": "mcp_stdio", "max_concurrency": 1000,
-            "command": env!("CARGO_BIN_EXE_fake-upstream")});
+            "command": program_text("fake-upstream")});
         for (key, value) in keys.as_object().into_iter().flatten() {
             entry[key.as_str()] = value.clone();
         }
@@ -73,31 +96,31 @@ impl Launch {
     }
 
     /// Run by a shell after `setting`, such as `ulimit -n 64`.
-    pub(crate) fn after(mut self, setting: &str) -> Launch {
+    pub fn after(mut self, setting: &str) -> Launch {
         let script = format!("{setting} && exec \"$0\" \"$@\"");
         self.wrapper = vec!["/bin/sh".into(), "-c".into(), script];
         self
     }
 
     /// With standard error going to `file`.
-    pub(crate) fn logging_to(mut self, file: File) -> Launch {
+    pub fn logging_to(mut self, file: File) -> Launch {
         self.log = Some(file);
         self
     }
 
     /// A path in the folder of this server.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     fn command(&self) -> Command {
-        let ptc = env!("CARGO_BIN_EXE_ptc-under-test").to_owned();
-        let mut line = self.wrapper.clone();
-        line.push(ptc);
+        let mut line: Vec<OsString> = self.wrapper.iter().map(OsString::from).collect();
+        line.push(self.program.clone());
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]).arg("start").args(&self.flags);
         // Nothing of whoever runs the tests: no variable, and no default upstreams file.
         command.env_clear().env("HOME", self.folder.path());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         let log = match &self.log {
             Some(file) => file.try_clone(),
             None => File::options().create(true).append(true).open(self.path("log")),
@@ -107,62 +130,68 @@ impl Launch {
     }
 
     /// Serves on pipes.
-    pub(crate) fn on_pipes(self) -> Pipes {
+    pub fn on_pipes(self) -> Pipes {
         Pipes::run(self, None)
     }
 
     /// Serves on pipes; what the client says is what `input` gives.
-    pub(crate) fn on_pipe_of(self, input: Stdio) -> Pipes {
+    pub fn on_pipe_of(self, input: Stdio) -> Pipes {
         Pipes::run(self, Some(input))
     }
 
     /// Serves on a free port.
-    pub(crate) fn on_http(mut self) -> Http {
-        let flags = self.flags.len();
-        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
-        for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-            self.flags.truncate(flags);
-            let port = free.port().to_string();
-            self.flags.extend(["--http", "--http-disable-auth", "--http-port", &port].map(String::from));
-            let mut child =
-                self.command().stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
-            let patience = Instant::now() + PATIENCE;
-            while child.try_wait().expect("it ran").is_none() {
-                assert!(Instant::now() < patience, "it does not listen");
-                let listens = child_process::listens(child.id(), free.port());
-                if listens && get(&free.to_string(), "/health").is_ok_and(|answer| answer.status == 200) {
-                    return Http { server: Server { child, launch: self }, address: free.to_string() };
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
-        panic!("no server could be started: {}", self.log());
+    ///
+    /// # Panics
+    /// If it ends instead.
+    #[must_use]
+    pub fn on_http(self) -> Http {
+        let start = |free: std::net::SocketAddr| {
+            let mut command = self.command();
+            command.args(self.http_flags).args(["--http-port", &free.port().to_string()]);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts")
+        };
+        let is_ready = |child: &Child, free: std::net::SocketAddr| {
+            child_process::listens(child.id(), free.port())
+                && get(&free.to_string(), "/health").is_ok_and(|answer| answer.status == 200)
+        };
+        let Some((child, address)) = on_a_free_port(start, is_ready) else {
+            panic!("no server could be started: {}", self.log());
+        };
+        Http { server: Server { child, launch: self }, address: address.to_string() }
     }
 
     /// What was logged.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 }
 
 /// The process.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
-    pub(crate) launch: Launch,
+    /// How it was started.
+    pub launch: Launch,
 }
 
 impl Server {
-    pub(crate) fn pid(&self) -> u32 {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
         send(self.pid(), signal);
     }
 
+    /// Most memory that it ever had, in bytes.
+    #[must_use]
+    pub fn peak_memory(&self) -> u64 {
+        child_process::peak_memory(self.pid())
+    }
+
     /// Waits for its end.
-    pub(crate) fn ended(&mut self) -> ExitStatus {
+    pub fn ended(&mut self) -> ExitStatus {
         let mut status = None;
         let child = &mut self.child;
         wait_until("it ends", || {
@@ -173,7 +202,7 @@ impl Server {
     }
 
     /// How it was started, to start another one like it. It must have ended.
-    pub(crate) fn into_launch(mut self) -> Launch {
+    pub fn into_launch(mut self) -> Launch {
         self.ended();
         std::mem::replace(&mut self.launch, Launch::new(&[]))
     }
@@ -188,8 +217,9 @@ impl Drop for Server {
 }
 
 /// A server on pipes.
-pub(crate) struct Pipes {
-    pub(crate) server: Server,
+pub struct Pipes {
+    /// The process.
+    pub server: Server,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
 }
@@ -205,30 +235,65 @@ impl Pipes {
     }
 
     /// Sends bytes as they are.
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
+    pub fn send(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("open");
         input.write_all(bytes).and_then(|()| input.flush()).expect("the server reads");
     }
 
+    /// Sends one line.
+    pub fn send_line(&mut self, line: &[u8]) {
+        self.send(&[line, b"\n"].concat());
+    }
+
+    /// The next line, read as JSON.
+    pub fn receive(&self) -> Value {
+        let line = self.line();
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"))
+    }
+
+    /// What the server says to `line`; `None` if it says nothing before it answers the next request.
+    pub fn ask(&mut self, line: &[u8]) -> Option<Value> {
+        self.send_line(line);
+        self.send_line(br#"{"jsonrpc":"2.0","id":"fence","method":"ping"}"#);
+        let first = self.receive();
+        if first["id"] == "fence" {
+            return None;
+        }
+        // A tool call may be overtaken; then the fence came first, which is excluded above.
+        assert_eq!(self.receive()["id"], "fence", "more than one answer, the first was {first}");
+        Some(first)
+    }
+
+    /// Sends a request and gives its answer, waiting for it as long as it takes.
+    pub fn request(&mut self, message: &Value) -> Value {
+        self.send_line(message.to_string().as_bytes());
+        self.receive()
+    }
+
+    /// Closes the input, expects a clean end, and gives the lines that were not read yet.
+    pub fn finish(mut self) -> Vec<String> {
+        self.hang_up();
+        assert!(self.server.ended().success());
+        self.lines.iter().collect()
+    }
+
     /// Asks for a program to be run.
-    pub(crate) fn call(&mut self, id: impl Into<Value>, program: &str) {
-        let line = format!("{}\n", call(id, program));
-        self.send(line.as_bytes());
+    pub fn call(&mut self, id: impl Into<Value>, program: &str) {
+        self.send_line(call(id, program).to_string().as_bytes());
     }
 
     /// The next line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("an answer")
     }
 
     /// The next answer: its id, and its text.
-    pub(crate) fn answer(&self) -> (Value, String) {
-        let line = self.lines.recv_timeout(PATIENCE).expect("an answer");
-        answer_of(&line)
+    pub fn answer(&self) -> (Value, String) {
+        answer_of(&self.line())
     }
 
     /// The text of a program's answer, when no other is expected.
-    pub(crate) fn eval(&mut self, program: &str) -> String {
+    pub fn eval(&mut self, program: &str) -> String {
         self.call("eval", program);
         let (id, text) = self.answer();
         assert_eq!(id, "eval", "{text}");
@@ -236,12 +301,12 @@ impl Pipes {
     }
 
     /// Closes the input.
-    pub(crate) fn hang_up(&mut self) {
+    pub fn hang_up(&mut self) {
         drop(self.input.take());
     }
 
     /// Everything that the server still says, until it has closed its output.
-    pub(crate) fn rest(&self) -> Vec<(Value, String)> {
+    pub fn rest(&self) -> Vec<(Value, String)> {
         let mut rest = Vec::new();
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -254,39 +319,59 @@ impl Pipes {
 }
 
 /// A server on a socket.
-pub(crate) struct Http {
-    pub(crate) server: Server,
-    pub(crate) address: String,
+pub struct Http {
+    /// The process.
+    pub server: Server,
+    /// Where it listens.
+    pub address: String,
 }
 
 impl Http {
-    pub(crate) fn connect(&self) -> TcpStream {
+    /// A connection.
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream
     }
 
+    /// Sends bytes on a connection of their own and reads one answer.
+    pub fn exchange(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        // A server that has seen enough may close before it has read all; its answer is there nonetheless.
+        let _ = stream.write_all(bytes);
+        Answer::read_one(&mut BufReader::new(stream))
+    }
+
+    /// POSTs a body to the endpoint of MCP with further header lines.
+    pub fn post(&self, headers: &str, body: &[u8]) -> Answer {
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{headers}\r\n",
+            body.len()
+        );
+        self.exchange(&[head.as_bytes(), body].concat())
+    }
+
     /// Asks for a program to be run, on a connection of its own.
-    pub(crate) fn call(&self, program: &str) -> TcpStream {
+    pub fn call(&self, program: &str) -> TcpStream {
         let mut stream = self.connect();
         stream.write_all(&post(program)).expect("the server reads");
         stream
     }
 
     /// The text of a program's answer.
-    pub(crate) fn eval(&self, program: &str) -> String {
+    pub fn eval(&self, program: &str) -> String {
         let answer = Answer::read(self.call(program)).expect("an answer");
         assert_eq!(answer.status, 200, "{answer:?}");
         answer_of(&answer.body).1
     }
 
     /// GETs a path.
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         get(&self.address, path).expect("an answer")
     }
 
     /// The value of a metric, such as `ptc_calls_in_flight`; needs `--http-metrics`.
-    pub(crate) fn metric(&self, name: &str) -> f64 {
+    pub fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").body;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().expect("a number")
@@ -294,13 +379,13 @@ impl Http {
 }
 
 /// A call of `lisp_eval` in the handshake era.
-pub(crate) fn call(id: impl Into<Value>, program: &str) -> Value {
+pub fn call(id: impl Into<Value>, program: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call",
         "params": {"name": "lisp_eval", "arguments": {"program": program}}})
 }
 
 /// The bytes of a modern call of `lisp_eval`, after which the connection ends.
-pub(crate) fn post(program: &str) -> Vec<u8> {
+pub fn post(program: &str) -> Vec<u8> {
     let mut message = call(1, program);
     message["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
@@ -313,42 +398,99 @@ pub(crate) fn post(program: &str) -> Vec<u8> {
     (head + &body).into_bytes()
 }
 
-/// An HTTP answer after which the connection ends.
+/// An HTTP answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
-    /// The HTTP session that it names.
-    pub(crate) session: Option<String>,
+pub struct Answer {
+    /// Its status; 0 stands for a connection closed without an answer.
+    pub status: u16,
+    /// Its header lines, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// Its body.
+    pub body: String,
 }
 
 impl Answer {
     /// Reads until the connection ends.
-    pub(crate) fn read(mut stream: TcpStream) -> std::io::Result<Answer> {
+    ///
+    /// # Errors
+    /// If it ends early: what a kill has cut is no answer.
+    pub fn read(mut stream: impl Read) -> std::io::Result<Answer> {
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         let broken = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
         let (head, body) = text.split_once("\r\n\r\n").ok_or_else(broken)?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-        let header = |wanted: &str| {
-            head.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
-            })
-        };
-        // One that a kill has cut is none.
-        if header("content-length").is_some_and(|length| length.parse() != Ok(body.len())) {
+        let mut lines = head.lines();
+        let status = lines.next().and_then(status_of).ok_or_else(broken)?;
+        let headers = lines.filter_map(header_of).collect();
+        let answer = Answer { status, headers, body: body.to_owned() };
+        if answer.header("content-length").is_some_and(|length| length.parse() != Ok(body.len())) {
             return Err(broken());
         }
-        let session = header("mcp-session-id");
-        Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned(), session })
+        Ok(answer)
+    }
+
+    /// Reads one answer with a declared length.
+    ///
+    /// # Panics
+    /// If it ends early, unless it has not begun.
+    pub fn read_one(reader: &mut impl BufRead) -> Answer {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return Answer { status: 0, headers: Vec::new(), body: String::new() };
+        }
+        let status = status_of(&line).unwrap_or_else(|| panic!("{line}"));
+        let mut headers = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("a header line");
+            let Some(header) = header_of(line.trim_end()) else { break };
+            headers.push(header);
+        }
+        let mut answer = Answer { status, headers, body: String::new() };
+        let length = answer.header("content-length").map_or(0, |text| text.parse().expect("a length"));
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("a body");
+        answer.body = String::from_utf8(body).expect("UTF-8");
+        answer
+    }
+
+    /// The value of a header, whose name is given in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The HTTP session that it names.
+    #[must_use]
+    pub fn session(&self) -> Option<String> {
+        self.header("mcp-session-id").map(str::to_owned)
+    }
+
+    /// The body, read as JSON.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
     /// The text of a tool's result.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         answer_of(&self.body).1
     }
+}
+
+/// The status of an answer's first line.
+fn status_of(line: &str) -> Option<u16> {
+    line.split(' ').nth(1)?.trim_end().parse().ok()
+}
+
+/// Name and value of a header line.
+fn header_of(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.to_lowercase(), value.trim().to_owned()))
 }
 
 fn get(address: &str, path: &str) -> std::io::Result<Answer> {
@@ -365,7 +507,8 @@ fn answer_of(line: &str) -> (Value, String) {
     (answer["id"].clone(), text.map_or_else(|| line.to_owned(), str::to_owned))
 }
 
-pub(crate) fn send(process: u32, signal: Signal) {
+/// Sends a signal to a process that is there.
+pub fn send(process: u32, signal: Signal) {
     kill(Pid::from_raw(process.try_into().expect("a process id")), signal).expect("it is there");
 }
 
@@ -378,12 +521,12 @@ fn stat(process: u32) -> Option<(char, u32, String)> {
 }
 
 /// Whether a process runs: one that only waits to be reaped does not.
-pub(crate) fn is_alive(process: u32) -> bool {
+pub fn is_alive(process: u32) -> bool {
     stat(process).is_some_and(|(state, ..)| state != 'Z' && state != 'X')
 }
 
 /// The processes below this one, each behind its parent, with their names.
-pub(crate) fn family(process: u32) -> Vec<(u32, String)> {
+pub fn family(process: u32) -> Vec<(u32, String)> {
     let all: Vec<(u32, u32, String)> = std::fs::read_dir("/proc")
         .expect("/proc")
         .filter_map(|entry| {
@@ -403,21 +546,21 @@ pub(crate) fn family(process: u32) -> Vec<(u32, String)> {
 }
 
 /// How many descriptors a process has open.
-pub(crate) fn descriptors(process: u32) -> usize {
+pub fn descriptors(process: u32) -> usize {
     std::fs::read_dir(format!("/proc/{process}/fd")).expect("it is ours").count()
 }
 
 /// `(tool/call …)` of the upstream `fake`.
-pub(crate) fn tool(name: &str, arguments: &str) -> String {
+pub fn tool(name: &str, arguments: &str) -> String {
     format!("(tool/call {{:server \"fake\" :tool \"{name}\" :args {arguments}}})")
 }
 
 /// A call that waits until there is a file at `path`.
-pub(crate) fn until(path: &Path) -> String {
+pub fn until(path: &Path) -> String {
     format!("(:value {})", tool("until", &format!("{{:path {:?}}}", path.to_str().expect("UTF-8"))))
 }
 
 /// How many calls wait at the upstream.
-pub(crate) fn waiting() -> String {
+pub fn waiting() -> String {
     format!("(:value {})", tool("waiting", "{}"))
 }

@@ -1,12 +1,17 @@
 //! A real `redis-server` on this machine.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::guarded::Guarded;
+use crate::child_process::on_a_free_port;
+use crate::guarded::Guarded;
+use crate::wait_until;
+
+/// What it says once it has read what lies in its folder and has its port.
+const READY: &str = "Ready to accept connections";
 
 /// A server that ends with this value, or with this process.
 pub struct RedisServer {
@@ -14,6 +19,7 @@ pub struct RedisServer {
     pub port: u16,
     child: Guarded,
     folder: PathBuf,
+    arguments: Vec<String>,
     /// Deletes the folder, if it was made for this server.
     _made: Option<tempfile::TempDir>,
 }
@@ -50,23 +56,28 @@ impl RedisServer {
     /// # Panics
     /// As [`RedisServer::start`] does.
     pub fn start_in(folder: &Path) -> Option<RedisServer> {
+        // What was handed to the system outlives `kill -9`; a disk that is busy with other things would only make it slow.
+        let durable = ["--appendonly", "yes", "--appendfsync", "no"].map(str::to_owned);
+        RedisServer::start_with(folder, |port| {
+            [vec!["--port".to_owned(), port.to_string()], durable.to_vec()].concat()
+        })
+    }
+
+    /// One with the arguments that are made of its port, such as `--port`, in a folder that is there.
+    ///
+    /// # Panics
+    /// As [`RedisServer::start`] does.
+    pub fn start_with(folder: &Path, arguments: impl Fn(u16) -> Vec<String>) -> Option<RedisServer> {
         if !is_there() {
             return None;
         }
-        // It tells of its folder by the name that the system has for it.
-        let folder = folder.canonicalize().expect("a folder");
-        // Another process may take the port first; then the server ends, and another port is tried.
-        for _ in 0..20 {
-            let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-            let port = free.expect("a port").port();
-            if let Some(child) = run(port, &folder) {
-                return Some(RedisServer { port, child, folder, _made: None });
-            }
-        }
-        panic!("no redis-server takes connections");
+        let started = on_a_free_port(|free| spawn(folder, &arguments(free.port())), |_, _| is_ready(folder));
+        let (child, address) = started.expect("a redis-server takes connections");
+        let (port, folder) = (address.port(), folder.to_owned());
+        Some(RedisServer { port, child, folder, arguments: arguments(port), _made: None })
     }
 
-    /// Kills it. What it has acknowledged is on the disk.
+    /// Kills it. What it has acknowledged and keeps is on the disk.
     pub fn kill(&mut self) {
         self.child.kill();
     }
@@ -76,35 +87,45 @@ impl RedisServer {
     /// # Panics
     /// If somebody else took its port.
     pub fn run_again(&mut self) {
-        self.child = run(self.port, &self.folder).expect("its port is free");
+        self.child = spawn(&self.folder, &self.arguments);
+        wait_until("it takes connections", || {
+            assert!(self.child.ended().is_none(), "its port is taken");
+            is_ready(&self.folder)
+        });
     }
-}
 
-/// A server that takes connections; `None` if it ends, because somebody else has the port.
-fn run(port: u16, folder: &Path) -> Option<Guarded> {
-    let mut command = Command::new(program().expect("a redis-server"));
-    command
-        // What was handed to the system outlives `kill -9`; a disk that is busy with other things would only make it slow.
-        .args(["--save", "", "--appendonly", "yes", "--appendfsync", "no", "--bind", "127.0.0.1"])
-        .args(["--port", &port.to_string()])
-        .arg("--dir")
-        .arg(folder);
-    let mut child = Guarded::run(&command, None);
-    while child.ended().is_none() {
-        if lies_in(port, folder).unwrap_or(false) {
-            return Some(child);
+    /// Sends a command in the clear and gives the answer as it came. `-` and `:` begin short ones.
+    ///
+    /// # Panics
+    /// If there is no answer.
+    pub fn ask(&self, command: &[&str]) -> String {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        let mut text = format!("*{}\r\n", command.len());
+        for part in command {
+            text += &format!("${}\r\n{part}\r\n", part.len());
         }
-        std::thread::sleep(Duration::from_millis(5));
+        connection.write_all(text.as_bytes()).expect("it reads");
+        let mut answer = [0; 4096];
+        let length = connection.read(&mut answer).expect("an answer");
+        String::from_utf8_lossy(&answer[..length]).into_owned()
     }
-    None
 }
 
-/// Whether the server at that port is the one of this folder, and has read what lies there.
-fn lies_in(port: u16, folder: &Path) -> std::io::Result<bool> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    stream.write_all(b"PING\r\nCONFIG GET dir\r\nQUIT\r\n")?;
-    let mut told = String::new();
-    stream.read_to_string(&mut told)?;
-    Ok(told.starts_with("+PONG") && told.contains(&*folder.to_string_lossy()))
+fn log(folder: &Path) -> PathBuf {
+    folder.join("log")
+}
+
+fn spawn(folder: &Path, arguments: &[String]) -> Guarded {
+    // That of an earlier one would say that this one is ready.
+    let _ = std::fs::remove_file(log(folder));
+    let mut command = Command::new(program().expect("a redis-server"));
+    command.args(["--save", "", "--bind", "127.0.0.1", "--daemonize", "no", "--dir"]).arg(folder);
+    command.arg("--logfile").arg(log(folder)).args(arguments);
+    Guarded::run(&command, None)
+}
+
+/// Whoever takes connections at its port may be somebody else: it says so itself.
+fn is_ready(folder: &Path) -> bool {
+    std::fs::read_to_string(log(folder)).is_ok_and(|log| log.contains(READY))
 }

@@ -1,35 +1,31 @@
 //! A scriptable authorization server, and the protected server behind it, on one loopback port. It consents by itself.
-//!
-//! The whole-product tests include this module by its path.
 
-#[expect(dead_code, reason = "tests of transports use the rest")]
-#[path = "../../upstreams/fake_http.rs"]
-mod fake_http;
 mod request;
 mod resource;
 mod script;
 mod server;
 mod tokens;
 
-pub(crate) use request::Hit;
-pub(crate) use script::{Iss, Registration, Rotation, Script, Trouble};
+pub use request::Hit;
+pub use script::{Iss, Registration, Rotation, Script, Trouble};
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
-use fake_http::FakeHttp;
+use crate::fake_http::FakeHttp;
 use server::Shared;
 
 /// The server. It ends when it is dropped.
-pub(crate) struct AuthorizationServer {
+pub struct AuthorizationServer {
     http: FakeHttp,
     shared: Arc<Shared>,
 }
 
 impl AuthorizationServer {
-    pub(crate) fn start(script: Script) -> Self {
+    /// Starts it.
+    pub fn start(script: Script) -> Self {
         let shared = Arc::new(Shared::new(script));
         let serving = shared.clone();
         let http = FakeHttp::start(move |hit| serving.serve(Hit::of(hit)));
@@ -38,74 +34,75 @@ impl AuthorizationServer {
     }
 
     /// Where all of it is.
-    pub(crate) fn origin(&self) -> String {
+    pub fn origin(&self) -> String {
         self.http.url.origin().ascii_serialization()
     }
 
     /// The issuer.
-    pub(crate) fn issuer(&self) -> String {
+    pub fn issuer(&self) -> String {
         format!("{}{}", self.origin(), self.script().issuer_path)
     }
 
     /// The URL of the MCP server.
-    pub(crate) fn mcp(&self) -> String {
+    pub fn mcp(&self) -> String {
         format!("{}{}", self.origin(), self.script().path)
     }
 
-    pub(crate) fn script(&self) -> MutexGuard<'_, Script> {
+    /// How it behaves, to be read or changed.
+    pub fn script(&self) -> MutexGuard<'_, Script> {
         self.shared.script.lock().unwrap()
     }
 
     /// The next request to `path` meets this.
-    pub(crate) fn trouble(&self, path: &'static str, trouble: Trouble) {
+    pub fn trouble(&self, path: &'static str, trouble: Trouble) {
         self.script().trouble.entry(path).or_default().push_back(trouble);
     }
 
     /// All requests to `path` so far.
-    pub(crate) fn hits(&self, path: &str) -> Vec<Hit> {
+    pub fn hits(&self, path: &str) -> Vec<Hit> {
         self.all_hits().into_iter().filter(|hit| hit.path == path).collect()
     }
 
     /// All requests so far.
-    pub(crate) fn all_hits(&self) -> Vec<Hit> {
+    pub fn all_hits(&self) -> Vec<Hit> {
         self.shared.state().hits.clone()
     }
 
     /// Token requests of this grant so far.
-    pub(crate) fn grants(&self, grant: &str) -> Vec<Hit> {
+    pub fn grants(&self, grant: &str) -> Vec<Hit> {
         let asked = |hit: &Hit| hit.path.ends_with("/token") && hit.get("grant_type") == Some(grant);
         self.all_hits().into_iter().filter(asked).collect()
     }
 
     /// Sets its clock ahead.
-    pub(crate) fn advance(&self, seconds: u64) {
+    pub fn advance(&self, seconds: u64) {
         self.shared.ahead.fetch_add(seconds, Ordering::SeqCst);
     }
 
     /// Ends all access tokens, as a server does that has lost its memory; refresh tokens stay.
-    pub(crate) fn forget_access(&self) {
+    pub fn forget_access(&self) {
         self.shared.state().access.clear();
     }
 
     /// Ends all families.
-    pub(crate) fn end_families(&self) {
+    pub fn end_families(&self) {
         let mut state = self.shared.state();
         state.families.iter_mut().for_each(|family| family.over = true);
         state.access.clear();
     }
 
     /// How many refresh tokens have been spent.
-    pub(crate) fn rotations(&self) -> usize {
+    pub fn rotations(&self) -> usize {
         self.shared.state().families.iter().map(|family| family.spent.len()).sum()
     }
 
     /// Whether any family lives.
-    pub(crate) fn is_signed_in(&self) -> bool {
+    pub fn is_signed_in(&self) -> bool {
         self.shared.state().families.iter().any(|family| !family.over)
     }
 
     /// Every secret that it has given out, or was told.
-    pub(crate) fn secrets(&self) -> Vec<String> {
+    pub fn secrets(&self) -> Vec<String> {
         let state = self.shared.state();
         let told = ["state", "code_verifier", "code", "device_code", "access_token", "refresh_token"];
         let of_hit = |hit: &Hit| told.map(|name| hit.get(name).map(str::to_owned));
@@ -118,7 +115,7 @@ impl AuthorizationServer {
 }
 
 /// What a browser does with an authorization URL: goes there, and yields where it is sent.
-pub(crate) fn browse(url: &str) -> String {
+pub fn browse(url: &str) -> String {
     let (origin, path) = url.trim_start_matches("http://").split_once('/').unwrap();
     let mut stream = TcpStream::connect(origin).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nhost: {origin}\r\nconnection: close\r\n\r\n").unwrap();

@@ -7,21 +7,22 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ptc_mcp::json::{Value, json};
 use url::form_urlencoded;
 
-use super::fake_http;
+use crate::fake_http;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Hit {
-    pub(crate) method: String,
+pub struct Hit {
+    /// Its method.
+    pub method: String,
     /// Without its query.
-    pub(crate) path: String,
+    pub path: String,
     /// Query and form.
-    pub(crate) form: BTreeMap<String, String>,
+    pub form: BTreeMap<String, String>,
     headers: Vec<(String, String)>,
     /// The body, where it is JSON.
-    pub(crate) json: Value,
+    pub json: Value,
     /// The status that it was answered with; 0 without an answer.
-    pub(crate) status: u16,
+    pub status: u16,
 }
 
 /// Who a client says that it is, and by which method.
@@ -49,12 +50,14 @@ impl Hit {
         }
     }
 
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    /// A parameter of the query or the form.
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.form.get(name).map(String::as_str)
     }
 

@@ -7,7 +7,7 @@ use ptc_mcp::json::Value;
 
 /// What a refresh does to the refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rotation {
+pub enum Rotation {
     /// It stays, and the answer names none.
     Keep,
     /// Each is good for one refresh.
@@ -18,7 +18,7 @@ pub(crate) enum Rotation {
 
 /// What happens to the next request of an endpoint.
 #[derive(Clone, Debug)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// It takes so long, and is then answered as usual.
     Slow(Duration),
     /// This status, with this `Retry-After`, and nothing is done.
@@ -41,7 +41,7 @@ pub(crate) enum Trouble {
 
 /// How clients become known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Registration {
+pub enum Registration {
     /// Whoever asks is registered as a public client.
     Open,
     /// Likewise, but with a secret, which it demands from then on, as Figma does. Its answer names this method.
@@ -54,7 +54,7 @@ pub(crate) enum Registration {
 
 /// What `iss` an answer to the browser has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Iss {
+pub enum Iss {
     /// The issuer.
     Right,
     /// None.
@@ -65,62 +65,65 @@ pub(crate) enum Iss {
 
 /// How the server behaves. Tests change it while it runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Script {
+pub struct Script {
     /// The path of the MCP endpoint.
-    pub(crate) path: String,
+    pub path: String,
     /// The path of the issuer.
-    pub(crate) issuer_path: &'static str,
+    pub issuer_path: &'static str,
     /// Whether there are metadata of the server.
-    pub(crate) has_metadata: bool,
+    pub has_metadata: bool,
     /// Whether they are only where OpenID appends them to the issuer.
-    pub(crate) openid_only: bool,
+    pub openid_only: bool,
     /// `expires_in` of access tokens.
-    pub(crate) lifetime: Option<u64>,
+    pub lifetime: Option<u64>,
     /// How many bytes longer than need be they are.
-    pub(crate) padding: usize,
-    pub(crate) rotation: Rotation,
-    pub(crate) registration: Registration,
+    pub padding: usize,
+    /// What a refresh does to the refresh token.
+    pub rotation: Rotation,
+    /// How clients become known.
+    pub registration: Registration,
     /// `token_endpoint_auth_methods_supported`, and what is taken.
-    pub(crate) methods: Vec<&'static str>,
+    pub methods: Vec<&'static str>,
     /// `client_id_metadata_document_supported`.
-    pub(crate) cimd: bool,
+    pub cimd: bool,
     /// `authorization_response_iss_parameter_supported`.
-    pub(crate) advertises_iss: Option<bool>,
-    pub(crate) iss: Iss,
+    pub advertises_iss: Option<bool>,
+    /// What `iss` an answer to the browser has.
+    pub iss: Iss,
     /// `issuer` of the metadata, where it is not the right one.
-    pub(crate) issuer: Option<Value>,
+    pub issuer: Option<Value>,
     /// `code_challenge_methods_supported`.
-    pub(crate) pkce: Option<Vec<&'static str>>,
+    pub pkce: Option<Vec<&'static str>>,
     /// `resource` of the protected resource metadata, where it is not the URL.
-    pub(crate) resource: Option<String>,
+    pub resource: Option<String>,
     /// Whether `resource` must come with each request, or must not.
-    pub(crate) wants_resource: Option<bool>,
+    pub wants_resource: Option<bool>,
     /// `authorization_servers` of the protected resource metadata, where it is not this one.
-    pub(crate) servers: Option<Vec<String>>,
+    pub servers: Option<Vec<String>>,
     /// Whether there are protected resource metadata.
-    pub(crate) has_resource_metadata: bool,
+    pub has_resource_metadata: bool,
     /// `scopes_supported` of both documents.
-    pub(crate) scopes: Vec<&'static str>,
+    pub scopes: Vec<&'static str>,
     /// More of them in the document of the server. Whoever asks for one is refused.
-    pub(crate) tenant_scopes: Vec<&'static str>,
+    pub tenant_scopes: Vec<&'static str>,
     /// Whether `scope` must be sent.
-    pub(crate) demands_scope: bool,
+    pub demands_scope: bool,
     /// `scope` of challenges.
-    pub(crate) challenged: Option<&'static str>,
+    pub challenged: Option<&'static str>,
     /// `WWW-Authenticate`, where it is not the right one.
-    pub(crate) challenge: Option<String>,
+    pub challenge: Option<String>,
     /// Scopes that the tool `write` needs.
-    pub(crate) write_needs: Vec<&'static str>,
+    pub write_needs: Vec<&'static str>,
     /// Secrets of clients that were registered beforehand, by id; without a secret they are public.
-    pub(crate) clients: HashMap<String, Option<String>>,
+    pub clients: HashMap<String, Option<String>>,
     /// What redirect addresses begin with.
-    pub(crate) redirects: &'static str,
+    pub redirects: &'static str,
     /// Whether a person who is shown the page says no.
-    pub(crate) denies: bool,
+    pub denies: bool,
     /// How often a device is told to be patient before it is signed in.
-    pub(crate) device_patience: u32,
+    pub device_patience: u32,
     /// What happens next, by path.
-    pub(crate) trouble: HashMap<&'static str, VecDeque<Trouble>>,
+    pub trouble: HashMap<&'static str, VecDeque<Trouble>>,
 }
 
 impl Default for Script {

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ptc_mcp::json::{Value, json};
 use url::form_urlencoded;
 
-use super::fake_http::{Step, Steps, response};
+use crate::fake_http::{Step, Steps, response};
+
 use super::request::{Answer, Hit, json_answer, refuse};
 use super::script::{Iss, Registration, Script, Trouble};
 

@@ -4,6 +4,7 @@
 //! `cargo run --example research`
 
 mod common;
+// A module of `common` would be dead code in the other examples.
 #[path = "common/mcp_server.rs"]
 mod mcp_server;
 

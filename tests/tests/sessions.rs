@@ -1,4 +1,5 @@
-//! What sessions cost that nobody uses: counted by the allocator, for ten thousand of them in one process.
+//! What sessions cost that nobody uses: counted by the allocator, for ten thousand of them in one process. The only test here: an engine
+//! frees on its own threads, also after the test that had it, and the allocator counts for all threads.
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalId, Limits};

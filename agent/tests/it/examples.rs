@@ -1,37 +1,38 @@
-//! Every example does what it says.
+//! Every example does what it says. An example is a program of its own for `cargo run --example`, so that its file can only be reached
+//! by its path.
 #![expect(clippy::duplicate_mod, reason = "each example has the helper module they share as its own")]
 
-#[path = "../examples/chat_with_state.rs"]
+#[path = "../../examples/chat_with_state.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod chat_with_state;
-#[path = "../examples/combined.rs"]
+#[path = "../../examples/combined.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod combined;
-#[path = "../examples/embed_engine.rs"]
+#[path = "../../examples/embed_engine.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod embed_engine;
-#[path = "../examples/evaluation.rs"]
+#[path = "../../examples/evaluation.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod evaluation;
-#[path = "../examples/log_summary.rs"]
+#[path = "../../examples/log_summary.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod log_summary;
-#[path = "../examples/log_support.rs"]
+#[path = "../../examples/log_support.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod log_support;
-#[path = "../examples/nested_budget.rs"]
+#[path = "../../examples/nested_budget.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod nested_budget;
-#[path = "../examples/research.rs"]
+#[path = "../../examples/research.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod research;
-#[path = "../examples/text_tools.rs"]
+#[path = "../../examples/text_tools.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod text_tools;
-#[path = "../examples/typed_answer.rs"]
+#[path = "../../examples/typed_answer.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod typed_answer;
-#[path = "../examples/typed_extraction.rs"]
+#[path = "../../examples/typed_extraction.rs"]
 #[expect(dead_code, reason = "its `main` is for `cargo run --example`")]
 mod typed_extraction;
 

@@ -1,7 +1,7 @@
 //! What a run writes to the log at INFO, where previews withhold rows from the model.
 //!
-//! One test in a process of its own: programs call tools on the engine's threads, so that only a subscriber of the whole
-//! process sees everything.
+//! In a process of its own, which is this binary run for the one test: programs call tools on the engine's threads, so that only a
+//! subscriber of the whole process sees everything.
 
 use ptc_agent::agent::{Agent, Output, Transport};
 use ptc_agent::llm::{LlmResponse, ScriptedLlm, ToolCall};
@@ -51,8 +51,23 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-#[tokio::test]
-async fn rows_are_logged_at_debug_only() {
+/// Tells the test that it is in its own process.
+const ALONE: &str = "PTC_TEST_QUIET_LOGS";
+
+#[test]
+fn rows_are_logged_at_debug_only() {
+    if std::env::var_os(ALONE).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(check());
+    }
+    let mut own = std::process::Command::new(std::env::current_exe().unwrap());
+    let child =
+        own.args(["--exact", "quiet_logs::rows_are_logged_at_debug_only"]).env(ALONE, "1").output().unwrap();
+    let told = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && told.contains("1 passed"), "{told}");
+}
+
+async fn check() {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
     let rows = ToolSpec::new(|args: JsonMap| async move {

@@ -1,14 +1,12 @@
 //! Programs made at random: the code holds together on every path, and moving values out of their slots changes nothing.
 
-mod support;
-
+use crate::support::run_program;
 use proptest::prelude::*;
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::code::Op;
 use std::rc::Rc;
-use support::run_program;
 
 /// Writes a program from a list of decisions. Every list gives a program that ends.
 struct Writer<'a> {

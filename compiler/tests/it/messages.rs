@@ -1,10 +1,8 @@
 //! Every text with which a program is refused, and some with which it fails (language.md 1.4, 3, 4, 5).
 
-mod support;
-
+use crate::support::{check, run};
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
-use support::{check, run};
 
 #[test]
 fn special_forms() {
@@ -451,7 +449,7 @@ fn the_journal() {
 /// What an error of a name says besides its message.
 #[track_caller]
 fn hint_of(source: &str) -> String {
-    let got = support::run(source);
+    let got = crate::support::run(source);
     let (_, hint) =
         got.rsplit_once("(not cheshire.core/...).").or_else(|| got.split_once(". ")).unwrap_or((&got, ""));
     hint.trim_start_matches(". ").to_owned()
@@ -495,7 +493,7 @@ fn what_the_language_lacks_has_one_hint() {
         ("(.substr \"abc\" 1)", ""),
     ] {
         let got = hint_of(source);
-        assert!(got.contains(hint), "{source}\n  want {hint}\n  got  {}", support::run(source));
+        assert!(got.contains(hint), "{source}\n  want {hint}\n  got  {}", crate::support::run(source));
     }
 }
 

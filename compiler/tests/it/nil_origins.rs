@@ -1,7 +1,5 @@
 //! Where a nil came from that a function has refused.
 
-mod support;
-
 use std::rc::Rc;
 
 use ptc_compiler::{CompileOptions, compile, nil_origin};

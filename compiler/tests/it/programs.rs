@@ -1,13 +1,11 @@
 //! What programs give: the examples of the language specification, and the forms of Clojure beyond the reference.
 
-mod support;
-
+use crate::support::{check, run};
 use ptc_compiler::CompileOptions;
 use ptc_vm::builtins::library;
 use ptc_vm::machine::Setup;
 use ptc_vm::{Machine, Step, Value};
 use std::rc::Rc;
-use support::{check, run};
 
 #[test]
 fn reading() {

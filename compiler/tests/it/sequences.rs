@@ -1,13 +1,11 @@
 //! Sequence functions at work in programs: with functions of every kind, across slices, on hostile inputs.
 
-mod support;
-
+use crate::support::check;
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
-use support::check;
 
 /// What a program gives, its steps and its memory peak, when it is run in slices of `fuel`.
 fn sliced(source: &str, fuel: u64, limits: Limits) -> (String, u64, u64) {

@@ -1,16 +1,14 @@
 //! Programs of unusual shape: deep, long, wide. On threads with little stack, since a host may run many of them.
 
-mod support;
-
 use std::fmt::Write;
 
+use crate::support::run;
 use ptc_compiler::verify::verify;
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits, Setup};
 use ptc_vm::{Machine, Step};
 use std::rc::Rc;
-use support::run;
 
 /// What a thread of a host may have. Debug builds take several times the stack of release builds.
 const STACK_BYTES: usize = if cfg!(debug_assertions) { 1024 * 1024 } else { 256 * 1024 };

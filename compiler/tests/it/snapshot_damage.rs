@@ -1,11 +1,9 @@
 //! Bytes of anybody in the place of a snapshot: they are refused, or what comes of them ends within its meters (waiting.md 2.5).
 
-mod support;
-
+use crate::support::snapshotting::{LIMITS, compiled, drive, programs, read, read_fresh, start, written};
+use crate::support::suspending::{ASKING, Order};
 use ptc_vm::Step;
 use ptc_vm::machine::{Damage, Payload, Reply};
-use support::snapshotting::{LIMITS, compiled, drive, programs, read, read_fresh, start, written};
-use support::suspending::{ASKING, Order};
 
 /// What a machine may hold above its memory limit: the value that passed it.
 const SLACK: u64 = 1 << 20;

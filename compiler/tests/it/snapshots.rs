@@ -1,7 +1,10 @@
 //! A program that waits goes on from a snapshot as if nothing had been, wherever it waits (waiting.md 2.7).
 
-mod support;
-
+use crate::support::snapshotting::{
+    Answer, KINDS, LIMITS, Open, Shown, calls, compiled, compiles, digest, drive, finish, lent, programs,
+    read, read_fresh, start, written,
+};
+use crate::support::suspending::{ASKING, Order};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::Bounds;
 use ptc_vm::machine::{
@@ -13,11 +16,6 @@ use ptc_vm::{Machine, Step, Value, print};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use support::snapshotting::{
-    Answer, KINDS, LIMITS, Open, Shown, calls, compiled, compiles, digest, drive, finish, lent, programs,
-    read, read_fresh, start, written,
-};
-use support::suspending::{ASKING, Order};
 
 /// Kinds that call no function: they give way to others, and never wait. Their own tests write and read them.
 const NEVER_WAIT: &[&str] = &["join"];
@@ -62,7 +60,7 @@ fn a_program_goes_on_from_its_snapshot_wherever_it_waits() {
 /// The programs of the conformance data that ask their host something here.
 #[test]
 fn programs_of_the_conformance_data_go_on_from_their_snapshots() {
-    let data = include_str!("../../tests/conformance/given.jsonl");
+    let data = include_str!("../../../tests/conformance/given.jsonl");
     let field = |value: &Value, name: &str| match value {
         Value::Map(map) => map.get(&Value::str(name)).cloned(),
         _ => None,
@@ -215,7 +213,7 @@ fn another_process_goes_on() {
     let file = std::env::temp_dir().join(format!("ptc-snapshot-{}", std::process::id()));
     std::fs::write(&file, written(&machine).expect("waits")).expect("a file");
     let child = std::process::Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "another_process_goes_on", "--nocapture"])
+        .args(["--exact", "snapshots::another_process_goes_on", "--nocapture"])
         .env(FILE, &file)
         .output()
         .expect("a process");

@@ -1,14 +1,12 @@
 //! A host call may stand in any function that is given to any builtin, and in any form: the program waits there and
 //! goes on, in whatever order the replies come and however small the slices are.
 
-mod support;
-
+use crate::support::suspending::{ASKING, DIRECT, Order, PROGRAMS};
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::{Native, library};
 use ptc_vm::machine::{HostRequest, Payload, PendingCall, Reply, Setup};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
-use support::suspending::{ASKING, DIRECT, Order, PROGRAMS};
 
 /// Builtins that answer with a frame but call no function of the program.
 const CALL_NOTHING: &[&str] = &[

@@ -1,7 +1,5 @@
 //! Calls of tools and discovery, from the program's text to what the host is asked and back.
 
-mod support;
-
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{BadArguments, HostRequest, Payload, Reply, Setup, UpstreamCall};

@@ -16,9 +16,9 @@ use ptc_host::questions::{
 use ptc_mcp::json::{Value, json};
 use serde_json::value::RawValue;
 
-use crate::fake_http::{FakeHttp, Hit, Steps, reply};
 use crate::fake_stdio;
 use crate::support::trial;
+use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
 
 pub(crate) fn trials() -> Vec<Trial> {
     Vec::from([

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::fake_http::{FakeHttp, Hit, Steps, chunk, chunked_event_head, reply};
 use crate::fault_proxy::{Fault, HttpProxy, MARK, ROLE};
-use crate::support::{limits, trial, until};
+use crate::support::{limits, trial};
+use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, chunk, chunked_event_head, reply};
+use ptc_test_support::wait_until_async;
 
 /// How to reach the server behind the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +181,7 @@ async fn hurt(way: Way, fault: Fault) {
     assert_eq!(word_of(before.unwrap()), "before-x");
     if fault == Fault::Refused {
         proxy.close();
-        until("the connection is closed", || proxy.open() == 0).await;
+        wait_until_async("the connection is closed", async || proxy.open() == 0).await;
     }
 
     let patience = match outcome(way, fault) {
@@ -211,7 +212,7 @@ async fn hurt(way: Way, fault: Fault) {
     }
     if way != Way::Stdio {
         let times = usize::from(fault != Fault::Refused);
-        until("the call comes to the proxy", || proxy.hurt() >= times).await;
+        wait_until_async("the call comes to the proxy", async || proxy.hurt() >= times).await;
         assert_eq!(proxy.hurt(), times, "a call is made once, whatever comes of it");
     }
     assert_eq!(elsewhere.connections(), 0, "no redirect is followed");
@@ -224,17 +225,21 @@ async fn hurt(way: Way, fault: Fault) {
             _ => fault == Fault::Unauthorized,
         };
         if ends {
-            until("the recovery window passes", || upstream.health().phase == Phase::Stopped).await;
+            wait_until_async("the recovery window passes", async || {
+                upstream.health().phase == Phase::Stopped
+            })
+            .await;
         }
         let after = echo(&**upstream, way, "after-x", limits()).await;
         assert_eq!(word_of(after.unwrap()), "after-x");
     }
     let stopped = (proxy, server);
     aggregator.shutdown().await;
-    until("all connections are closed", || stopped.0.open() == 0 && stopped.1.open() == 0).await;
+    wait_until_async("all connections are closed", async || stopped.0.open() == 0 && stopped.1.open() == 0)
+        .await;
     drop(aggregator);
     let tasks = || Handle::current().metrics().num_alive_tasks();
-    until("all tasks have ended", || tasks() == 0).await;
+    wait_until_async("all tasks have ended", async || tasks() == 0).await;
 }
 
 /// A call whose answer is under way when the upstream is shut down.
@@ -245,20 +250,20 @@ async fn shut_down(way: Way) {
     let (_, upstream) = aggregator.upstreams().next().unwrap();
     let answer = echo(&**upstream, way, MARK, limits());
     let end = async {
-        until("the call is in flight", || upstream.health().in_flight == 1).await;
+        wait_until_async("the call is in flight", async || upstream.health().in_flight == 1).await;
         aggregator.shutdown().await;
     };
     let (answer, ()) = tokio::join!(answer, end);
     let fault = answer.unwrap_err();
     assert_eq!(fault.to_string(), "upstream_unavailable: the upstream has been shut down");
-    until("all connections are closed", || proxy.open() == 0 && server.open() == 0).await;
+    wait_until_async("all connections are closed", async || proxy.open() == 0 && server.open() == 0).await;
 }
 
 /// A server that has read a request and hangs up without a word may have acted upon it.
 async fn a_call_that_was_read_is_not_made_twice() {
     let server = FakeHttp::handshake(|hit| {
         if hit.body["params"]["arguments"]["word"] == "silence" {
-            return vec![crate::fake_http::Step::Close];
+            return vec![ptc_test_support::fake_http::Step::Close];
         }
         reply(200, &hit.result(json!({"structuredContent": hit.body["params"]["arguments"]})))
     });
@@ -321,7 +326,7 @@ async fn a_caller_without_memory() {
         assert!(fault.received_bytes > 200_000 && fault.received_bytes < 1_000_000, "{fault:?}");
     }
     aggregator.shutdown().await;
-    until("all connections are closed", || server.open() == 0).await;
+    wait_until_async("all connections are closed", async || server.open() == 0).await;
 }
 
 /// Processes that this one has started and not seen the end of, and network sockets that it holds, by kind.

@@ -17,10 +17,11 @@ use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 use url::Url;
 
-use crate::fake_http::{
+use crate::support::{call, call_with, fault_of, json, json_of, limits, trial};
+use ptc_test_support::fake_http::{
     FakeHttp, Hit, Step, Steps, chunk, chunked_event_head, event, event_head, reply, response,
 };
-use crate::support::{call, call_with, fault_of, json, json_of, limits, trial, until};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -281,7 +282,7 @@ async fn a_connection_closed_meanwhile() {
     let upstream = upstream(&server);
     for n in 0..5 {
         json(&upstream, "t", "{}").await;
-        until("the server has hung up", || server.open() == 0).await;
+        wait_until_async("the server has hung up", async || server.open() == 0).await;
         assert_eq!(server.connections(), n + 1);
     }
     upstream.shutdown().await;
@@ -617,7 +618,7 @@ async fn event_streams() {
     }
     let before = server.connections();
     for _ in 0..3 {
-        until("the stream has ended", || true).await;
+        wait_until_async("the stream has ended", async || true).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
         json(&upstream, "t", "{}").await;
     }
@@ -652,7 +653,7 @@ async fn event_streams_that_fail() {
     let silent = fault_of(call_with(&upstream, "t", r#"{"kind":"silent"}"#, short).await);
     assert_eq!(silent, (FaultReason::Timeout, "http read timeout".to_owned()));
     upstream.shutdown().await;
-    until("all connections are closed", || server.open() == 0).await;
+    wait_until_async("all connections are closed", async || server.open() == 0).await;
 }
 
 async fn a_broken_stream_is_resumed() {
@@ -891,7 +892,7 @@ async fn giving_up_cancels() {
     assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await).0, FaultReason::Timeout);
     // Each has a connection of its own, and the server reads them as it comes to them.
     let both = ["tools/call", "notifications/cancelled"];
-    until("it is cancelled", || both.iter().all(|method| server.count(method) == 1)).await;
+    wait_until_async("it is cancelled", async || both.iter().all(|method| server.count(method) == 1)).await;
     let hits = server.hits();
     let called = hits.iter().find(|hit| hit.rpc() == "tools/call").unwrap();
     let cancelled = hits.iter().find(|hit| hit.rpc() == "notifications/cancelled").unwrap();
@@ -905,12 +906,12 @@ async fn giving_up_cancels() {
     upstream.ensure_started().await.unwrap();
     let mut dropped = call(&upstream, "t", "{}").boxed_local();
     assert!(dropped.as_mut().now_or_never().is_none());
-    until("the call arrives", || {
+    wait_until_async("the call arrives", async || {
         dropped.as_mut().now_or_never().is_some() || server.count("tools/call") == 1
     })
     .await;
     drop(dropped);
-    until("the connection is closed", || server.open() == 0).await;
+    wait_until_async("the connection is closed", async || server.open() == 0).await;
     assert_eq!(server.count("notifications/cancelled"), 0);
     upstream.shutdown().await;
 }
@@ -967,7 +968,7 @@ async fn shutdown_says_farewell() {
     let upstream = upstream(&server);
     upstream.ensure_started().await.unwrap();
     let (waiting, ()) = tokio::join!(call(&upstream, "t", "{}"), async {
-        until("the call is under way", || server.count("tools/call") == 1).await;
+        wait_until_async("the call is under way", async || server.count("tools/call") == 1).await;
         upstream.shutdown().await;
     });
     let closed = (FaultReason::UpstreamUnavailable, "the upstream has been shut down".to_owned());
@@ -1015,7 +1016,7 @@ async fn changes_are_listened_for() {
         upstream.refresh_tools().await.unwrap();
         assert_eq!(opened(&server), 1);
         upstream.shutdown().await;
-        until("the stream is closed", || server.open() == 0).await;
+        wait_until_async("the stream is closed", async || server.open() == 0).await;
     }
 }
 
@@ -1024,7 +1025,7 @@ async fn nothing_is_left_open() {
     let upstream = upstream(&server);
     futures_util::future::join_all((0..10).map(|_| json(&upstream, "t", "{}"))).await;
     upstream.shutdown().await;
-    until("all connections are closed", || server.open() == 0).await;
+    wait_until_async("all connections are closed", async || server.open() == 0).await;
 }
 
 async fn a_server_of_resources() {

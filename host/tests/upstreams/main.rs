@@ -6,7 +6,6 @@
 
 mod asking_programs;
 mod certificates;
-mod fake_http;
 mod fake_stdio;
 mod fault_proxy;
 mod faults;

@@ -10,9 +10,10 @@ use ptc_host::mcp::HttpUpstream;
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream as _, UpstreamEvent};
 use ptc_mcp::json::{Value, json};
 
-use crate::fake_http::{FakeHttp, Hit, Step, Steps, event_head, reply, response};
 use crate::http::upstream_with;
-use crate::support::{call, call_with, fault_of, json, limits, trial, until};
+use crate::support::{call, call_with, fault_of, json, limits, trial};
+use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event_head, reply, response};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -202,7 +203,7 @@ async fn requests_are_answered() {
         let bodies = server.http.hits().into_iter().map(|hit| hit.body);
         bodies.filter(|body| !body.is_null() && body.get("method").is_none()).collect()
     };
-    until("both are answered", || replies().len() == 2).await;
+    wait_until_async("both are answered", async || replies().len() == 2).await;
     assert_eq!(replies()[0], json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
     assert_eq!(replies()[1]["error"]["code"], -32601);
     assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
@@ -244,7 +245,7 @@ async fn a_broken_stream() {
     let upstream = upstream(&server);
     upstream.ensure_started().await.unwrap();
     let (result, ()) = tokio::join!(call(&upstream, "t", "{}"), async {
-        until("it is posted", || server.http.count("tools/call") == 1).await;
+        wait_until_async("it is posted", async || server.http.count("tools/call") == 1).await;
         server.forget(0);
     });
     assert_eq!(
@@ -297,7 +298,7 @@ async fn bounds() {
     let quick = CallLimits { timeout: Duration::from_millis(100), ..limits() };
     let fault = fault_of(call_with(&upstream, "t", "{}", quick).await);
     assert_eq!(fault, (FaultReason::Timeout, "http read timeout".to_owned()));
-    until("it is cancelled", || server.http.count("notifications/cancelled") == 1).await;
+    wait_until_async("it is cancelled", async || server.http.count("notifications/cancelled") == 1).await;
     assert_eq!(server.streams(), 1, "none of these ends the stream");
     // An event beyond all caps does.
     let fault = fault_of(call(&upstream, "t", r#"{"bytes":500000}"#).await);
@@ -314,7 +315,7 @@ async fn shutdown() {
     assert_eq!(server.http.hits().iter().filter(|hit| hit.method == "DELETE").count(), 0);
     // The server notices with the next that it writes.
     let says = server.says(0);
-    until("the stream is closed", || {
+    wait_until_async("the stream is closed", async || {
         says.event(&json!({"jsonrpc": "2.0", "method": "notifications/message"}));
         server.forget(0);
         server.http.open() == 0

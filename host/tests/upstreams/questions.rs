@@ -1,6 +1,5 @@
 //! What upstreams ask of people, in both eras and over both transports (waiting.md 3.2).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -15,10 +14,11 @@ use ptc_mcp::json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
 use crate::http::upstream_with;
 use crate::stdio;
-use crate::support::{fault_of, json_of, limits, trial, until};
+use crate::support::{fault_of, json_of, limits, trial};
+use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -248,7 +248,7 @@ async fn a_stream_apart_asks_nobody() {
     let upstream = upstream_with(&server.url, |_, config| asks(config));
     upstream.ensure_started().await.unwrap();
     let _events = upstream.events();
-    until("the question is answered", || server.count("") > 1).await;
+    wait_until_async("the question is answered", async || server.count("") > 1).await;
     let answer = server.hits().into_iter().find(|hit| hit.body["id"] == 5).unwrap();
     assert_eq!(answer.body["result"], json!({"action": "cancel"}));
     upstream.shutdown().await;
@@ -477,12 +477,8 @@ async fn a_late_question() {
         json_of(reply.unwrap())
     };
     assert_eq!(ask("ask_late", &question(1, json!({}))).await, "true");
-    let tries = AtomicUsize::new(0);
     let dismissed = json!([{"jsonrpc": "2.0", "id": 1, "result": {"action": "cancel"}}]).to_string();
-    while ask("answers", "{}").await != dismissed {
-        assert!(tries.fetch_add(1, Ordering::Relaxed) < 1000);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until_async("the question is dismissed", async || ask("answers", "{}").await == dismissed).await;
     upstream.shutdown().await;
 }
 

@@ -15,10 +15,10 @@ use ptc_host::upstream::{FaultReason, Upstream as _};
 use ptc_mcp::json::json;
 use url::Url;
 
-use crate::fake_http::{FakeHttp, Hit, Steps, reply};
 use crate::http::upstream_with;
 use crate::support::{call, fault_of, json, trial};
 use crate::tls;
+use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

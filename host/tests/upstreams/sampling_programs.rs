@@ -19,9 +19,10 @@ use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 
 use crate::asking_programs::{Person, eu, fault, region, request, text, value};
-use crate::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
 use crate::fake_stdio;
-use crate::support::{trial, until};
+use crate::support::trial;
+use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     Vec::from([
@@ -468,27 +469,24 @@ async fn belongs_to_no_run() {
     let mut slow = Box::pin(engine.eval(request(&world.aggregator, never, &Person::who(false, eu))));
     assert!((&mut slow).now_or_never().is_none());
     let upstream = world.aggregator.upstreams().next().unwrap().1.clone();
-    until("it is in flight", || upstream.health().in_flight == 1).await;
+    wait_until_async("it is in flight", async || upstream.health().in_flight == 1).await;
     let echo = "(:value (tool/call {:server \"up\" :tool \"echo\" :args {:a 1}}))";
     assert_eq!(text(&world.eval(echo, None).await), r#"{"a" 1}"#);
     let outcome = world.eval(&asks_model(&params("x")), None).await;
     assert_eq!(text(&outcome), r#"{"code" -1 "message" "calls of several programs are in flight"}"#);
     drop(slow);
-    until("it is given up", || upstream.health().in_flight == 0).await;
+    wait_until_async("it is given up", async || upstream.health().in_flight == 0).await;
     // What comes behind the call's own answer belongs to nobody, or to a later call that is over before it has an answer.
     let late = "(tool/call {:server \"up\" :tool \"ask_late\" :args {:id 7 :method \"sampling/createMessage\" :params {}}})";
     assert!(world.eval(late, None).await.result.is_ok());
     let answers = "(:value (tool/call {:server \"up\" :tool \"answers\" :args {}}))";
-    let tries = AtomicUsize::new(0);
-    loop {
-        let outcome = world.eval(answers, None).await;
-        if text(&outcome) != "[]" {
-            assert!(text(&outcome).contains("\"error\""), "{}", text(&outcome));
-            break;
-        }
-        assert!(tries.fetch_add(1, Ordering::Relaxed) < 1000);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let mut answered = String::new();
+    wait_until_async("the request is answered", async || {
+        answered = text(&world.eval(answers, None).await).to_owned();
+        answered != "[]"
+    })
+    .await;
+    assert!(answered.contains("\"error\""), "{answered}");
     assert_eq!(model.count(), 0);
     world.aggregator.shutdown().await;
 }
@@ -504,7 +502,7 @@ async fn a_model_that_hangs() {
         request.limits.timeout = Duration::from_millis(3000);
         let outcome = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap().eval(request).await;
         assert!(outcome.result.is_err(), "{}", text(&outcome));
-        until("it is given up", || !world.audited().is_empty()).await;
+        wait_until_async("it is given up", async || !world.audited().is_empty()).await;
         let tool = if is_child { "ask" } else { "model" };
         assert_eq!(world.audited(), [format!("up {tool} None None cancelled")]);
         world.aggregator.shutdown().await;
@@ -519,10 +517,10 @@ async fn a_withdrawn_request() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let mut asking = Box::pin(engine.eval(request(&world.aggregator, &asks, &Person::who(false, eu))));
     assert!((&mut asking).now_or_never().is_none());
-    until("the model is at it", || model.count() == 1).await;
+    wait_until_async("the model is at it", async || model.count() == 1).await;
     let withdraws = "(:value (tool/call {:server \"up\" :tool \"answers\" :args {:withdraws 7}}))";
     assert_eq!(text(&world.eval(withdraws, None).await), "[]");
-    until("it is given up", || !world.audited().is_empty()).await;
+    wait_until_async("it is given up", async || !world.audited().is_empty()).await;
     assert_eq!(world.audited(), ["up ask None None cancelled"]);
     assert_eq!(text(&asking.await), ":timeout", "the time of the call goes on, and it gets no answer");
     world.aggregator.shutdown().await;

@@ -16,7 +16,8 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::fake_stdio;
-use crate::support::{call, call_with, fault_of, json, json_of, limits, text, trial, until};
+use crate::support::{call, call_with, fault_of, json, json_of, limits, text, trial};
+use ptc_test_support::wait_until_async;
 
 /// The first argument that makes the test binary a process that owns an upstream and waits to be killed.
 pub(crate) const OWNER_ROLE: &str = "--owner-of-a-stdio-upstream";
@@ -241,11 +242,12 @@ async fn death_opens_a_window() {
         assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
         assert_eq!(fault.message, "mcp_stdio process exited with status 7\nstandard error: out of cheese");
     }
-    until("the end is noted", || matches!(upstream.health().phase, Phase::Recovery(_))).await;
+    wait_until_async("the end is noted", async || matches!(upstream.health().phase, Phase::Recovery(_)))
+        .await;
     assert!(matches!(events.recv().await, Ok(UpstreamEvent::Ended { abnormal: true, .. })));
     let refused = (FaultReason::UpstreamUnavailable, "in recovery".to_owned());
     assert_eq!(fault_of(call(&upstream, "echo", "{}").await), refused);
-    until("the window passes", || upstream.health().phase == Phase::Stopped).await;
+    wait_until_async("the window passes", async || upstream.health().phase == Phase::Stopped).await;
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     assert_eq!(upstream.health().starts, 2);
     upstream.shutdown().await;
@@ -255,7 +257,7 @@ async fn a_clean_exit_opens_no_window() {
     let upstream = upstream("plain");
     let fault = fault_of(call(&upstream, "die", r#"{"status":0}"#).await);
     assert_eq!(fault.1, "mcp_stdio process exited with status 0");
-    until("the end is noted", || upstream.health().phase == Phase::Stopped).await;
+    wait_until_async("the end is noted", async || upstream.health().phase == Phase::Stopped).await;
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     upstream.shutdown().await;
 }
@@ -279,18 +281,18 @@ async fn half_a_line_counts() {
     upstream.ensure_started().await.unwrap();
     let large = CallLimits { max_bytes: 10_000_000, ..limits() };
     let finish = async {
-        until("half a line is charged", || memory.used() > 300_000).await;
+        wait_until_async("half a line is charged", async || memory.used() > 300_000).await;
         json(&upstream, "finish", "{}").await
     };
     let (half, _) = tokio::join!(call_with(&upstream, "half", r#"{"bytes":300000}"#, large), finish);
     assert!(half.unwrap().envelope.len() > 300_000);
-    until("it is given back", || memory.used() == 0).await;
+    wait_until_async("it is given back", async || memory.used() == 0).await;
 
     let fault = call_with(&upstream, "half", r#"{"bytes":2000000}"#, large).await.unwrap_err();
     assert_eq!(fault.message, "no memory is left for the reply");
     // What is left of that line is not kept, and the next one is read as if nothing had been.
     assert_eq!(json(&upstream, "finish", "{}").await, "true");
-    until("nothing is kept", || memory.used() == 0).await;
+    wait_until_async("nothing is kept", async || memory.used() == 0).await;
     upstream.shutdown().await;
 }
 
@@ -411,7 +413,7 @@ async fn a_closed_output_ends_the_child() {
         (reason, message.as_str()),
         (FaultReason::UpstreamUnavailable, "mcp_stdio process closed its pipes")
     );
-    until("the window passes", || upstream.health().phase == Phase::Stopped).await;
+    wait_until_async("the window passes", async || upstream.health().phase == Phase::Stopped).await;
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     upstream.shutdown().await;
 }
@@ -484,7 +486,7 @@ async fn dropping_ends_the_family() {
         });
         runtime.join().unwrap()
     };
-    until("the family is gone", || !pids.iter().any(|pid| alive(*pid))).await;
+    wait_until_async("the family is gone", async || !pids.iter().any(|pid| alive(*pid))).await;
 }
 
 /// The process that [`killing_us_ends_the_family`] kills.
@@ -512,7 +514,7 @@ async fn killing_us_ends_the_family() {
     let pids: Vec<u32> = serde_json::from_str(&line).unwrap();
     owner.kill().unwrap();
     owner.wait().unwrap();
-    until("the family is gone", || !pids.iter().any(|pid| alive(*pid))).await;
+    wait_until_async("the family is gone", async || !pids.iter().any(|pid| alive(*pid))).await;
 }
 
 async fn large_arguments_pass() {

@@ -83,12 +83,3 @@ pub(crate) fn fault_of(result: Result<CallReply, CallFault>) -> (FaultReason, St
 pub(crate) fn text(bytes: &Bytes) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
-
-/// Waits until `condition` holds.
-pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !condition() {
-        assert!(Instant::now() < end, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}

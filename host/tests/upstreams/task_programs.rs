@@ -12,8 +12,9 @@ use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::{Person, eu, fault, form, region, request, start, text, value};
-use crate::fake_http::{FakeHttp, Hit, Steps, reply};
-use crate::support::{trial, until};
+use crate::support::trial;
+use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     Vec::from([
@@ -184,7 +185,7 @@ async fn a_program_that_ends() {
     request.limits.timeout = Duration::from_millis(1500);
     let outcome = engine.eval(request).await;
     assert!(outcome.result.is_err());
-    until("the task is cancelled", || server.count("tasks/cancel") > 0).await;
+    wait_until_async("the task is cancelled", async || server.count("tasks/cancel") > 0).await;
     assert_eq!(server.count("tasks/cancel"), 1);
     aggregator.shutdown().await;
 }
@@ -214,10 +215,10 @@ async fn ends_while_asked() {
     let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
     request.asker = Some(silent.clone());
     let running = tokio::spawn(async move { engine.eval(request).await });
-    until("somebody is asked", || silent.asked.load(Ordering::SeqCst) > 0).await;
+    wait_until_async("somebody is asked", async || silent.asked.load(Ordering::SeqCst) > 0).await;
     assert_eq!(server.count("tasks/cancel"), 0);
     running.abort();
-    until("the task is cancelled", || server.count("tasks/cancel") > 0).await;
+    wait_until_async("the task is cancelled", async || server.count("tasks/cancel") > 0).await;
     assert_eq!((server.count("tasks/cancel"), server.count("tasks/update")), (1, 0));
     aggregator.shutdown().await;
 }

@@ -277,7 +277,7 @@ async fn another_name_is_refused() {
 }
 
 async fn a_plain_server_is_told() {
-    let plain = crate::fake_http::FakeHttp::start(|_| Vec::new());
+    let plain = ptc_test_support::fake_http::FakeHttp::start(|_| Vec::new());
     let mut url = plain.url.clone();
     url.set_scheme("https").unwrap();
     let message = start_fault(&url, trusting(&Authority::new())).await;

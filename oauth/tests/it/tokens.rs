@@ -1,7 +1,5 @@
 //! The states of tokens: step by step, and in any interleaving (`auth.md` 6, 18.3).
 
-mod simulation;
-
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -393,8 +391,8 @@ fn a_task_that_dies_blocks_nobody() {
 #[test]
 fn the_same_bytes_make_the_same_run_and_runs_do_something() {
     let bytes: Vec<u8> = (0..4000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    let report = simulation::run(&bytes);
-    assert_eq!(format!("{report:?}"), format!("{:?}", simulation::run(&bytes)));
+    let report = ptc_oauth_simulation::run(&bytes);
+    assert_eq!(format!("{report:?}"), format!("{:?}", ptc_oauth_simulation::run(&bytes)));
     assert!(report.succeeded + report.sign_in + report.unavailable > 20 && report.requests > 3, "{report:?}");
 }
 
@@ -403,6 +401,6 @@ proptest! {
 
     #[test]
     fn any_interleaving_ends_signed_in_or_in_a_sign_in(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        simulation::run(&bytes);
+        ptc_oauth_simulation::run(&bytes);
     }
 }

@@ -5,6 +5,7 @@ use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::json;
+use ptc_test_support::wait_until_async;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,15 +41,6 @@ impl World {
 
     async fn eval(&self, program: &str) -> EvalOutcome {
         self.engine.eval(self.request(program)).await
-    }
-}
-
-/// Waits until `state` holds; a state that never comes is a failure, not a hang.
-async fn settled(state: impl Fn() -> bool) {
-    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !state() {
-        assert!(tokio::time::Instant::now() < patience, "the expected state never came");
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -140,21 +132,17 @@ async fn a_tool_is_missing_only_where_its_upstream_says_so() {
     let outcome = world.eval(&format!("(:reason {})", call("die"))).await;
     assert_eq!(text(&outcome), ":upstream_unavailable");
     let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
-    settled(|| upstream.health().phase != Phase::Started).await;
+    wait_until_async("the state is reached", async || upstream.health().phase != Phase::Started).await;
     let outcome = world.eval(&format!("(select-keys {} [:reason :message])", call("absent"))).await;
     assert!(text(&outcome).contains(":reason :upstream_unavailable"), "{}", text(&outcome));
     assert!(text(&outcome).contains(":message \"in recovery"), "{}", text(&outcome));
     assert_eq!(outcome.upstream_calls.len(), 1, "it is an attempt like any other");
     // Once it runs again, its list proves that there is no such tool.
-    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
-    loop {
+    wait_until_async("it runs again", async || {
         let outcome = world.eval(&call("absent")).await;
-        if text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'") {
-            break;
-        }
-        assert!(tokio::time::Instant::now() < patience, "{}", text(&outcome));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'")
+    })
+    .await;
     world.aggregator.shutdown().await;
 }
 
@@ -207,9 +195,9 @@ async fn dropping_an_eval_cancels_its_calls() {
     let (_, handle) = world.aggregator.upstreams().next().expect("one upstream");
     let eval =
         tokio::spawn(world.engine.eval(world.request("(tool/call {:server \"fake\" :tool \"hang\"})")));
-    settled(|| handle.health().in_flight == 1).await;
+    wait_until_async("the state is reached", async || handle.health().in_flight == 1).await;
     eval.abort();
-    settled(|| handle.health().in_flight == 0).await;
+    wait_until_async("the state is reached", async || handle.health().in_flight == 0).await;
     assert_eq!(text(&world.eval("(+ 1 2)").await), "3");
     world.aggregator.shutdown().await;
 }

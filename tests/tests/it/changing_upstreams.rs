@@ -6,6 +6,7 @@ use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::json;
+use ptc_test_support::wait_until_async;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,9 +88,7 @@ async fn a_restart_with_another_list_counts_for_calls() {
     let died = world.eval(r#"(:reason (tool/call {:server "fake" :tool "die"}))"#).await;
     assert_eq!(died, ":upstream_unavailable");
     let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
-    while upstream.health().phase == Phase::Started {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_until_async("it has died", async || upstream.health().phase != Phase::Started).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     world.is_grown("restarted").await;
     world.aggregator.shutdown().await;

@@ -2,6 +2,7 @@
 //! (server.md 4.6); and an image that a program attaches reaches the client.
 
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::wait_until;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -284,13 +285,10 @@ fn a_client_of_the_handshake_is_told_of_what_it_subscribed_to() {
     client.ask("resources/subscribe", json!({"uri": "ptc://a/text:3"}));
     client.tool("a", "die", "");
     let again = json!({"uri": "ptc://a/text:3"});
-    for _ in 0..600 {
+    wait_until("a change is told", || {
         client.tool("a", "touch", "text:4");
-        if !client.heard.is_empty() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+        !client.heard.is_empty()
+    });
     assert_eq!(client.told()["params"], again);
     assert_eq!(client.tool("a", "touch", "text:3"), "[\"text:3\"]");
 }

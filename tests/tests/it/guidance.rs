@@ -1,13 +1,9 @@
 //! The security guidance of MCP, as far as it concerns this server and is tested nowhere else. `SECURITY.md` says
 //! where the rest is.
 
-#[path = "support/in_process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod support;
-
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Value, json};
-use support::{Listener, Pipe, fake_upstream, service, settings};
+use ptc_test_support::in_process::{Listener, Pipe, fake_upstream, service, settings};
 
 const TOKEN: &str = "a-token-that-is-long-enough-to-be-accepted-0001";
 const MODERN: &str = "io.modelcontextprotocol/protocolVersion";

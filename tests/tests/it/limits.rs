@@ -1,18 +1,14 @@
 //! Every limit, at it and one over it. A row either runs the two cases through the real binary, or names the test that
 //! does, which must exist. An option that sets a number and has no row here fails.
 
-#[path = "support/process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod process;
-
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use process::Launch;
 use ptc_mcp::json::{Value, json};
 use ptc_server::options::flags::{ALL, ValueKind};
+use ptc_test_support::process::Launch;
 
 /// Options that set a number which bounds nothing.
 const NO_LIMITS: [&str; 1] = ["http-port"];
@@ -200,7 +196,7 @@ fn cases() -> Vec<Case> {
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
 const ELSEWHERE: [(&str, &str, &str); 88] = [
-    ("--max-attached-bytes", "tests/tests/features.rs", "a_reply_carries_so_much_and_no_more"),
+    ("--max-attached-bytes", "tests/tests/it/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
         "server/src/transport/stdio/tests.rs",
@@ -208,23 +204,23 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
     ),
     (
         "--max-total-memory-bytes-per-owner",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "the_memory_that_one_principal_may_hold_leaves_room_for_another",
     ),
-    ("--max-concurrent-calls", "server/tests/wire/floods.rs", "more_calls_than_there_are_permits"),
+    ("--max-concurrent-calls", "server/tests/it/wire/floods.rs", "more_calls_than_there_are_permits"),
     (
         "--max-concurrent-calls-per-owner",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "calls_of_one_principal_leave_room_for_another",
     ),
     (
         "--http-max-listeners",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "the_oldest_listener_of_the_greediest_ends_when_there_is_no_room",
     ),
     (
         "--http-max-listeners-per-owner",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "listeners_of_one_principal_leave_room_for_another",
     ),
     ("--max-total-memory-bytes", "server/src/boot/tests.rs", "all_programs_share_the_memory_of_the_process"),
@@ -249,7 +245,7 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
         "server/src/tools/sessions/tests.rs",
         "sessions_belong_to_their_owner_and_are_counted",
     ),
-    ("--approval-ttl-ms", "tests/tests/approvals.rs", "an_approval_grows_old"),
+    ("--approval-ttl-ms", "tests/tests/it/approvals.rs", "an_approval_grows_old"),
     ("--session-ttl-ms", "server/src/tools/sessions/tests.rs", "sessions_end_by_age_and_by_rest"),
     ("--session-idle-timeout-ms", "server/src/tools/sessions/tests.rs", "sessions_end_by_age_and_by_rest"),
     (
@@ -310,10 +306,10 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
     ("--question-open-ms", "server/src/tools/asking/tests.rs", "nobody_waits_longer_than_a_question_is_open"),
     (
         "--page-wait-ms",
-        "tests/tests/hosted_servers/asked.rs",
+        "tests/tests/it/hosted_servers/asked.rs",
         "a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers",
     ),
-    ("--waiting-ttl-ms", "tests/tests/replicas/kept.rs", "a_program_that_nobody_answers_ends"),
+    ("--waiting-ttl-ms", "tests/tests/it/replicas/kept.rs", "a_program_that_nobody_answers_ends"),
     (
         "--max-samplings-per-program",
         "host/tests/upstreams/sampling_programs.rs",
@@ -348,16 +344,16 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
     ("--max-run-bytes-per-owner", "server/src/runs/tests.rs", "they_take_as_much_of_the_store_as_they_may"),
     (
         "--trace-max-files",
-        "tests/tests/insight/traces.rs",
+        "tests/tests/it/insight/traces.rs",
         "trimming_touches_only_files_of_ours_and_follows_no_link",
     ),
     (
         "--trace-max-bytes",
-        "tests/tests/insight/traces.rs",
+        "tests/tests/it/insight/traces.rs",
         "traces_are_bounded_by_bytes_and_the_oldest_make_room",
     ),
-    ("--debug-ring-size", "tests/tests/insight/debug.rs", "the_ring_forgets_the_oldest"),
-    ("--max-debug-response-bytes", "tests/tests/insight/debug.rs", "answers_keep_within_their_cap"),
+    ("--debug-ring-size", "tests/tests/it/insight/debug.rs", "the_ring_forgets_the_oldest"),
+    ("--max-debug-response-bytes", "tests/tests/it/insight/debug.rs", "answers_keep_within_their_cap"),
     (
         "--agentic-task-timeout-ms",
         "server/src/tools/lisp_task/tests.rs",
@@ -396,24 +392,28 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
     ),
     (
         "--http-shutdown-grace-ms",
-        "tests/tests/faults/signals.rs",
+        "tests/tests/it/faults/signals.rs",
         "calls_that_do_not_end_within_the_grace_are_told_so",
     ),
     ("--http-max-body-bytes", "server/src/transport/http/tests.rs", "bodies_are_checked_in_order"),
-    ("--http-max-connections", "tests/tests/faults/silence.rs", "ten_thousand_connections_that_say_nothing"),
+    (
+        "--http-max-connections",
+        "tests/tests/it/faults/silence.rs",
+        "ten_thousand_connections_that_say_nothing",
+    ),
     (
         "--http-max-connections-per-owner",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "slow_bodies_of_one_principal_take_places_from_that_principal",
     ),
     (
         "--http-max-buffered-bytes",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "bodies_of_one_principal_are_bounded_together",
     ),
     (
         "--http-max-buffered-bytes-per-owner",
-        "server/tests/wire/neighbours.rs",
+        "server/tests/it/wire/neighbours.rs",
         "bodies_of_one_principal_are_bounded_together",
     ),
     ("--http-session-ttl-ms", "server/src/transport/http/sessions.rs", "caps_ownership_and_ends"),
@@ -440,16 +440,16 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
         "server/src/transport/http/limiter.rs",
         "the_failure_that_arms_a_block_is_still_refused",
     ),
-    ("distinct symbols and keywords", "compiler/tests/messages.rs", "limits_of_the_text"),
-    ("slots of a frame", "compiler/tests/sizes.rs", "frames_too_large_for_an_instruction_are_refused"),
+    ("distinct symbols and keywords", "compiler/tests/it/messages.rs", "limits_of_the_text"),
+    ("slots of a frame", "compiler/tests/it/sizes.rs", "frames_too_large_for_an_instruction_are_refused"),
     (
         "steps and memory at every charge",
-        "compiler/tests/refusals.rs",
+        "compiler/tests/it/refusals.rs",
         "the_memory_meter_refuses_at_every_size",
     ),
     ("nesting of a message", "mcp/src/json/scan.rs", "bounds_nesting"),
     ("messages of a batch", "mcp/src/message/strict.rs", "batches_are_bounded"),
-    ("header fields", "server/tests/wire/floods.rs", "bodies_and_heads_without_end"),
+    ("header fields", "server/tests/it/wire/floods.rs", "bodies_and_heads_without_end"),
     (
         "size of an answer",
         "server/src/tools/shaping/tests.rs",
@@ -525,7 +525,7 @@ fn the_context_is_measured_as_json() {
         (json!({"a": 1234}), "user=> 1234"),
         (json!({"a": 12345}), "args_error: argument `context` exceeds max_context_bytes (11 > 10)"),
     ] {
-        let mut message = process::call(1, "data/a");
+        let mut message = ptc_test_support::process::call(1, "data/a");
         message["params"]["arguments"]["context"] = context;
         server.send(format!("{message}\n").as_bytes());
         let (_, got) = server.answer();

@@ -7,6 +7,7 @@ use ptc_host::engine::{
     SessionLimits, SessionReport, SessionRules,
 };
 use ptc_mcp::json::json;
+use ptc_test_support::wait_until_async;
 use ptc_vm::machine::{Payload, Reply};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,11 +45,7 @@ fn held(engine: &Engine, memory: &MemoryBudget) -> u64 {
 
 /// Waits until all that was reserved has been released but for `left` bytes, and what programs leave in the caches.
 async fn settles(engine: &Engine, memory: &MemoryBudget, left: u64) {
-    let patience = tokio::time::Instant::now() + Duration::from_secs(30);
-    while held(engine, memory) != left {
-        assert!(tokio::time::Instant::now() < patience, "{} bytes are still taken", held(engine, memory));
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    wait_until_async("nothing else is taken", async || held(engine, memory) == left).await;
 }
 
 #[tokio::test]

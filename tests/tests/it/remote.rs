@@ -1,13 +1,9 @@
 //! `ptc repl --connect` and `ptc health` as processes, against a listener of this one.
 
-#[path = "support/in_process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod support;
-
 use ptc_host::credentials::Redactor;
+use ptc_test_support::in_process::Listener;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use support::Listener;
 
 const TOKEN: &str = "a-token-that-is-long-enough-to-be-accepted-0001";
 

@@ -1,14 +1,10 @@
 //! `lisp_task` from a client's call to its answer: a real upstream process, and a provider that speaks OpenAI's chat
 //! completions over a real socket.
 
-#[path = "support/in_process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod support;
-
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::in_process::{Pipe, assembly, fake_upstream, service, settings};
 use std::sync::{Arc, Mutex};
-use support::{Pipe, assembly, fake_upstream, service, settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

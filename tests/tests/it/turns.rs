@@ -3,6 +3,7 @@
 //! before the endless program has ended.
 
 use ptc_host::engine::{AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
+use ptc_test_support::wait_until_async;
 use ptc_vm::machine::{Payload, Reply};
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -154,9 +155,7 @@ async fn an_engine_that_ends_ends_what_has_paused() {
     assert!(memory.used() > 0);
     drop(engine);
     all.iter().for_each(JoinHandle::abort);
-    while memory.used() > 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until_async("all memory is given back", async || memory.used() == 0).await;
 }
 
 #[tokio::test]

@@ -2,16 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-#[path = "support/in_process.rs"]
-#[expect(dead_code, reason = "shared with other tests")]
-mod support;
-
 use std::fs;
 
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_mcp::json::{Value, json};
 
-use support::{Listener, Pipe, fake_upstream_with, service, settings};
+use ptc_test_support::in_process::{Listener, Pipe, fake_upstream_with, service, settings};
 
 /// A client on a pipe that has greeted the server.
 struct Client {
@@ -198,7 +194,8 @@ async fn roots_are_those_of_the_entry_or_of_the_client() {
     // A client without roots has none, at once.
     let aggregator = fake_upstream_with(&redactor, json!({"roots": "client"})).await;
     aggregator.client_roots().unwrap().expect();
-    let (service, _engine) = support::service(&settings(&[]), Some(&aggregator), &redactor);
+    let (service, _engine) =
+        ptc_test_support::in_process::service(&settings(&[]), Some(&aggregator), &redactor);
     let mut client = Client::greet(Pipe::open(service), json!({})).await;
     assert_eq!(client.eval(&program, json!({})).await, "[]");
     aggregator.shutdown().await;

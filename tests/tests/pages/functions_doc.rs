@@ -46,8 +46,8 @@ const SECTIONS: &[(&str, &str)] = &[
 const HEAD: &str = "# Functions
 
 Every function of the library, with its calls, what it does and what it gives. Made from the library's
-table (`vm/src/builtins`) by `tests/tests/functions_doc.rs`, which checks that this page is current; to rewrite it:
-`UPDATE_DOCS=1 cargo test -p ptc-tests --test functions_doc`. The examples are run by `tests/tests/registry.rs`.
+table (`vm/src/builtins`) by `tests/tests/pages/functions_doc.rs`, which checks that this page is current; to rewrite it:
+`UPDATE_DOCS=1 cargo test -p ptc-tests --test pages functions_doc::`. The examples are run by `tests/tests/language/registry.rs`.
 
 [language.md](language.md) teaches the language and its special forms; [divergences.md](divergences.md) tells Clojure
 programmers what is different. Names are usable bare and under every spelling listed after \"also\".
@@ -129,7 +129,7 @@ fn the_page_is_current() {
     let stale = page.lines().zip(found.lines()).find(|(made, found)| made != found);
     assert!(
         page == found,
-        "docs/guide/functions.md is stale; UPDATE_DOCS=1 cargo test -p ptc-tests --test functions_doc rewrites it. \
+        "docs/guide/functions.md is stale; UPDATE_DOCS=1 cargo test -p ptc-tests --test pages functions_doc:: rewrites it. \
          First difference: {stale:?}"
     );
 }

@@ -127,7 +127,7 @@ async fn run(engine: &Engine, name: &str, page: &str, context: Option<Arc<str>>)
 
 #[tokio::test]
 async fn every_example_of_the_language_page_is_true() {
-    let page = include_str!("../../docs/guide/language.md");
+    let page = include_str!("../../../docs/guide/language.md");
     let context: String = blocks(page, "json")[0].iter().map(|(_, line)| *line).collect();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let (count, faults) = run(&engine, "language.md", page, Some(context.into())).await;
@@ -160,7 +160,7 @@ fn pairs(page: &str) -> Vec<(usize, &str, &str)> {
 async fn every_pair_of_the_divergences_page_is_true() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut faults = String::new();
-    let pairs = pairs(include_str!("../../docs/guide/divergences.md"));
+    let pairs = pairs(include_str!("../../../docs/guide/divergences.md"));
     assert!(pairs.len() > 90, "only {} pairs", pairs.len());
     for (line, program, value) in pairs {
         if (program, value) == ("program", "value") {
@@ -201,8 +201,8 @@ async fn every_example_of_the_specification_is_true() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut faults = String::new();
     for (name, page, least) in [
-        ("language.md", include_str!("../../docs/spec/language.md"), 120),
-        ("functions.md", include_str!("../../docs/spec/functions.md"), 450),
+        ("language.md", include_str!("../../../docs/spec/language.md"), 120),
+        ("functions.md", include_str!("../../../docs/spec/functions.md"), 450),
     ] {
         let examples = spec_examples(page);
         assert!(examples.len() > least, "docs/spec/{name}: only {} examples", examples.len());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ptc_host::sign_in::PROCESS;
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
-use crate::world::{CLIENT_SECRET, World, call, call_as, fault, linear};
+use super::world::{CLIENT_SECRET, World, call, call_as, fault, linear};
+use ptc_test_support::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
 
 const NEVER: &str = "not signed in to upstream 'linear'; a person must run: ptc login linear";
 

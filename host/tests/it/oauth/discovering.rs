@@ -3,8 +3,8 @@
 use ptc_host::sign_in::PROCESS;
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{Iss, Registration, Script};
-use crate::world::{REDIRECT, World, call, consent, fault};
+use super::world::{REDIRECT, World, call, consent, fault};
+use ptc_test_support::authorization_server::{Iss, Registration, Script};
 
 #[tokio::test]
 async fn a_resource_goes_out_as_its_server_writes_it() {

@@ -4,8 +4,10 @@ use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::SignedOut;
 use ptc_host::sign_in::store::{FileStore, Protection, SealingKeys};
 
-use crate::authorization_server::{Registration, Rotation, Script};
-use crate::world::{World, call, fault, spellings};
+use ptc_test_support::authorization_server::{Registration, Rotation, Script};
+use ptc_test_support::wait_until_async;
+
+use super::world::{World, call, fault, spellings};
 
 #[tokio::test]
 async fn three_processes_share_a_sign_in_for_a_week() {
@@ -51,10 +53,11 @@ async fn a_store_that_cannot_be_written_to_costs_no_sign_in() {
     let before = stored().await;
     std::fs::remove_dir(&obstacle).unwrap();
     // The next use writes what was not written.
-    while stored().await == before {
+    wait_until_async("it is written", async || {
         call(&process, "whoami").await.unwrap();
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+        stored().await != before
+    })
+    .await;
     call(&world.process().await, "whoami").await.unwrap();
     assert!(world.server.is_signed_in());
 }
@@ -94,7 +97,7 @@ async fn no_secret_is_shown_in_any_form() {
 async fn an_authorization_url_is_no_leak() {
     // The URL that a person gets is whole.
     let world = World::new(Script::default());
-    let begun = world.site().begin(PROCESS, crate::world::REDIRECT).await.unwrap();
+    let begun = world.site().begin(PROCESS, super::world::REDIRECT).await.unwrap();
     let url = begun.url.expose();
     assert!(
         url.contains(begun.state.expose()) && url.contains("code_challenge=") && !url.contains("REDACTED")

@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, raise};
 use ptc_host::credentials::Redactor;
@@ -15,9 +14,12 @@ use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::store::FileStore;
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::{Rotation, Script, Trouble};
-use crate::interrupted_store::{InterruptedStore, Moment};
-use crate::world::{World, ahead, call, config, fault, mcp_entry, open, sign_in_at, site_of};
+use ptc_test_support::authorization_server::{Rotation, Script, Trouble};
+use ptc_test_support::child_process::own_test_name;
+use ptc_test_support::wait_until_async;
+
+use super::interrupted_store::{InterruptedStore, Moment};
+use super::world::{World, ahead, call, config, fault, mcp_entry, open, sign_in_at, site_of};
 
 const URL: &str = "PTC_TEST_KILLED_URL";
 const STATE: &str = "PTC_TEST_KILLED_STATE";
@@ -60,7 +62,8 @@ async fn child() {
 fn command(world: &World, task: &str, wrapper: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     let own = std::env::current_exe().unwrap();
-    command.args(["-c", &format!("{wrapper}exec \"$0\" \"$@\"")]).arg(own).args(["--exact", "killed::child"]);
+    command.args(["-c", &format!("{wrapper}exec \"$0\" \"$@\"")]).arg(own);
+    command.args(["--exact", &own_test_name(module_path!(), "child")]);
     command.env(URL, world.server.mcp()).env(STATE, world.state.path()).env(TASK, task);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
@@ -182,17 +185,17 @@ async fn at_request(world: &World, task: &str, path: &'static str, trouble: Trou
     let before = world.server.hits(path).len();
     world.server.trouble(path, trouble);
     let mut child = command(world, task, "").spawn().unwrap();
-    loop {
-        if world.server.hits(path).len() > before {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            return true;
-        }
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    let mut has_asked = false;
+    wait_until_async("it asks or ends", async || {
+        has_asked = world.server.hits(path).len() > before;
+        has_asked || child.try_wait().unwrap().is_some()
+    })
+    .await;
+    if has_asked {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
+    has_asked
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! Signed in and staying signed in, against a scriptable authorization server (auth.md 18.3, 18.5).
 
-mod authorization_server;
 mod calls;
 mod discovering;
 mod interrupted_store;

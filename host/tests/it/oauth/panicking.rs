@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,11 +13,12 @@ use ptc_host::sign_in::PROCESS;
 use ptc_host::sign_in::store::{AuthStore, FileStore, RecordKind};
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{Registration, Rotation, Script};
-use crate::interrupted_store::{InterruptedStore, Moment};
-use crate::world::{
+use super::interrupted_store::{InterruptedStore, Moment};
+use super::world::{
     REDIRECT, World, ahead, call, config, consent, fault, mcp_entry, open, site_of, spellings,
 };
+use ptc_test_support::authorization_server::{Registration, Rotation, Script};
+use ptc_test_support::child_process::own_test;
 
 const URL: &str = "PTC_TEST_PANIC_URL";
 const STATE: &str = "PTC_TEST_PANIC_STATE";
@@ -77,8 +78,8 @@ async fn a_panic_blocks_nobody_and_shows_no_secret() {
         ..Script::default()
     };
     let world = World::new(script);
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "panicking::child", "--nocapture"]).env("RUST_BACKTRACE", "0");
+    let mut command = own_test(module_path!(), "child");
+    command.arg("--nocapture").env("RUST_BACKTRACE", "0");
     command.env(URL, world.server.mcp()).env(STATE, world.state.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Several processes on one store. The children are this binary, run for one test.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,11 @@ use ptc_host::credentials::Redactor;
 use ptc_host::sign_in::store::FileStore;
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{Rotation, Script, Trouble};
-use crate::world::{World, ahead, call, config, fault, mcp_entry, open};
+use ptc_test_support::authorization_server::{Rotation, Script, Trouble};
+use ptc_test_support::child_process::own_test;
+use ptc_test_support::wait_until_async;
+
+use super::world::{World, ahead, call, config, fault, mcp_entry, open};
 
 const URL: &str = "PTC_TEST_OAUTH_URL";
 const STATE: &str = "PTC_TEST_OAUTH_STATE";
@@ -32,8 +35,7 @@ async fn child() {
 }
 
 fn spawn(world: &World, ahead: u64) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "processes::child"])
+    own_test(module_path!(), "child")
         .env(URL, world.server.mcp())
         .env(STATE, world.state.path())
         .env(AHEAD, ahead.to_string())
@@ -72,10 +74,11 @@ async fn a_process_killed_between_answer_and_write_loses_one_rotation_and_no_mor
     world.server.trouble("/token", Trouble::Slow(Duration::from_secs(60)));
     let mut child = spawn(&world, 3600);
     // The server has given out new tokens, and the child does not have them yet.
-    while world.server.rotations() == 0 {
+    wait_until_async("tokens are given out", async || {
         assert!(child.try_wait().unwrap().is_none(), "the child has ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        world.server.rotations() > 0
+    })
+    .await;
     child.kill().unwrap();
     child.wait().unwrap();
     let process = world.process().await;

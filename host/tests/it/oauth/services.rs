@@ -2,8 +2,8 @@
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::{AuthorizationServer, Script, Trouble};
-use crate::world::{CLIENT_SECRET, World, call, fault};
+use super::world::{CLIENT_SECRET, World, call, fault};
+use ptc_test_support::authorization_server::{AuthorizationServer, Script, Trouble};
 
 /// A REST service whose metadata name its origin, or that publishes none and has an issuer in its entry.
 fn rest(publishes: bool) -> World {

@@ -4,8 +4,8 @@ use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::{PROCESS, document_address, redirect_address};
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{Iss, Registration, Script, Trouble, browse};
-use crate::world::{CLIENT_SECRET, REDIRECT, World, call, call_as, consent_at};
+use super::world::{CLIENT_SECRET, REDIRECT, World, call, call_as, consent_at};
+use ptc_test_support::authorization_server::{Iss, Registration, Script, Trouble, browse};
 
 /// Code and text of the sign-in that fails.
 async fn refused(world: &World) -> (String, String) {

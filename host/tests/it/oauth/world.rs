@@ -17,7 +17,7 @@ use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, 
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 
-use crate::authorization_server::{AuthorizationServer, Script, browse};
+use ptc_test_support::authorization_server::{AuthorizationServer, Script, browse};
 
 /// Where browsers come back to; nobody listens.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:33418/callback";

@@ -1,40 +1,26 @@
 //! A disk that takes no more: files may not grow beyond a few blocks.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Receiver;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use ptc_mcp::json::json;
 
-use crate::process::{Answer, Listener};
+use ptc_test_support::child_process::lines;
+use ptc_test_support::process::{Answer, Http, Launch};
+use ptc_test_support::wait_until;
 
-/// A server whose files may have 4 or 8 KiB (the unit of `ulimit -f` is the shell's affair), and its log.
-fn limited(folder: &str) -> (Listener, impl FnOnce(Child) -> String) {
+/// A server whose files may have 4 or 8 KiB (the unit of `ulimit -f` is the shell's affair), and where its log comes.
+fn limited(folder: &str) -> (Http, Receiver<String>) {
     let flags = ["--http-metrics", "--trace-dir", folder, "--trace-payloads", "full", "--log-level", "warn"];
-    let listener = Listener::start_by(|all| {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", "ulimit -f 8; exec \"$0\" start \"$@\"", env!("CARGO_BIN_EXE_ptc")])
-            .args(all)
-            .args(flags);
-        command.env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR")).stderr(Stdio::piped());
-        command
-    });
-    let log = |mut child: Child| {
-        let mut text = String::new();
-        let stderr = child.stderr.take().expect("piped");
-        // All lines are written before it ends.
-        let process = Pid::from_raw(child.id().try_into().expect("a process id"));
-        kill(process, Signal::SIGTERM).expect("it runs");
-        child.wait().expect("it ran");
-        BufReader::new(stderr).read_to_string(&mut text).expect("UTF-8");
-        text
-    };
-    (listener, log)
+    // A file of the log would have that limit too.
+    let (log, told) = std::io::pipe().expect("a pipe");
+    let launch = Launch::of(env!("CARGO_BIN_EXE_ptc"), &flags).after("ulimit -f 8");
+    (launch.logging_to(OwnedFd::from(told).into()).on_http(), lines(log))
 }
 
-fn eval(listener: &Listener, program: &str) -> Answer {
+fn eval(listener: &Http, program: &str) -> Answer {
     let body = json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":program},
         "_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}});
     let headers = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: lisp_eval\r\n";
@@ -42,26 +28,25 @@ fn eval(listener: &Listener, program: &str) -> Answer {
 }
 
 /// Calls by what became of their trace, once all of `calls` are accounted for.
-fn outcomes(listener: &Listener, calls: u64) -> [u64; 3] {
-    loop {
-        let metrics =
-            listener.exchange(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").body;
+fn outcomes(listener: &Http, calls: u64) -> [u64; 3] {
+    let mut outcomes = [0; 3];
+    wait_until("all calls are accounted for", || {
+        let metrics = listener.get("/metrics").body;
         let count = |outcome: &str| {
             let start = format!("ptc_traces_total{{outcome=\"{outcome}\"}} ");
             let line = metrics.lines().find_map(|line| line.strip_prefix(&start)).expect("a sample");
             line.parse::<u64>().expect("a count")
         };
-        let all = ["written", "failed", "dropped"].map(count);
-        if all.iter().sum::<u64>() == calls {
-            return all;
-        }
-    }
+        outcomes = ["written", "failed", "dropped"].map(count);
+        outcomes.iter().sum::<u64>() == calls
+    });
+    outcomes
 }
 
 #[test]
 fn traces_that_cannot_be_written_cost_nothing_but_themselves() {
     let folder = tempfile::tempdir().unwrap();
-    let (listener, log) = limited(folder.path().to_str().unwrap());
+    let (mut listener, log) = limited(folder.path().to_str().unwrap());
     // Too large from its first line on, too large at its end, each twice; then small ones.
     let long_program = format!("(+ 1 2) ; {}", "x".repeat(20_000));
     let long_answer = "(apply str (repeat 12000 \"x\"))";
@@ -86,7 +71,12 @@ fn traces_that_cannot_be_written_cost_nothing_but_themselves() {
         }
     }
     assert!(lines >= 6, "the small call is traced: {lines} lines");
-    let log = log(listener.into_child());
+    // All lines are written before it ends.
+    listener.server.signal(Signal::SIGTERM);
+    listener.server.ended();
+    drop(listener);
+    let log: Vec<String> = log.iter().collect();
+    let log = log.join("\n");
     for event in ["trace_open_failed", "trace_write_failed"] {
         assert_eq!(log.matches(event).count(), 1, "{event} once: {log}");
     }

@@ -5,28 +5,30 @@ use std::net::TcpStream;
 
 use ptc_mcp::json::json;
 
-use super::process::{Answer, Listener, Pipes};
+use ptc_test_support::process::Answer;
+
+use super::process::{on_http, on_pipes};
 
 /// Most memory that any of these floods may make the process take, in bytes. A process at rest has about a quarter.
 const BOUND: u64 = 96 << 20;
 
 #[test]
 fn a_frame_that_never_ends() {
-    let mut server = Pipes::start(&["--max-frame-bytes", "1000000"]);
+    let mut server = on_pipes(&["--max-frame-bytes", "1000000"]);
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..200 {
         server.send(&piece);
     }
-    assert!(server.peak_memory() < BOUND, "{}", server.peak_memory());
-    server.line(b"");
+    assert!(server.server.peak_memory() < BOUND, "{}", server.server.peak_memory());
+    server.send_line(b"");
     assert_eq!(server.receive()["error"]["message"], "Parse error");
     assert_eq!(server.request(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}))["id"], 1);
 }
 
 #[test]
 fn a_million_small_frames_that_nobody_reads_the_answers_of() {
-    let mut server = Pipes::start(&[]);
-    let before = server.peak_memory();
+    let mut server = on_pipes(&[]);
+    let before = server.server.peak_memory();
     let lines = b"1\n".repeat(1000);
     // The pipe fills up long before the end unless somebody reads: the server must wait, not hoard.
     for _ in 0..1000 {
@@ -35,15 +37,15 @@ fn a_million_small_frames_that_nobody_reads_the_answers_of() {
     let answer = server.receive();
     assert_eq!(answer["error"]["code"], -32600);
     for _ in 1..1_000_000 {
-        server.receive_line();
+        server.line();
     }
-    assert!(server.peak_memory() < BOUND, "{before} before, {} at most", server.peak_memory());
+    assert!(server.server.peak_memory() < BOUND, "{before} before, {} at most", server.server.peak_memory());
     assert_eq!(server.request(&json!({"jsonrpc":"2.0","id":1,"method":"ping"}))["id"], 1);
 }
 
 #[test]
 fn more_calls_than_there_are_permits() {
-    let mut server = Pipes::start(&[
+    let mut server = on_pipes(&[
         "--max-concurrent-calls",
         "4",
         "--program-timeout-ms",
@@ -53,7 +55,7 @@ fn more_calls_than_there_are_permits() {
     ]);
     let call = |id: usize, program: &str| json!({"jsonrpc":"2.0","id":id,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":program}}});
     for id in 0..4 {
-        server.line(call(id, "(loop [] (recur))").to_string().as_bytes());
+        server.send_line(call(id, "(loop [] (recur))").to_string().as_bytes());
     }
     for id in 4..1000 {
         let answer = server.request(&call(id, "1"));
@@ -65,7 +67,7 @@ fn more_calls_than_there_are_permits() {
         );
     }
     for id in 0..4 {
-        server.line(
+        server.send_line(
             json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":id}})
                 .to_string()
                 .as_bytes(),
@@ -76,7 +78,7 @@ fn more_calls_than_there_are_permits() {
 
 #[test]
 fn bodies_and_heads_without_end() {
-    let server = Listener::start(&["--http-max-body-bytes", "100000"]);
+    let server = on_http(&["--http-max-body-bytes", "100000"]);
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     let mut endless = server.connect();
     endless.write_all(format!("{head}Transfer-Encoding: chunked\r\n\r\n").as_bytes()).unwrap();
@@ -87,17 +89,17 @@ fn bodies_and_heads_without_end() {
     endless.write_all(head.as_bytes()).unwrap();
     let header = [b"X-Long: ", &vec![b'x'; 0x4000][..], b"\r\n"].concat();
     while endless.write_all(&header).is_ok() {}
-    assert!(server.peak_memory() < BOUND, "{}", server.peak_memory());
+    assert!(server.server.peak_memory() < BOUND, "{}", server.server.peak_memory());
     assert_eq!(server.post("", br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#).status, 200);
 }
 
 #[test]
 fn silent_connections_beyond_the_cap() {
-    let server = Listener::start(&["--http-max-connections", "100"]);
+    let server = on_http(&["--http-max-connections", "100"]);
     let silent: Vec<TcpStream> = (0..600).map(|_| server.connect()).collect();
     let answer = server.post("", br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
     assert_eq!(answer.status, 200);
-    assert!(server.peak_memory() < BOUND, "{}", server.peak_memory());
+    assert!(server.server.peak_memory() < BOUND, "{}", server.server.peak_memory());
     // All but those within the cap have been closed.
     let closed = silent.iter().filter(|stream| {
         stream.set_nonblocking(true).unwrap();
@@ -108,7 +110,7 @@ fn silent_connections_beyond_the_cap() {
 
 #[test]
 fn a_client_that_sends_requests_and_reads_nothing() {
-    let server = Listener::start(&[]);
+    let server = on_http(&[]);
     let mut stream = server.connect();
     let body = br#"{"jsonrpc":"2.0","id":1,"method":"nothing"}"#;
     let request = format!(
@@ -126,22 +128,17 @@ fn a_client_that_sends_requests_and_reads_nothing() {
             Err(_) => break,
         }
     }
-    assert!(sent > 0 && server.peak_memory() < BOUND, "{sent} sent, {}", server.peak_memory());
+    assert!(sent > 0 && server.server.peak_memory() < BOUND, "{sent} sent, {}", server.server.peak_memory());
     stream.set_nonblocking(false).unwrap();
-    assert_eq!(Answer::read(&mut BufReader::new(stream)).status, 200);
+    assert_eq!(Answer::read_one(&mut BufReader::new(stream)).status, 200);
     assert_eq!(server.post("", br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#).status, 200);
 }
 
 #[test]
 fn heads_that_do_not_end_have_an_account_and_the_oldest_make_room() {
     // A quarter of it for heads: those of four connections.
-    let server = Listener::start(&[
-        "--http-max-buffered-bytes",
-        "1000000",
-        "--http-max-body-bytes",
-        "1000",
-        "--http-metrics",
-    ]);
+    let server =
+        on_http(&["--http-max-buffered-bytes", "1000000", "--http-max-body-bytes", "1000", "--http-metrics"]);
     let begin = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: {}", "x".repeat(60_000));
     let slow: Vec<TcpStream> = (0..64)
         .map(|_| {
@@ -223,7 +220,7 @@ fn goaway(mut bytes: &[u8]) -> Option<u8> {
 
 #[test]
 fn frames_that_ask_for_nothing_end_their_connection_and_keep_nobody_waiting() {
-    let server = Listener::start(&["--http-metrics"]);
+    let server = on_http(&["--http-metrics"]);
     for (name, first, piece) in floods() {
         let mut stream = server.connect();
         let mut reading = stream.try_clone().unwrap();
@@ -259,12 +256,12 @@ fn frames_that_ask_for_nothing_end_their_connection_and_keep_nobody_waiting() {
         let said = goaway(&reader.join().unwrap());
         assert_eq!(said, Some(0xb), "{name}: GOAWAY says ENHANCE_YOUR_CALM; it was stopped after {sent}");
     }
-    assert!(server.peak_memory() < BOUND, "{}", server.peak_memory());
+    assert!(server.server.peak_memory() < BOUND, "{}", server.server.peak_memory());
 }
 
 #[test]
 fn a_client_that_asks_much_and_acknowledges_all_is_no_flood() {
-    let server = Listener::start(&[]);
+    let server = on_http(&[]);
     let mut stream = server.connect();
     stream.write_all(&[&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, 0, 0, &[])].concat()).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap());

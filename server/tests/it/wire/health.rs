@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use ptc_mcp::json::json;
 
-use super::process::{Answer, Listener, PATIENCE};
+use ptc_test_support::process::Answer;
+use ptc_test_support::{PATIENCE, wait_until};
+
+use super::process::on_http;
 
 /// Longest wait for a probe that this test takes for an answer at once: who waited for a program or for a slow client would wait for minutes.
 /// The machine runs other tests at the same time.
@@ -23,7 +26,7 @@ fn probe(address: &str, path: &str) -> Option<(Answer, Duration)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).ok()?;
-    let answer = Answer::read(&mut BufReader::new(stream));
+    let answer = Answer::read_one(&mut BufReader::new(stream));
     Some((answer, begun.elapsed()))
 }
 
@@ -40,7 +43,7 @@ impl Drop for Ended {
 #[test]
 fn probes_are_answered_at_once_whatever_the_server_does() {
     let address = free();
-    let server = Listener::start(&[
+    let server = on_http(&[
         "--health-listen",
         &address,
         "--http-max-connections",
@@ -99,13 +102,12 @@ fn probes_hear_of_a_start_and_of_an_end() {
         .spawn()
         .expect("the binary starts");
     let mut child = Ended(child);
-    let patience = Instant::now() + PATIENCE;
-    let (health, _) = loop {
-        match probe(&address, "/health") {
-            Some(answer) => break answer,
-            None => assert!(Instant::now() < patience, "nobody listens"),
-        }
-    };
+    let mut health = None;
+    wait_until("it listens", || {
+        health = probe(&address, "/health");
+        health.is_some()
+    });
+    let (health, _) = health.expect("an answer");
     assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
     let (ready, _) = probe(&address, "/ready").expect("an answer");
     assert!(

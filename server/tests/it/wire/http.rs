@@ -2,14 +2,14 @@
 
 use ptc_mcp::json::json;
 
-use super::process::Listener;
+use super::process::on_http;
 
 const INITIALIZE: &[u8] =
     br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#;
 
 #[test]
 fn heads_that_are_no_requests() {
-    let server = Listener::start(&["--http-request-timeout-ms", "300"]);
+    let server = on_http(&["--http-request-timeout-ms", "300"]);
     let many: String = (0..200).map(|n| format!("X-{n}: v\r\n")).collect();
     let rows = [
         ("\x01\x02garbage\r\n\r\n".to_owned(), 400),
@@ -55,7 +55,7 @@ const GONE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message
 
 #[test]
 fn bodies_that_are_no_messages() {
-    let server = Listener::start(&["--sessions", "--http-max-body-bytes", "1000000"]);
+    let server = on_http(&["--sessions", "--http-max-body-bytes", "1000000"]);
     let parse = json!({"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}});
     let invalid = json!({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}});
     for body in
@@ -111,7 +111,7 @@ fn a_session_belongs_to_its_token() {
         "alice:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nbob:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n",
     )
     .unwrap();
-    let server = Listener::start(&["--sessions", "--http-auth-token-file", file.path().to_str().unwrap()]);
+    let server = on_http(&["--sessions", "--http-auth-token-file", file.path().to_str().unwrap()]);
     let alice = "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n";
     let bob = "Authorization: Bearer bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n";
     assert_eq!(server.post("", INITIALIZE).header("www-authenticate"), Some("Bearer"));

@@ -7,11 +7,13 @@ use std::time::Duration;
 use ptc_mcp::json::{Value, json};
 use tempfile::NamedTempFile;
 
-use super::process::{Answer, Listener};
+use ptc_test_support::process::{Answer, Http};
+
+use super::process::on_http;
 
 /// A server with several principals, whose tokens are their names, lengthened.
 pub(crate) struct Town {
-    pub(crate) server: Listener,
+    pub(crate) server: Http,
     _tokens: NamedTempFile,
 }
 
@@ -36,7 +38,7 @@ impl Town {
             writeln!(tokens, "{name}:{}", token(name)).expect("written");
         }
         let path = tokens.path().to_str().expect("UTF-8").to_owned();
-        let server = Listener::start(&[&["--http-auth-token-file", &path], flags].concat());
+        let server = on_http(&[&["--http-auth-token-file", &path], flags].concat());
         Town { server, _tokens: tokens }
     }
 
@@ -54,7 +56,7 @@ impl Town {
 
     /// The text that a program gives.
     pub(crate) fn value(&self, name: &str, program: &str) -> String {
-        let answer = Answer::read(&mut self.eval(name, program));
+        let answer = Answer::read_one(&mut self.eval(name, program));
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
     }
@@ -107,7 +109,7 @@ fn calls_of_one_principal_leave_room_for_another() {
         for eval in held.iter_mut().filter(|eval| has_answer(eval)) {
             *eval = town.eval("greedy", ENDLESS);
         }
-        let answer = Answer::read(&mut town.eval("greedy", "1"));
+        let answer = Answer::read_one(&mut town.eval("greedy", "1"));
         if answer.status == 503 {
             break answer;
         }
@@ -141,7 +143,7 @@ fn listeners_of_one_principal_leave_room_for_another() {
     let town = Town::start(&["--http-max-listeners", "8"]);
     let mut held: Vec<_> = (0..2).map(|_| listen(&town, "greedy")).collect();
     assert!(held.iter_mut().all(is_open));
-    let refused = Answer::read(&mut listen(&town, "greedy"));
+    let refused = Answer::read_one(&mut listen(&town, "greedy"));
     assert_eq!(refused.status, 503);
     assert_eq!(
         refused.json()["error"]["message"],
@@ -174,7 +176,7 @@ fn the_oldest_listener_of_the_greediest_ends_when_there_is_no_room() {
 }
 
 /// A request whose body stops after its first byte.
-fn slow_body(server: &Listener, headers: &str) -> TcpStream {
+fn slow_body(server: &Http, headers: &str) -> TcpStream {
     let mut stream = server.connect();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n{headers}\r\n{{"
@@ -188,7 +190,7 @@ const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: c
 
 #[test]
 fn slow_bodies_on_all_places_keep_nobody_out() {
-    let server = Listener::start(&["--http-max-connections", "64"]);
+    let server = on_http(&["--http-max-connections", "64"]);
     let mut slow = Vec::new();
     for _ in 0..5 {
         slow.extend((0..64).map(|_| slow_body(&server, "")));
@@ -211,12 +213,12 @@ fn slow_bodies_of_one_principal_take_places_from_that_principal() {
         assert_eq!(town.value("other", "(+ 1 2)"), "user=> 3");
     }
     patient.write_all(&[b'x'; 999]).expect("still open");
-    assert_eq!(Answer::read(&mut BufReader::new(patient)).status, 400, "read to its end");
+    assert_eq!(Answer::read_one(&mut BufReader::new(patient)).status, 400, "read to its end");
     let refused = loop {
         let mut answers = slow.drain(..).map(|stream| {
             // Those that still wait for their bodies have no answer.
             stream.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
-            Answer::read(&mut BufReader::new(stream))
+            Answer::read_one(&mut BufReader::new(stream))
         });
         if let Some(refused) = answers.rfind(|answer| answer.status == 429) {
             break refused;
@@ -233,7 +235,7 @@ fn slow_bodies_of_one_principal_take_places_from_that_principal() {
 
 #[test]
 fn listeners_on_all_places_keep_nobody_out() {
-    let server = Listener::start(&["--http-max-connections", "32"]);
+    let server = on_http(&["--http-max-connections", "32"]);
     let request = modern_request("nobody", "subscriptions/listen", &json!({"notifications": {}}));
     let mut held = Vec::new();
     for _ in 0..3 {
@@ -248,7 +250,7 @@ fn listeners_on_all_places_keep_nobody_out() {
 
 #[test]
 fn a_byte_now_and_then_is_no_body() {
-    let server = Listener::start(&["--http-request-timeout-ms", "300"]);
+    let server = on_http(&["--http-request-timeout-ms", "300"]);
     let mut slow = slow_body(&server, "");
     slow.set_read_timeout(Some(Duration::from_millis(20))).expect("a timeout");
     let mut answer = Vec::new();
@@ -284,7 +286,7 @@ fn bodies_of_one_principal_are_bounded_together() {
     // Whichever of the two comes second is refused, and the other one stays for as long as it is not refused itself.
     let (refused, _held) = loop {
         let held = unfinished("greedy", 900_000);
-        let answer = Answer::read(&mut BufReader::new(unfinished("greedy", 1_000_000)));
+        let answer = Answer::read_one(&mut BufReader::new(unfinished("greedy", 1_000_000)));
         if answer.status == 429 {
             break (answer, held);
         }
@@ -332,7 +334,7 @@ fn beginning_sessions_in_a_loop_locks_nobody_out() {
 /// Opens a session of `name` and gives its id, or why there is none.
 fn session(town: &Town, name: &str) -> String {
     let params = json!({"name": "lisp_session_start", "arguments": {}});
-    let answer = Answer::read(&mut town.modern(name, "tools/call", &params)).json();
+    let answer = Answer::read_one(&mut town.modern(name, "tools/call", &params)).json();
     let content = &answer["result"]["structuredContent"];
     content["session_id"].as_str().or(content["reason"].as_str()).expect("an id or a reason").to_owned()
 }
@@ -341,7 +343,7 @@ fn session(town: &Town, name: &str) -> String {
 fn eval_in(town: &Town, name: &str, session: &str, program: &str) -> String {
     let arguments = json!({"session_id": session, "program": program});
     let params = json!({"name": "lisp_session_eval", "arguments": arguments});
-    Answer::read(&mut town.modern(name, "tools/call", &params)).json().to_string()
+    Answer::read_one(&mut town.modern(name, "tools/call", &params)).json().to_string()
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::{Answer, Listener};
+use ptc_test_support::process::{Answer, Http};
+
+use super::process::on_http;
 
 /// More than a Cline hands on, and less than what is sent to a client that is not known.
 const LONG: &str = r#"(apply str (repeat 10000 "x"))"#;
 
-fn initialize(server: &Listener, client: &str) -> Answer {
+fn initialize(server: &Http, client: &str) -> Answer {
     let params = json!({"protocolVersion": "2025-11-25", "clientInfo": {"name": client, "version": "1"}, "capabilities": {}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
     let answer = server.post("", body.as_bytes());
@@ -15,11 +17,11 @@ fn initialize(server: &Listener, client: &str) -> Answer {
     answer
 }
 
-fn id_for(server: &Listener, client: &str) -> Option<String> {
+fn id_for(server: &Http, client: &str) -> Option<String> {
     initialize(server, client).header("mcp-session-id").map(str::to_owned)
 }
 
-fn post(server: &Listener, headers: &str, body: &Value) -> Answer {
+fn post(server: &Http, headers: &str, body: &Value) -> Answer {
     server.post(headers, body.to_string().as_bytes())
 }
 
@@ -39,7 +41,7 @@ fn length(answer: &Answer) -> usize {
 
 #[test]
 fn a_client_that_needs_no_session_gets_no_id() {
-    let server = Listener::start(&[]);
+    let server = on_http(&[]);
     let answer = initialize(&server, "somebody");
     assert_eq!(answer.header("mcp-session-id"), None);
     assert_eq!(answer.json()["result"]["protocolVersion"], "2025-11-25");
@@ -76,7 +78,7 @@ fn a_client_that_needs_no_session_gets_no_id() {
 
 #[test]
 fn a_known_client_goes_on_with_a_server_that_was_restarted() {
-    let (before, after) = (Listener::start(&[]), Listener::start(&[]));
+    let (before, after) = (on_http(&[]), on_http(&[]));
     for (client, whole) in
         [("Cline", 6_000), ("gemini-cli-mcp-client", 36_000), ("qwen-cli-mcp-client-x", 20_000)]
     {
@@ -103,7 +105,7 @@ fn a_session_that_goes_on_belongs_to_who_names_it_and_takes_a_place() {
     let [alice, bob] = ["a", "b"].map(|letter| letter.repeat(32));
     std::fs::write(tokens.path(), format!("alice:{alice}\nbob:{bob}\n")).expect("it can be written");
     let path = tokens.path().to_str().expect("a name");
-    let server = Listener::start(&["--http-auth-token-file", path, "--http-max-sessions-per-owner", "1"]);
+    let server = on_http(&["--http-auth-token-file", path, "--http-max-sessions-per-owner", "1"]);
     let [alice, bob] = [alice, bob].map(|token| format!("Authorization: Bearer {token}\r\n"));
     let session = |letter: &str| {
         let random = letter.repeat(22);
@@ -123,7 +125,7 @@ fn a_session_that_goes_on_belongs_to_who_names_it_and_takes_a_place() {
 
 #[test]
 fn what_a_session_keeps_is_not_made_up_again() {
-    let server = Listener::start(&["--sessions"]);
+    let server = on_http(&["--sessions"]);
     for client in ["somebody", "cline"] {
         let id = id_for(&server, client).expect("an id");
         assert!(id.starts_with("mcp_") && id.len() == 36, "{id}");
@@ -132,6 +134,6 @@ fn what_a_session_keeps_is_not_made_up_again() {
     assert_eq!(post(&server, portable, &request("ping")).status, 404);
     assert_eq!(post(&server, "", &request("ping")).body, "missing MCP-Session-Id");
     // Where the cut is given, no client's habits matter.
-    let server = Listener::start(&["--max-result-bytes", "20000"]);
+    let server = on_http(&["--max-result-bytes", "20000"]);
     assert_eq!(id_for(&server, "cline"), None);
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::Pipes;
+use ptc_test_support::process::Pipes;
+
+use super::process::on_pipes;
 
 /// The value in the form that the schemas' judge takes.
 fn plain(value: &Value) -> serde_json::Value {
@@ -22,7 +24,7 @@ struct Checked {
 
 impl Checked {
     fn start(flags: &[&str]) -> Checked {
-        let mut server = Pipes::start(flags);
+        let mut server = on_pipes(flags);
         let initialize =
             json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}});
         server.request(&initialize);
@@ -155,7 +157,7 @@ fn every_result_fits_the_schema_its_tool_advertises() {
     }
 }
 
-/// What the descriptions of sessions promise; the language card is the matter of `tests/tests/insight/language_card.rs`.
+/// What the descriptions of sessions promise; the language card is the matter of `tests/tests/it/insight/language_card.rs`.
 #[test]
 fn what_the_descriptions_of_sessions_say_is_true() {
     let mut client = Checked::start(&["--sessions"]);
@@ -182,13 +184,13 @@ fn what_the_descriptions_of_sessions_say_is_true() {
 fn a_result_is_cut_where_the_client_would_cut_it() {
     let program = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(println (apply str (repeat 300 \"0123456789 \\n\"))) (vec (range 9000))"}}}"#;
     let length = |client: &str, flags: &[&str]| {
-        let mut pipes = Pipes::start(flags);
+        let mut pipes = on_pipes(flags);
         let initialize = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"{client}","version":"1"}}}}}}"#
         );
-        pipes.line(initialize.as_bytes());
+        pipes.send_line(initialize.as_bytes());
         pipes.receive();
-        pipes.line(program.as_bytes());
+        pipes.send_line(program.as_bytes());
         let answer = pipes.receive();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
         assert!(text.contains("\n;; cut: "), "{text}");

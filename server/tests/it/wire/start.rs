@@ -4,11 +4,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
 
-use crate::process::{Listener, PATIENCE, Pipes};
+use ptc_test_support::wait_until;
+
+use super::process::{HOME, on_http, on_pipes};
 
 /// `ptc start --http` on this port, over one upstream that runs `script` and never says a word.
 fn start(folder: &Path, port: u16, script: &str) -> Child {
@@ -48,11 +50,7 @@ fn a_client_that_comes_while_the_upstreams_start_is_not_refused() {
     let started = folder.path().join("started");
     let script = format!("touch {}; sleep 600", started.display());
     let mut child = start(folder.path(), free.port(), &script);
-    let patience = Instant::now() + PATIENCE;
-    while !started.exists() {
-        assert!(Instant::now() < patience, "the upstream starts");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the upstream starts", || started.exists());
     let connected = TcpStream::connect(free).is_ok();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -77,10 +75,10 @@ fn a_client_is_answered_whatever_the_upstreams_do_and_programs_wait() {
     let folder = tempfile::tempdir().unwrap();
     let own = env!("CARGO_BIN_EXE_ptc");
     let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
-    let mut pipes = Pipes::start(&["--upstreams-config", &file]);
-    pipes.line(INITIALIZE);
+    let mut pipes = on_pipes(&["--upstreams-config", &file]);
+    pipes.send_line(INITIALIZE);
     assert_eq!(pipes.receive()["result"]["capabilities"]["tools"], json!({"listChanged": true}));
-    pipes.line(LIST);
+    pipes.send_line(LIST);
     let described = |answer: &Value| answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
     let before = described(&pipes.receive());
     assert!(before.contains("- late"), "{before}");
@@ -89,7 +87,7 @@ fn a_client_is_answered_whatever_the_upstreams_do_and_programs_wait() {
     let answer = pipes.request(&program(3, "(+ 1 2)"));
     assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(3), &json!("user=> 3")));
     let call = r#"(:name (tool/call! {:server "late" :tool "get" :args {:id 101}}))"#;
-    pipes.line(program(4, call).to_string().as_bytes());
+    pipes.send_line(program(4, call).to_string().as_bytes());
     assert_eq!(pipes.ask(br#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#).unwrap()["id"], 5);
 
     std::fs::write(gate, "").unwrap();
@@ -100,7 +98,7 @@ fn a_client_is_answered_whatever_the_upstreams_do_and_programs_wait() {
         (&told[1]["id"], &told[1]["result"]["content"][0]["text"]),
         (&json!(4), &json!("user=> \"anvil\""))
     );
-    pipes.line(LIST);
+    pipes.send_line(LIST);
     let after = described(&pipes.receive());
     assert!(after.contains("get") && after != before, "{after}");
     assert!(pipes.finish().is_empty());
@@ -146,8 +144,8 @@ fn an_upstream_whose_token_is_not_set_is_left_out_if_one_can_go_without_it() {
     };
     let sentence = "credential token env NOT_SET_HERE is not set";
     for mode in ["frozen", "background", "live"] {
-        let mut pipes = Pipes::start(&["--upstreams-config", &file(false), "--catalog-snapshot-mode", mode]);
-        pipes.line(INITIALIZE);
+        let mut pipes = on_pipes(&["--upstreams-config", &file(false), "--catalog-snapshot-mode", mode]);
+        pipes.send_line(INITIALIZE);
         pipes.receive();
         let program = r#"[(:name (tool/call! {:server "store" :tool "get" :args {:id 101}}))
             (select-keys (tool/call {:server "remote" :tool "any"}) [:reason :message])]"#;
@@ -188,17 +186,13 @@ fn a_server_on_http_is_not_ready_while_upstreams_start() {
     let folder = tempfile::tempdir().unwrap();
     let own = env!("CARGO_BIN_EXE_ptc");
     let (file, gate) = gated(folder.path(), &format!("exec {own} demo-upstream store"));
-    let listener = Listener::start(&["--http-disable-auth", "--upstreams-config", &file]);
+    let listener = on_http(&["--http-disable-auth", "--upstreams-config", &file]);
     let ready = || listener.exchange(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!((ready().status, ready().json()["status"].clone()), (503, json!("starting")));
     let answer = listener.post("", INITIALIZE);
     assert_eq!(answer.json()["result"]["capabilities"]["tools"], json!({"listChanged": false}));
     std::fs::write(gate, "").unwrap();
-    let patience = Instant::now() + PATIENCE;
-    while ready().status != 200 {
-        assert!(Instant::now() < patience, "it becomes ready");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("it becomes ready", || ready().status == 200);
 }
 
 #[test]
@@ -215,21 +209,21 @@ fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_v
             folder.path(),
             &format!("touch {}/began; exec {own} demo-upstream store", folder.path().display()),
         );
-        let mut pipes = Pipes::start(&["--upstreams-config", &file, "--catalog-snapshot-mode", mode]);
-        pipes.line(INITIALIZE);
+        let mut pipes = on_pipes(&["--upstreams-config", &file, "--catalog-snapshot-mode", mode]);
+        pipes.send_line(INITIALIZE);
         assert_eq!(
             pipes.receive()["result"]["capabilities"]["tools"],
             json!({"listChanged": true}),
             "{mode}"
         );
-        pipes.line(LIST);
+        pipes.send_line(LIST);
         let before = described(&pipes.receive());
         std::fs::write(gate, "").unwrap();
         if mode == "live" {
             // Nothing is started that nobody asks for.
             std::thread::sleep(Duration::from_millis(300));
             assert!(!folder.path().join("began").exists());
-            pipes.line(call.to_string().as_bytes());
+            pipes.send_line(call.to_string().as_bytes());
             let mut told = [pipes.receive(), pipes.receive()];
             told.sort_by_key(|message| message.get("id").is_some());
             assert_eq!(told[0]["method"], "notifications/tools/list_changed", "{mode}");
@@ -237,7 +231,7 @@ fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_v
         } else {
             assert_eq!(pipes.receive()["method"], "notifications/tools/list_changed", "{mode}");
         }
-        pipes.line(LIST);
+        pipes.send_line(LIST);
         let after = described(&pipes.receive());
         assert!(after.contains("get") && after != before, "{mode}: {after}");
         assert!(pipes.finish().is_empty());
@@ -249,13 +243,13 @@ fn in_the_background_an_upstream_that_fails_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (file, gate) = gated(folder.path(), "exit 3");
     std::fs::write(gate, "").unwrap();
-    let mut pipes = Pipes::start(&["--upstreams-config", &file, "--catalog-snapshot-mode", "background"]);
-    pipes.line(INITIALIZE);
+    let mut pipes = on_pipes(&["--upstreams-config", &file, "--catalog-snapshot-mode", "background"]);
+    pipes.send_line(INITIALIZE);
     pipes.receive();
     let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments":
         {"program": r#"(:reason (tool/call {:server "late" :tool "get" :args {:id 101}}))"#}}});
     for _ in 0..2 {
-        pipes.line(call.to_string().as_bytes());
+        pipes.send_line(call.to_string().as_bytes());
         let answer = pipes.receive();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
         assert!(text.starts_with("user=> :upstream_unavailable"), "{text}");
@@ -266,7 +260,7 @@ fn in_the_background_an_upstream_that_fails_ends_nothing() {
 
 /// Whether a file of the cache holds this text.
 fn is_cached(text: &str) -> bool {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(".cache/ptc");
+    let folder = Path::new(HOME).join(".cache/ptc");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|file| file.contains(text))
 }
@@ -281,21 +275,17 @@ fn until_upstreams_are_up_their_lists_are_those_of_the_last_start() {
     let config = std::fs::read_to_string(&file).unwrap().replace("\"late\"", &format!("\"{unique}\""));
     std::fs::write(&file, config).unwrap();
     let listed = |flags: &[&str]| {
-        let mut pipes = Pipes::start(&[&["--upstreams-config", &file], flags].concat());
-        pipes.line(INITIALIZE);
+        let mut pipes = on_pipes(&[&["--upstreams-config", &file], flags].concat());
+        pipes.send_line(INITIALIZE);
         pipes.receive();
-        pipes.line(LIST);
+        pipes.send_line(LIST);
         let answer = pipes.receive();
         (answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned(), pipes)
     };
     let (first, _pipes) = listed(&[]);
     assert!(first.contains(&unique) && !first.contains("order_lines"), "{first}");
     std::fs::write(&gate, "").unwrap();
-    let patience = Instant::now() + PATIENCE;
-    while !is_cached(&unique) {
-        assert!(Instant::now() < patience, "the lists are kept");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the lists are kept", || is_cached(&unique));
     std::fs::remove_file(&gate).unwrap();
     let (without, _pipes) = listed(&["--no-list-cache"]);
     assert_eq!(without, first);
@@ -304,14 +294,14 @@ fn until_upstreams_are_up_their_lists_are_those_of_the_last_start() {
     // Programs still wait for the upstream, and there is nothing new to tell when it is up.
     let call = format!(r#"(:name (tool/call! {{:server "{unique}" :tool "get" :args {{:id 101}}}}))"#);
     let program = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments": {"program": call}}});
-    pipes.line(program.to_string().as_bytes());
+    pipes.send_line(program.to_string().as_bytes());
     std::fs::write(&gate, "").unwrap();
     let answer = pipes.receive();
     assert_eq!(
         (&answer["id"], &answer["result"]["content"][0]["text"]),
         (&json!(3), &json!("user=> \"anvil\""))
     );
-    pipes.line(LIST);
+    pipes.send_line(LIST);
     assert_eq!(pipes.receive()["result"]["tools"][0]["description"].as_str(), Some(&*second));
     assert!(pipes.finish().is_empty());
 }

@@ -2,7 +2,7 @@
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::Pipes;
+use super::process::on_pipes;
 
 /// What is sent, and what comes back; `null` for nothing.
 type Row = (&'static [u8], Value);
@@ -58,7 +58,7 @@ fn lines_that_are_no_requests() {
         (br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":404}}"#, Value::Null),
         (br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"1"}}}"#, Value::Null),
     ];
-    let mut server = Pipes::start(&[]);
+    let mut server = on_pipes(&[]);
     for (line, expected) in &rows {
         let answer = server.ask(line).unwrap_or(Value::Null);
         assert_eq!(answer, *expected, "{}", String::from_utf8_lossy(line));
@@ -68,7 +68,7 @@ fn lines_that_are_no_requests() {
 
 #[test]
 fn an_error_without_id_has_none_from_2025_11_25_on() {
-    let mut server = Pipes::start(&[]);
+    let mut server = on_pipes(&[]);
     let initialize =
         br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
     server.ask(initialize);
@@ -120,7 +120,7 @@ fn requests_with_unusable_methods_and_parameters() {
             serde_json::from_str(r#"{"jsonrpc":"2.0","id":-9223372036854775809,"result":{}}"#).unwrap(),
         ),
     ];
-    let mut server = Pipes::start(&[]);
+    let mut server = on_pipes(&[]);
     for (line, expected) in &rows {
         assert_eq!(server.ask(line).as_ref(), Some(expected), "{}", String::from_utf8_lossy(line));
     }
@@ -130,14 +130,8 @@ fn requests_with_unusable_methods_and_parameters() {
 
 #[test]
 fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
-    let mut server = Pipes::start(&[
-        "--max-program-bytes",
-        "100",
-        "--max-context-bytes",
-        "50",
-        "--max-frame-bytes",
-        "100000",
-    ]);
+    let mut server =
+        on_pipes(&["--max-program-bytes", "100", "--max-context-bytes", "50", "--max-frame-bytes", "100000"]);
     let depth = |levels: usize| {
         format!(r#"{{"program":"1","context":{{"x":{}1{}}}}}"#, "[".repeat(levels), "]".repeat(levels))
     };
@@ -217,7 +211,7 @@ fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"lisp_eval","arguments":{arguments}}}}}"#
         );
-        server.line(line.as_bytes());
+        server.send_line(line.as_bytes());
         let answer = server.receive();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         if message.is_empty() {
@@ -230,7 +224,7 @@ fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
 
 #[test]
 fn names_and_ids_of_any_length_are_answered_in_proportion() {
-    let mut server = Pipes::start(&[]);
+    let mut server = on_pipes(&[]);
     let name = "\u{1}".repeat(1 << 20);
     let unknown =
         server.request(&json!({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":name}}));

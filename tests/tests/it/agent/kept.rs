@@ -1,7 +1,7 @@
 //! Results of upstream tools that the model called natively, and programs that use them.
 
-use crate::model::{Provider, calls, says};
-use crate::{ask, results};
+use super::model::{Provider, calls, says};
+use super::{ask, results};
 use ptc_mcp::json::{Value, json};
 
 /// An upstreams file with the fake upstream and its tools of rows.

@@ -1,6 +1,6 @@
 //! A limit on the address space: a process that asks for more is aborted, so programs are refused before it comes to that.
 
-use crate::process::{Answer, Launch};
+use ptc_test_support::process::{Answer, Launch};
 
 #[test]
 fn a_limit_on_the_address_space_counts_as_the_memory_there_is() {

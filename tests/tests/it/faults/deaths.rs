@@ -5,9 +5,10 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal::SIGKILL;
 
-use crate::process::{
-    Http, Launch, Pipes, call, descriptors, family, is_alive, send, tool, wait_until, waiting,
+use ptc_test_support::process::{
+    Http, Launch, Pipes, call, descriptors, family, is_alive, send, tool, waiting,
 };
+use ptc_test_support::wait_until;
 
 /// The upstream process, and its guard.
 fn upstream_and_guard(server: u32) -> (u32, u32) {

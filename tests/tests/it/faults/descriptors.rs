@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::process::{Answer, Launch, descriptors, tool, wait_until};
+use ptc_test_support::process::{Answer, Launch, descriptors, tool};
+use ptc_test_support::wait_until;
 
 #[test]
 fn silent_connections_that_take_every_descriptor_give_way() {
@@ -43,7 +44,7 @@ fn callers_that_take_every_descriptor_are_served_in_their_turn() {
     let file = launch.path("now");
     let server = launch.on_http();
     let before = descriptors(server.server.pid());
-    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    let calls: Vec<_> = (0..100).map(|_| server.call(&ptc_test_support::process::until(&file))).collect();
     wait_until("no descriptor is left", || descriptors(server.server.pid()) >= 63);
     std::fs::write(&file, "").unwrap();
     for call in calls {
@@ -57,7 +58,7 @@ fn callers_beyond_the_places_are_served_in_their_turn() {
     let launch = Launch::new(&["--http-metrics", "--http-max-connections", "20"]).with_upstream();
     let file = launch.path("now");
     let server = launch.on_http();
-    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    let calls: Vec<_> = (0..100).map(|_| server.call(&ptc_test_support::process::until(&file))).collect();
     std::fs::write(&file, "").unwrap();
     for call in calls {
         assert_eq!(Answer::read(call).expect("an answer").text(), "user=> \"there it is\"");
@@ -71,13 +72,13 @@ fn an_upstream_that_cannot_be_started_again_comes_back_with_the_descriptors() {
     let file = launch.path("now");
     let server = launch.on_http();
     // Waiting callers, so that nothing can be closed to make room.
-    let calls: Vec<_> = (0..100).map(|_| server.call(&crate::process::until(&file))).collect();
+    let calls: Vec<_> = (0..100).map(|_| server.call(&ptc_test_support::process::until(&file))).collect();
     wait_until("no descriptor is left", || descriptors(server.server.pid()) >= 63);
-    let (upstream, _) = crate::process::family(server.server.pid())
+    let (upstream, _) = ptc_test_support::process::family(server.server.pid())
         .into_iter()
         .find(|(_, name)| name.starts_with("fake-up"))
         .expect("it runs");
-    crate::process::send(upstream, nix::sys::signal::Signal::SIGKILL);
+    ptc_test_support::process::send(upstream, nix::sys::signal::Signal::SIGKILL);
     std::fs::write(&file, "").unwrap();
     // Those that it had when it died, those whose turn came while it could not be started, and those after that.
     for call in calls {

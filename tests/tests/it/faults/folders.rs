@@ -2,7 +2,8 @@
 
 use std::fs::File;
 
-use crate::process::{Http, Launch, wait_until};
+use ptc_test_support::process::{Http, Launch};
+use ptc_test_support::wait_until;
 
 fn traces(server: &Http, outcome: &str) -> f64 {
     server.metric(&format!("ptc_traces_total{{outcome=\"{outcome}\"}}"))
@@ -70,7 +71,7 @@ fn an_output_that_cannot_be_written_ends_the_conversation() {
     let script = "exec \"$0\" start 0<\"$1\" 1>/dev/full 2>\"$2\"";
     let folder = tempfile::tempdir().unwrap();
     let (input, log) = (folder.path().join("input"), folder.path().join("log"));
-    std::fs::write(&input, format!("{}\n", crate::process::call(1, "(+ 1 2)"))).unwrap();
+    std::fs::write(&input, format!("{}\n", ptc_test_support::process::call(1, "(+ 1 2)"))).unwrap();
     let status = std::process::Command::new("/bin/sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_ptc-under-test")])
         .args([&input, &log])

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::net::Shutdown;
 
-use crate::process::{Launch, call, descriptors, post, wait_until};
+use ptc_test_support::process::{Launch, call, descriptors, post};
+use ptc_test_support::wait_until;
 
 #[test]
 fn half_a_frame_is_not_acted_on() {

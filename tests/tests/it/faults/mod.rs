@@ -7,8 +7,5 @@ mod deaths;
 mod descriptors;
 mod folders;
 mod halves;
-#[path = "../support/process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod process;
 mod signals;
 mod silence;

@@ -3,7 +3,8 @@
 
 use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 
-use crate::process::{Answer, Launch, family, tool, until, wait_until, waiting};
+use ptc_test_support::process::{Answer, Launch, family, tool, until, waiting};
+use ptc_test_support::wait_until;
 
 const CALLS: usize = 40;
 
@@ -38,7 +39,7 @@ fn on_pipes_calls_that_end_in_time_are_answered() {
         // What does not end within two seconds is left without an answer, as after `exit`.
         assert_eq!(rest, expected);
         assert!(server.server.ended().success());
-        let left = children.iter().filter(|(child, _)| crate::process::is_alive(*child));
+        let left = children.iter().filter(|(child, _)| ptc_test_support::process::is_alive(*child));
         assert_eq!(left.count(), 0);
     }
 }
@@ -60,7 +61,7 @@ fn a_listener_answers_what_it_took_on_and_refuses_the_rest() {
     let refused = Answer::read(server.call("1")).expect("an answer");
     assert_eq!(refused.status, 503);
     assert!(
-        refused.head.contains("retry-after: 1") && refused.body.contains("server draining"),
+        refused.header("retry-after") == Some("1") && refused.body.contains("server draining"),
         "{refused:?}"
     );
     std::fs::write(&file, "").unwrap();

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::process::child_process::peak_memory;
-use crate::process::{Launch, descriptors, wait_until};
+use ptc_test_support::child_process::peak_memory;
+use ptc_test_support::process::{Launch, descriptors};
+use ptc_test_support::wait_until;
 
 /// Most bytes that the process may take for one connection that says nothing (debug build, everything included).
 const BYTES_EACH: u64 = 16 << 10;

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::AuthorizationServer;
-use crate::server::{ANN, BEN, Server};
-use crate::{PATIENCE, plain};
+use super::plain;
+use super::server::{ANN, BEN, Server};
+use ptc_test_support::authorization_server::AuthorizationServer;
+use ptc_test_support::{PATIENCE, wait_until};
 
 /// A program of two fibers, which call the upstream both.
 const TWICE: &str = "(pmap (fn [_] (let [r (tool/call {:server \"notes\" :tool \"whoami\" :args {}})] (or (:message r) (:value r)))) [1 2])";
@@ -91,19 +91,15 @@ fn a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers(
     let hits = hosted.all_hits();
     assert_eq!(hits.iter().filter(|hit| hit.path.ends_with("/authorize")).count(), 2, "one a caller");
     // The audit log tells of it, and has no secret.
-    let patience = Instant::now() + PATIENCE;
-    let lines = loop {
+    let mut lines = Vec::new();
+    wait_until("the answer is in the log", || {
         let audit = std::fs::read_to_string(server.path("audit")).expect("a log");
         assert!(!audit.contains(ANN) && !audit.contains("Bearer"), "{audit}");
-        let lines = audit.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let of_question = |line: &Value| line["kind"] == "question" || line["kind"] == "answer";
-        let lines: Vec<Value> = lines.filter(of_question).collect();
-        if lines.iter().any(|line| line["kind"] == "answer") {
-            break lines;
-        }
-        assert!(Instant::now() < patience, "{audit}");
-        std::thread::sleep(Duration::from_millis(20));
-    };
+        lines = audit.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
+        lines.retain(of_question);
+        lines.iter().any(|line| line["kind"] == "answer")
+    });
     assert_eq!(lines[0]["kind"], "question", "{lines:?}");
     for line in &lines {
         let told = ["principal", "question", "question_kind", "upstream"].map(|key| &line[key]);
@@ -281,15 +277,12 @@ fn a_task_goes_on_when_its_caller_has_signed_in() {
         answer["result"].clone()
     };
     let until = |status: &str| {
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            let task = request("tasks/get", json!({}));
-            if task["status"] == status {
-                return task;
-            }
-            assert!(Instant::now() < patience, "{task}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let mut task = Value::Null;
+        wait_until(status, || {
+            task = request("tasks/get", json!({}));
+            task["status"] == status
+        });
+        task
     };
     let asked = until("input_required");
     assert_eq!(asked["inputRequests"]["q1"]["params"]["mode"], "url", "{asked}");

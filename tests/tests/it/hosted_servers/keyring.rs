@@ -3,10 +3,10 @@
 
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{AuthorizationServer, browse};
-use crate::person::{Person, get};
-use crate::server::entry;
-use crate::{APPLICATION, plain};
+use super::person::{Person, get};
+use super::server::entry;
+use super::{APPLICATION, plain};
+use ptc_test_support::authorization_server::{AuthorizationServer, browse};
 
 /// As `secret-tool` has it: one key, and a file `locked` while nobody may have it.
 const SECRET_TOOL: &str = r#"#!/bin/sh

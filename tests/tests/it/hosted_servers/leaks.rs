@@ -3,10 +3,10 @@
 
 use ptc_mcp::json::json;
 
-use crate::authorization_server::{AuthorizationServer, Registration, Rotation, Script, Trouble};
-use crate::person::Person;
-use crate::server::{ANN, BEN, Server, consent, entry};
-use crate::{APPLICATION, plain};
+use super::person::Person;
+use super::server::{ANN, BEN, Server, consent, entry};
+use super::{APPLICATION, plain};
+use ptc_test_support::authorization_server::{AuthorizationServer, Registration, Rotation, Script, Trouble};
 
 /// Characters that percent-encoding leaves.
 fn is_unreserved(byte: u8) -> bool {
@@ -147,11 +147,7 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
     heard.add("a page", server.ask("GET", &back, &[], "").body);
     heard.add("a page", server.ask("GET", &back, &[("Cookie", &cookie)], "").body);
     heard.add("a page", server.ask("GET", &back, &[("Cookie", &cookie)], "").body);
-    let patience = std::time::Instant::now() + crate::PATIENCE;
-    while !server.calls(ANN).contains("family") {
-        assert!(std::time::Instant::now() < patience, "{}", server.calls(ANN));
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    server.knows(ANN);
     calls(heard);
     // A caller that has come by a token somehow, and sends it.
     let token =
@@ -217,7 +213,7 @@ fn on_the_command_line(hosted: &AuthorizationServer, heard: &mut Heard) -> Vec<S
     // In words, with the browser elsewhere; then as events.
     let mut login = person.begins_to_sign_in(&["notes"]);
     let (_, link) = (login.line(), login.line().trim().to_owned());
-    let (_, page) = crate::person::get(&crate::authorization_server::browse(&link));
+    let (_, page) = super::person::get(&ptc_test_support::authorization_server::browse(&link));
     heard.add("a page", page);
     login.line();
     heard.add("ptc login", login.heard.replace(&link, ""));
@@ -225,7 +221,7 @@ fn on_the_command_line(hosted: &AuthorizationServer, heard: &mut Heard) -> Vec<S
     links.push(link);
     let mut login = person.begins_to_sign_in(&["notes", "--paste", "--json"]);
     let link = login.event()["url"].as_str().expect("a link").to_owned();
-    login.types(&crate::authorization_server::browse(&link));
+    login.types(&ptc_test_support::authorization_server::browse(&link));
     login.event();
     heard.add("ptc login", login.heard.replace(&link, ""));
     heard.add("ptc login", login.ends().1);
@@ -238,7 +234,7 @@ fn on_the_command_line(hosted: &AuthorizationServer, heard: &mut Heard) -> Vec<S
     let mut login = person.begins_to_sign_in(&["notes", "--paste", "--json"]);
     let link = login.event()["url"].as_str().expect("a link").to_owned();
     hosted.trouble("/token", Trouble::Error("invalid_grant"));
-    login.types(&crate::authorization_server::browse(&link));
+    login.types(&ptc_test_support::authorization_server::browse(&link));
     assert_eq!(login.event()["event"], "failed");
     heard.add("ptc login", login.heard.replace(&link, ""));
     heard.add("ptc login", login.ends().1);
@@ -276,8 +272,8 @@ fn what_is_sealed_shows_nothing_and_opens_with_its_key_alone() {
     let (_, _, said) = person.runs(&["auth", "--state-key-file", &key]);
     assert_eq!(said, "");
     let mut login = person.begins_to_sign_in(&["notes", "--json", "--state-key-file", &key]);
-    let back = crate::authorization_server::browse(login.event()["url"].as_str().expect("a link"));
-    crate::person::get(&back);
+    let back = ptc_test_support::authorization_server::browse(login.event()["url"].as_str().expect("a link"));
+    super::person::get(&back);
     assert_eq!(login.event()["event"], "signed_in");
     assert!(login.ends().0);
     let mut heard = Heard::default();

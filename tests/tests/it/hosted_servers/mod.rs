@@ -3,14 +3,9 @@
 //! sign-ins.
 
 mod asked;
-#[expect(dead_code, reason = "the tests of the host use the rest")]
-#[path = "../../../host/tests/oauth/authorization_server/mod.rs"]
-mod authorization_server;
 #[cfg(target_os = "linux")]
 mod keyring;
 mod leaks;
-#[path = "../support/other_clock.rs"]
-mod other_clock;
 mod page;
 mod person;
 mod programs;
@@ -21,16 +16,12 @@ mod states;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
 
-use authorization_server::{AuthorizationServer, Iss, Registration, Rotation, Script};
 use person::Person;
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::authorization_server::{AuthorizationServer, Iss, Registration, Rotation, Script};
 use server::entry;
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const APPLICATION: &str = "own-application-secret-0123456789";
 

@@ -1,13 +1,12 @@
 //! The sign-in page of `ptc start --http --public-url`, over real sockets (auth.md 8). A real browser is in `tests/interop/oauth`.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::AuthorizationServer;
-use crate::server::{ANN, BEN, Server, consent};
-use crate::{PATIENCE, plain};
+use super::plain;
+use super::server::{ANN, BEN, Server, consent};
+use ptc_test_support::authorization_server::AuthorizationServer;
 
 #[test]
 fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
@@ -84,11 +83,7 @@ fn callers_sign_in_each_for_themselves_in_the_browser_where_they_began() {
     assert_eq!(server.ask("GET", &back, &[("Cookie", &cookie)], "").status, 400, "a state is good once");
 
     // She is signed in, as the next look into the store tells, and he is told where to go.
-    let patience = Instant::now() + PATIENCE;
-    while !server.calls(ANN).contains("family") {
-        assert!(Instant::now() < patience, "{}", server.calls(ANN));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    server.knows(ANN);
     let link = format!("not signed in to upstream 'notes'; a person must open: {own}{page}");
     let told = server.calls(BEN);
     assert!(told.contains(&link), "{told}");

@@ -10,10 +10,8 @@ use std::thread::JoinHandle;
 use ptc_mcp::json::Value;
 use tempfile::TempDir;
 
-use crate::PATIENCE;
-#[expect(dead_code, reason = "what a process takes is measured elsewhere")]
-#[path = "../support/child_process.rs"]
-pub(crate) mod child_process;
+use ptc_test_support::PATIENCE;
+use ptc_test_support::child_process;
 
 /// Their home, with an upstreams file and a store.
 pub(crate) struct Person {

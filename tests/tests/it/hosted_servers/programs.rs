@@ -1,14 +1,14 @@
 //! What programs see of sign-ins, and what their readers see who look at the value alone.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::time::{Duration, Instant};
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::{AuthorizationServer, Script};
-use crate::person::Person;
-use crate::server::{ANN, Server, entry};
-use crate::{APPLICATION, PATIENCE, plain};
+use super::person::Person;
+use super::server::{ANN, Server, entry};
+use super::{APPLICATION, plain};
+use ptc_test_support::authorization_server::{AuthorizationServer, Script};
+use ptc_test_support::wait_until;
 
 #[test]
 fn a_program_that_looks_away_does_not_hide_the_sign_in() {
@@ -75,11 +75,7 @@ fn a_program_meets_a_scope_that_it_lacks_and_goes_on() {
     // The next sign-in asks for all of it, without being told what.
     person.signs_in("notes");
     assert_eq!(hosted.hits("/authorize")[1].get("scope"), Some("notes:read notes:write"));
-    let patience = Instant::now() + PATIENCE;
-    while eval() != json!([true, true, null, true]) {
-        assert!(Instant::now() < patience, "{}", eval());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("it is called", || eval() == json!([true, true, null, true]));
     drop(input);
     assert!(process.wait().expect("it ran").success());
 }

@@ -4,10 +4,10 @@ use std::net::TcpListener;
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::{AuthorizationServer, Script, browse};
-use crate::person::{Person, get};
-use crate::server::entry;
-use crate::{APPLICATION, knows, plain};
+use super::person::{Person, get};
+use super::server::entry;
+use super::{APPLICATION, knows, plain};
+use ptc_test_support::authorization_server::{AuthorizationServer, Script, browse};
 
 /// A person with this server as the upstream `own`.
 fn person(hosted: &AuthorizationServer, auth: Value) -> Person {

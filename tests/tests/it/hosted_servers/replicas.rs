@@ -1,14 +1,14 @@
 //! Two servers with one public address and one store: who signs in at one is signed in at both (state.md 1 and 6).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ptc_test_support::redis_server::RedisServer;
 use ptc_tests::replicated::balancer::Balancer;
-use ptc_tests::replicated::redis_server::RedisServer;
 use ptc_tests::replicated::write_secret;
 
-use crate::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
-use crate::server::{ANN, BEN, Server, ask, consent};
-use crate::{PATIENCE, plain, registered};
+use super::server::{ANN, BEN, Server, ask, consent};
+use super::{plain, registered};
+use ptc_test_support::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
 
 /// Two servers behind a balancer.
 struct Pair {
@@ -61,13 +61,7 @@ impl Pair {
 
     /// Waits until calls at both servers notice that she is signed in.
     fn knows(&self, token: &str) {
-        let patience = Instant::now() + PATIENCE;
-        for server in &self.servers {
-            while !server.calls(token).contains("family") {
-                assert!(Instant::now() < patience, "{}", server.calls(token));
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        }
+        self.servers.iter().for_each(|server| server.knows(token));
     }
 
     fn signs_in(&self, token: &str) {
@@ -126,7 +120,7 @@ fn of_replicas_that_want_new_tokens_at_once_one_fetches_them() {
 
 #[test]
 fn tokens_live_as_long_at_replicas_whose_clocks_differ() {
-    let Some(variables) = crate::other_clock::ahead(300) else { return };
+    let Some(variables) = ptc_test_support::other_clock::ahead(300) else { return };
     // Shorter than the clocks differ: by the other one each of them would have ended before it was issued.
     let hosted = AuthorizationServer::start(Script { lifetime: Some(200), ..plain("/mcp") });
     let Some(pair) = Pair::start_with(&hosted, &variables) else { return };

@@ -2,19 +2,19 @@
 //! replicas (`tests/replicated`).
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ptc_mcp::json::{Value, json};
 use tempfile::TempDir;
 
-use crate::PATIENCE;
-use crate::authorization_server::AuthorizationServer;
-use crate::person::child_process::listens;
+use ptc_test_support::authorization_server::AuthorizationServer;
+use ptc_test_support::child_process::{listens, on_a_free_port};
+use ptc_test_support::process::program_on_http;
+use ptc_test_support::wait_until;
 
 pub(crate) const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
 pub(crate) const BEN: &str = "ben-0123456789abcdef0123456789abcdef";
@@ -30,12 +30,9 @@ pub(crate) fn entry(hosted: &AuthorizationServer, members: Value) -> Value {
 
 /// The server's program, with no variable but those of tests.
 fn command() -> Command {
-    let named = std::env::var_os("PTC_TEST_SERVER");
-    let is_named = named.is_some();
-    let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_ptc-under-test").into()));
-    let names = ["PATH", "PTC_TEST_REPLICA", "PTC_TEST_KILL_MS", "PTC_TEST_KILL_LOG"];
-    let for_replicas = std::env::vars_os().filter(|(name, _)| names.iter().any(|known| name == known));
-    command.env_clear().envs(for_replicas.filter(|_| is_named));
+    let (program, variables) = program_on_http(env!("CARGO_BIN_EXE_ptc-under-test"));
+    let mut command = Command::new(program);
+    command.env_clear().envs(variables);
     command
 }
 
@@ -80,9 +77,7 @@ impl Server {
             None => (*flag).to_owned(),
         });
         let flags: Vec<String> = flags.collect();
-        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
-        for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+        let start = |free: SocketAddr| {
             let mut command = command();
             command.env("HOME", folder.path());
             command.envs(variables.iter().map(|(name, value)| (name, value)));
@@ -97,17 +92,18 @@ impl Server {
             command.args(&flags);
             let log = std::fs::File::create(path("log")).expect("a log");
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-            let mut child = command.spawn().expect("it starts");
-            let patience = Instant::now() + PATIENCE;
-            while child.try_wait().expect("it ran").is_none() {
-                assert!(Instant::now() < patience, "it does not listen");
-                if listens(child.id(), free.port()) && TcpStream::connect(free).is_ok() {
-                    return Server { child, port: free.port(), folder };
-                }
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            command.spawn().expect("it starts")
+        };
+        let is_ready = |child: &Child, free: SocketAddr| {
+            listens(child.id(), free.port()) && TcpStream::connect(free).is_ok()
+        };
+        match on_a_free_port(start, is_ready) {
+            Some((child, address)) => Server { child, port: address.port(), folder },
+            None => panic!(
+                "no server could be started: {}",
+                std::fs::read_to_string(path("log")).unwrap_or_default()
+            ),
         }
-        panic!("no server could be started: {}", std::fs::read_to_string(path("log")).unwrap_or_default());
     }
 
     pub(crate) fn origin(&self) -> String {
@@ -126,11 +122,7 @@ impl Server {
 
     /// Waits until it has told of this event.
     pub(crate) fn tells(&self, event: &str) {
-        let patience = Instant::now() + PATIENCE;
-        while !self.log().contains(event) {
-            assert!(Instant::now() < patience, "no {event}: {}", self.log());
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        wait_until(event, || self.log().contains(event));
     }
 
     /// Ends it, so that all that it has to write is written.
@@ -219,11 +211,12 @@ impl Server {
     /// Signs in on the page, and waits until calls notice.
     pub(crate) fn signs_in(&self, token: &str) {
         self.visits_page(token);
-        let patience = Instant::now() + PATIENCE;
-        while !self.calls(token).contains("family") {
-            assert!(Instant::now() < patience, "{}", self.calls(token));
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        self.knows(token);
+    }
+
+    /// Waits until calls notice that somebody is signed in.
+    pub(crate) fn knows(&self, token: &str) {
+        wait_until("calls notice the sign-in", || self.calls(token).contains("family"));
     }
 }
 
@@ -275,6 +268,6 @@ pub(crate) fn ask(port: u16, method: &str, target: &str, headers: &[(&str, &str)
 
 /// Consents at the authorization server, whose redirect leads back: gives the path and query of that.
 pub(crate) fn consent(link: &str) -> String {
-    let back = url::Url::parse(&crate::authorization_server::browse(link)).expect("a URL");
+    let back = url::Url::parse(&ptc_test_support::authorization_server::browse(link)).expect("a URL");
     back[url::Position::BeforePath..].to_owned()
 }

@@ -2,10 +2,10 @@
 
 use ptc_mcp::json::{Value, json};
 
-use crate::authorization_server::AuthorizationServer;
-use crate::person::Person;
-use crate::server::{ANN, BEN, Server, entry};
-use crate::{APPLICATION, plain};
+use super::person::Person;
+use super::server::{ANN, BEN, Server, entry};
+use super::{APPLICATION, plain};
+use ptc_test_support::authorization_server::AuthorizationServer;
 
 #[test]
 fn commands_tell_who_has_to_sign_in_and_how() {

@@ -3,7 +3,7 @@
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::json;
 
-use crate::support::{Pipe, fake_upstream, service, settings};
+use ptc_test_support::in_process::{Pipe, fake_upstream, service, settings};
 
 /// The text of each form between parentheses, as it is written.
 pub(super) fn forms(text: &str) -> Vec<&str> {

@@ -5,7 +5,7 @@ use std::fs;
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Value, json};
 
-use crate::support::{Listener, assert_has, fake_upstream};
+use ptc_test_support::in_process::{Listener, assert_has, fake_upstream};
 
 #[tokio::test]
 async fn the_page_is_open_and_the_data_is_not() {
@@ -43,7 +43,9 @@ async fn the_page_is_open_and_the_data_is_not() {
         let answer = ask(path, &alice).await;
         assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
     }
-    let state = |response: crate::support::Response| serde_json::from_str::<Value>(&response.body).unwrap();
+    let state = |response: ptc_test_support::in_process::Response| {
+        serde_json::from_str::<Value>(&response.body).unwrap()
+    };
     let own = state(ask("/console/api/state", &alice).await);
     assert_has(
         &own["server"],

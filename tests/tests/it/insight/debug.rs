@@ -8,7 +8,7 @@ use ptc_server::principal::{Owner, Principal};
 use ptc_server::protocol::{Connection, Handled, MessageContext, Service};
 use std::sync::Arc;
 
-use crate::support::{Pipe, assert_has, fake_upstream, service, settings};
+use ptc_test_support::in_process::{Pipe, assert_has, fake_upstream, service, settings};
 
 /// Checks an answer against the schema that the tool advertises.
 async fn assert_advertised(pipe: &mut Pipe, answers: &[Value]) {

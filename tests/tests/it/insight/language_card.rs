@@ -5,7 +5,7 @@ use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Value, json};
 
 use super::card::forms;
-use crate::support::{Pipe, fake_upstream, service, settings};
+use ptc_test_support::in_process::{Pipe, fake_upstream, service, settings};
 
 /// What the card offers, a program with it, and what its answer contains.
 const OFFERED: [(&str, &str, &str); 35] = [

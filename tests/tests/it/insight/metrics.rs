@@ -3,7 +3,7 @@
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::json;
 
-use crate::support::{Listener, fake_upstream};
+use ptc_test_support::in_process::{Listener, fake_upstream};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

@@ -7,6 +7,4 @@ mod debug;
 mod language_card;
 mod metrics;
 mod runs;
-#[path = "../support/in_process.rs"]
-mod support;
 mod traces;

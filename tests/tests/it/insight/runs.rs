@@ -11,7 +11,7 @@ use ptc_mcp::json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::support::{Listener, Response, assert_has, fake_upstream_with};
+use ptc_test_support::in_process::{Listener, Response, assert_has, fake_upstream_with};
 
 const ALICE: &str = "alice-alice-alice-alice-alice-alice";
 const BOB: &str = "bob-bob-bob-bob-bob-bob-bob-bob-bob";

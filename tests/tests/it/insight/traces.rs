@@ -10,7 +10,7 @@ use ptc_mcp::json::{Value, json};
 use ptc_server::observers::metrics::{Exposition, Format};
 use tempfile::TempDir;
 
-use crate::support::{Listener, Pipe, assembly, assert_has, fake_upstream, settings};
+use ptc_test_support::in_process::{Listener, Pipe, assembly, assert_has, fake_upstream, settings};
 
 /// A server that writes traces into a folder, and the folder.
 struct Traced {

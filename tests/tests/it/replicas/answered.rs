@@ -4,7 +4,8 @@ use std::io::Write as _;
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::{Answer, Http, Launch, tool, wait_until};
+use ptc_test_support::process::{Answer, Http, Launch, tool};
+use ptc_test_support::wait_until;
 
 /// Posts JSON to a path of the console.
 fn post(server: &Http, path: &str, body: &str) -> Value {

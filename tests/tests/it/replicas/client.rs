@@ -5,7 +5,8 @@ use std::net::TcpStream;
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::{Answer, PATIENCE, call};
+use ptc_test_support::PATIENCE;
+use ptc_test_support::process::{Answer, call};
 
 /// A conversation.
 pub(crate) struct Client {
@@ -40,7 +41,7 @@ impl Client {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
         let answer = send(address, "POST", None, &message.to_string()).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
-        let session = answer.session.clone().unwrap_or_else(|| panic!("no session in {answer:?}"));
+        let session = answer.session().unwrap_or_else(|| panic!("no session in {answer:?}"));
         Client { address: address.to_owned(), session }
     }
 

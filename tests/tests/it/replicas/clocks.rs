@@ -5,10 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 use ptc_mcp::json::{Value, json};
 
 use super::client::Client;
-use super::modern::{Modern, takes_tasks};
-use super::other_clock::ahead;
-use super::process::{Http, until, wait_until};
 use super::shared::Place;
+use ptc_test_support::modern::{Modern, takes_tasks};
+use ptc_test_support::other_clock::ahead;
+use ptc_test_support::process::{Http, until};
+use ptc_test_support::wait_until;
 
 /// How far the clock of one of them is ahead: longer than anything here may live.
 const AHEAD: u32 = 300;

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use ptc_mcp::json::json;
 
 use super::client::Client;
-use super::process::Launch;
+use ptc_test_support::process::Launch;
 
 #[test]
 fn a_folder_belongs_to_one_process_and_outlives_it() {
@@ -41,7 +41,7 @@ fn a_folder_belongs_to_one_process_and_outlives_it() {
     // The next process goes on with what the first one began, and not with what has ended.
     let next = Launch::new(&flags).on_http();
     assert_eq!(client.at(&next.address).eval("(+ 1 2)").unwrap().status, 200);
-    super::process::wait_until("what has ended stays so", || {
+    ptc_test_support::wait_until("what has ended stays so", || {
         ended.at(&next.address).eval("1").unwrap().status == 404
     });
     for (name, mode) in [("", 0o700), ("state.redb", 0o600), ("secret", 0o600)] {

@@ -6,9 +6,10 @@ use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 
 use super::client::Client;
-use super::process::{Launch, Pipes, wait_until};
 use super::runs::Tools;
 use super::shared::Place;
+use ptc_test_support::process::{Launch, Pipes};
+use ptc_test_support::wait_until;
 
 /// The flags of a server that keeps programs which wait.
 const KEPT: [&str; 4] = ["--questions", "auto", "--response-profile", "structured"];

@@ -1,17 +1,18 @@
 //! Two servers of which one after the other is killed (`kill -9`) and started again, behind a balancer (`ptc_tests::replicated`).
 
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use ptc_mcp::json::{Value, json};
-use ptc_tests::replicated::guarded::Guarded;
-use ptc_tests::replicated::redis_server;
+use ptc_test_support::child_process::on_a_free_port;
+use ptc_test_support::guarded::Guarded;
+use ptc_test_support::redis_server;
 use tempfile::TempDir;
 
-use super::process::{Answer, PATIENCE};
+use ptc_test_support::PATIENCE;
+use ptc_test_support::process::Answer;
 
 /// How often one is killed. Behind that there is peace: who waits for what a killed one has begun is told in the end that it has come to
 /// nothing, which takes longer than they live before.
@@ -47,9 +48,7 @@ impl Killed {
         }
         let upstreams = folder.path().join("upstreams.json");
         std::fs::write(&upstreams, json!({"upstreams": {"fake": entry}}).to_string()).expect("written");
-        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
-        for _ in 0..10 {
-            let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+        let start = |free: SocketAddr| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_replicated"));
             command.args(["start", "--http", "--http-disable-auth", "--http-port", &free.port().to_string()]);
             command.args(["--log-level", "error", "--upstreams-config"]).arg(&upstreams).args(flags);
@@ -61,17 +60,11 @@ impl Killed {
             if kills == Kills::Anytime {
                 command.env("PTC_TEST_KILL_ANYTIME", "1");
             }
-            let mut process = Guarded::run(&command, None);
-            let patience = Instant::now() + PATIENCE;
-            while process.ended().is_none() {
-                assert!(Instant::now() < patience, "they do not listen");
-                if is_healthy(&free.to_string()).unwrap_or(false) {
-                    return Some(Killed { _process: process, address: free.to_string(), folder });
-                }
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-        }
-        panic!("no servers could be started");
+            Guarded::run(&command, None)
+        };
+        let is_ready = |_: &Guarded, free: SocketAddr| is_healthy(&free.to_string()).unwrap_or(false);
+        let (process, address) = on_a_free_port(start, is_ready).expect("servers that start");
+        Some(Killed { _process: process, address: address.to_string(), folder })
     }
 
     /// How often one of them was killed so far.

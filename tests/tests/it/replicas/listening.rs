@@ -7,8 +7,9 @@ use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 use ptc_tests::replicated::balancer::Balancer;
 
-use super::process::{PATIENCE, tool};
 use super::shared::Place;
+use ptc_test_support::PATIENCE;
+use ptc_test_support::process::tool;
 
 /// An open channel.
 struct Channel(BufReader<TcpStream>);

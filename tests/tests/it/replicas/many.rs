@@ -3,8 +3,8 @@
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 
-use super::modern::Modern;
-use super::process::{Http, Launch};
+use ptc_test_support::modern::Modern;
+use ptc_test_support::process::{Http, Launch};
 
 /// A program for which there is no room.
 const ONE_MORE: &str = "(ask {:message \"One more?\"})";

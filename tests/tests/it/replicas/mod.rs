@@ -9,14 +9,7 @@ mod kept;
 mod killed;
 mod listening;
 mod many;
-#[path = "../support/modern.rs"]
-mod modern;
-#[path = "../support/other_clock.rs"]
-mod other_clock;
 mod pages;
-#[path = "../support/process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod process;
 mod runs;
 mod sessions;
 mod settled;

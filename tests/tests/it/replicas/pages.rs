@@ -5,8 +5,9 @@ use std::path::Path;
 
 use ptc_mcp::json::{Value, json};
 
-use super::process::{Launch, Pipes, tool, wait_until};
 use super::runs::Tools as _;
+use ptc_test_support::process::{Launch, Pipes, tool};
+use ptc_test_support::wait_until;
 
 /// A server whose upstream sends people to pages.
 fn launch(flags: &[&str]) -> Launch {

@@ -1,15 +1,14 @@
 //! Programs that outlive their requests (waiting.md 6): on pipes, on a folder, on two replicas.
 
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
 
 use super::client::Client;
-use super::process::{Http, Launch, Pipes, until, wait_until};
 use super::shared::Place;
+use ptc_test_support::process::{Http, Launch, Pipes, until};
+use ptc_test_support::wait_until;
 
 /// The flags of a server whose programs may become runs.
 const LONG: [&str; 3] = ["--long-runs", "--response-profile", "structured"];
@@ -91,7 +90,7 @@ fn on_pipes_a_program_goes_on_while_its_client_does_something_else() {
     let never = server.begin_run(&dir.path().join("never"));
     let stopped = server.tool("lisp_cancel", &json!({"run_id": never}));
     assert_eq!(stopped, json!({"status": "cancelled", "run_id": never}));
-    let waiting = json!({"program": super::process::waiting()});
+    let waiting = json!({"program": ptc_test_support::process::waiting()});
     wait_until("its call is cancelled", || server.tool("lisp_eval", &waiting)["result"] == "user=> 0");
 }
 
@@ -113,7 +112,7 @@ fn a_client_that_goes_away_ends_its_program_until_it_knows_the_id() {
     let mut client = Client::begin(&server.address);
     // The connection that began it is closed with the answer.
     let id = client.begin_run(&dir.path().join("file"));
-    let waiting = json!({"program": super::process::waiting()});
+    let waiting = json!({"program": ptc_test_support::process::waiting()});
     // A call is counted before it is sent.
     wait_until("its call waits", || client.tool("lisp_eval", &waiting)["result"] == "user=> 1");
     // A stranger to its conversation, but of the same principal.
@@ -169,15 +168,12 @@ fn a_run_is_seen_stopped_and_buried_through_another_replica() {
     let file = dir.path().join("file");
     let id = here.begin_run(&file);
     let look = |there: &mut Client| there.tool("lisp_wait", &json!({"run_id": id, "wait_ms": 0}));
-    let mut seen = look(&mut there);
+    let mut seen = Value::Null;
     // What is printed is written down for other replicas each second.
-    for _ in 0..300 {
-        if seen["prints"] != json!([]) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
+    wait_until("what is printed is written down", || {
         seen = look(&mut there);
-    }
+        seen["prints"] != json!([])
+    });
     assert_eq!((&seen["status"], &seen["prints"]), (&json!("running"), &json!(["begun"])), "{seen}");
     std::fs::write(&file, "").unwrap();
     assert_eq!(there.outcome(&id)["result"], "user=> \"r: there it is\"");

@@ -8,8 +8,9 @@ use ptc_mcp::json::{Value, json};
 use ptc_tests::replicated::balancer::Balancer;
 
 use super::client::{Client, send};
-use super::process::{Answer, wait_until};
 use super::shared::Place;
+use ptc_test_support::process::Answer;
+use ptc_test_support::wait_until;
 
 /// What is told where a program was not run.
 const NOT_RUN: [&str; 2] = ["already running", "the session store is unavailable; nothing was changed"];
@@ -180,7 +181,7 @@ fn an_eval_of_a_session_asks_the_store_twice_and_any_other_not_at_all() {
     let client = Client::begin(&server.address);
     let session = client.start();
     client.eval_in(&session, "(def n 0)").unwrap();
-    let asked = |server: &super::process::Http| {
+    let asked = |server: &ptc_test_support::process::Http| {
         let names = [
             "read", "claim", "renew", "commit", "spend", "push", "drain", "list", "look", "erase", "announce",
         ];

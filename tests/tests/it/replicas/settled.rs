@@ -7,9 +7,10 @@ use std::net::TcpStream;
 use ptc_mcp::json::{Value, json};
 
 use super::client::{Client, send};
-use super::process::{Http, PATIENCE, call, tool, wait_until, waiting};
 use super::runs::Tools as _;
 use super::shared::Place;
+use ptc_test_support::process::{Http, call, tool, waiting};
+use ptc_test_support::{PATIENCE, wait_until};
 
 /// The answer to a call, as the events that it is made of.
 struct Events(BufReader<TcpStream>);
@@ -52,7 +53,7 @@ fn asked(address: &str) -> Client {
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let answer = send(address, "POST", None, &message.to_string()).unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
-    Client { address: address.to_owned(), session: answer.session.unwrap() }
+    Client { address: address.to_owned(), session: answer.session().unwrap() }
 }
 
 fn reply(client: &Client, id: &Value, region: &str) {

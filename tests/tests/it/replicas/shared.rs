@@ -3,12 +3,13 @@
 use std::process::Command;
 
 use nix::sys::signal::Signal;
+use ptc_test_support::redis_server::RedisServer;
 use ptc_tests::replicated::balancer::Balancer;
-use ptc_tests::replicated::redis_server::RedisServer;
 use ptc_tests::replicated::write_secret;
 
 use super::client::Client;
-use super::process::{Http, Launch, wait_until};
+use ptc_test_support::process::{Http, Launch};
+use ptc_test_support::wait_until;
 
 /// A store, and the flags of servers on it.
 pub(crate) struct Place {

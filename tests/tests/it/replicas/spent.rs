@@ -9,8 +9,9 @@ use ptc_mcp::json::{Value, json};
 use ring::hmac;
 
 use super::killed::{KILLS, Killed, Kills};
-use super::modern::Modern;
-use super::process::{Answer, PATIENCE};
+use ptc_test_support::PATIENCE;
+use ptc_test_support::modern::Modern;
+use ptc_test_support::process::Answer;
 
 const EVAL: Option<&str> = Some("lisp_eval");
 

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use ptc_mcp::json::{Value, json};
 
-use super::modern::{Modern, takes_tasks};
-use super::process::{Http, Launch, until, wait_until};
 use super::shared::Place;
+use ptc_test_support::modern::{Modern, takes_tasks};
+use ptc_test_support::process::{Http, Launch, until};
+use ptc_test_support::wait_until;
 
 /// The flags of a server whose calls may become tasks.
 const LONG: [&str; 3] = ["--long-runs", "--response-profile", "structured"];
@@ -125,7 +126,7 @@ fn a_task_is_stopped_by_its_own_method() {
     assert_acknowledges(&client.request("tasks/cancel", &json!({"taskId": id})));
     let task = becomes(&client, &id, "cancelled");
     assert!(task.get("result").is_none() && task.get("error").is_none(), "{task}");
-    let waiting = json!({"program": super::process::waiting()});
+    let waiting = json!({"program": ptc_test_support::process::waiting()});
     wait_until("its call is cancelled", || {
         client.tool("lisp_eval", waiting.clone())["structuredContent"]["result"] == "user=> 0"
     });

@@ -1,13 +1,11 @@
 //! `hostile/programs.txt`: programs that want to hurt the process. Each ends as the file says, the whole process never
 //! takes more than the program's limit plus a constant, and the next program runs as if nothing had been.
 
-use peak_alloc::PeakAlloc;
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, Limits};
 use std::fmt::Write;
 use std::time::Duration;
 
-#[global_allocator]
-static ALLOCATOR: PeakAlloc = PeakAlloc;
+use super::{ALLOCATOR, ALONE};
 
 /// What the process may take beyond the limit: what is not the program's (its text, its code, the result's rendering),
 /// and what the allocator is asked for before the old block is given back when a text or table grows.
@@ -31,6 +29,7 @@ fn expand(line: &str) -> String {
 
 #[tokio::test]
 async fn hostile_programs_end_and_leave_nothing_behind() {
+    let _alone = ALONE.lock().await;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/hostile/programs.txt");
     let file = std::fs::read_to_string(file).expect("the programs belong to the repository");
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");

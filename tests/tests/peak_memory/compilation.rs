@@ -1,19 +1,13 @@
 //! Compilation under the program's limits (ruling 64), and what stays of programs between evals.
 
-use peak_alloc::PeakAlloc;
 use ptc_compiler::CompileOptions;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget};
 use ptc_vm::builtins::library;
 use ptc_vm::meter::Allowance;
 use std::fmt::Write;
 use std::time::Duration;
-use tokio::sync::Mutex;
 
-#[global_allocator]
-static ALLOCATOR: PeakAlloc = PeakAlloc;
-
-/// One test at a time: they measure the process.
-static ALONE: Mutex<()> = Mutex::const_new(());
+use super::{ALLOCATOR, ALONE};
 
 /// What the process may take beyond a program's limit: its text, and the old block of a table that grows.
 const BEYOND_THE_LIMIT: usize = 4 << 20;

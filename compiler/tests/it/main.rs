@@ -1,0 +1,16 @@
+//! The compiler and the machine together: what programs give, refuse, cost, and become as bytes.
+
+mod deadline;
+mod generated;
+mod messages;
+mod nil_origins;
+mod patterns;
+mod programs;
+mod refusals;
+mod sequences;
+mod sizes;
+mod snapshot_damage;
+mod snapshots;
+mod support;
+mod suspension;
+mod tools;

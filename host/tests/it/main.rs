@@ -1,0 +1,9 @@
+//! The crate from outside: programs that ask people, sign-ins, OpenAPI upstreams.
+
+// Programs that leave their process while they wait for people need sessions as bytes.
+#[cfg(feature = "saved-sessions")]
+mod ask;
+mod oauth;
+mod openapi;
+#[cfg(feature = "saved-sessions")]
+mod questions;

@@ -1,0 +1,6 @@
+//! The crate from outside: discovery, sign-ins, tokens, and the page that says which failures have tests.
+
+mod discovery;
+mod failures;
+mod sign_in;
+mod tokens;

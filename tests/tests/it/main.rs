@@ -1,0 +1,21 @@
+//! Tests of the whole product: real servers in processes of their own and in this one, with their clients, upstreams and stores.
+
+mod agent;
+mod aggregation;
+mod approvals;
+mod changing_upstreams;
+mod exposed;
+mod faults;
+mod features;
+mod guidance;
+mod hosted_servers;
+mod insight;
+mod limits;
+mod many_upstreams;
+mod memory_budget;
+mod remote;
+mod replicas;
+mod results;
+mod task;
+mod turns;
+mod unasked;

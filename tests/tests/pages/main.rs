@@ -1,0 +1,7 @@
+//! What pages and manifests say is true of the repository. The quick tier runs it.
+
+mod binaries;
+mod citations;
+mod functions_doc;
+mod language_docs;
+mod map;

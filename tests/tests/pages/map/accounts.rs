@@ -1,8 +1,8 @@
 //! Whatever can grow and outlasts a program has an account (ruling 66): `docs/reliability.md` lists it under "Accounts", with who pays for
 //! it and its bound, and this holds the sources against the list. Thread-locals have a list of their own.
 
-use crate::shared_state::{self, Places, Types};
-use crate::{houses, read, root, source_files};
+use super::shared_state::{self, Places, Types};
+use super::{houses, read, root, source_files};
 use std::collections::BTreeSet;
 
 /// The crates that make up the product, but for the compiler's and the machine's libraries of data.

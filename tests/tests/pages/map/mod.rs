@@ -1,7 +1,7 @@
 //! The map of the house is true: `docs/design.md` says under "Floors" which crates and floors there are, and this reads the imports
 //! of every crate and holds them against it.
 //!
-//! `cargo test -p ptc-tests --test map -- --nocapture` prints the map as well.
+//! `cargo test -p ptc-tests --test pages map:: -- --nocapture` prints the map as well.
 
 mod accounts;
 mod circles;
@@ -45,7 +45,7 @@ fn every_crate_uses_the_crates_that_the_design_lists_and_no_others() {
     rows.sort();
     assert_eq!(rows, members, "the crates in \"Floors\" of docs/design.md, and the members of the workspace");
     for house in &houses {
-        let mut listed = house.uses.clone();
+        let mut listed: Vec<String> = house.uses.iter().map(|folder| name(folder)).collect();
         listed.sort();
         let used = manifest::uses(&read(&root().join(&house.folder).join("Cargo.toml")));
         assert_eq!(
@@ -83,6 +83,11 @@ fn houses() -> Vec<House> {
     table::read(&read(&root().join("docs/design.md"))).expect("a table of crates and floors")
 }
 
+/// The name of the crate in a folder.
+fn name(folder: &str) -> String {
+    manifest::name(&read(&root().join(folder).join("Cargo.toml")))
+}
+
 /// A crate's files, and their use of each other.
 fn source(house: &House) -> (Files, Imports) {
     let (files, krate) = product(house);
@@ -99,7 +104,7 @@ fn product(house: &House) -> (Files, Crate) {
     let mut files = Files::new();
     let folder = root().join(&house.folder).join("src");
     collect(&folder, &folder, &mut files);
-    let krate = Crate::read(&format!("ptc_{}", house.folder), &files).expect("source that compiles");
+    let krate = Crate::read(&name(&house.folder).replace('-', "_"), &files).expect("source that compiles");
     // What no module of the product names is a file of tests.
     files.retain(|file, _| krate.modules.iter().any(|module| module.file == *file));
     (files, krate)

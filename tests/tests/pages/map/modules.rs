@@ -1,6 +1,6 @@
 //! The modules of one crate, and every path that each of them writes.
 
-use crate::paths::{self, Written};
+use super::paths::{self, Written};
 use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, ItemUse, Meta, Visibility};

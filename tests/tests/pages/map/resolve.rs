@@ -1,7 +1,7 @@
 //! From the paths that a module writes to the files that define what they name.
 
-use crate::modules::{Crate, Meaning};
-use crate::paths::{Place, Written};
+use super::modules::{Crate, Meaning};
+use super::paths::{Place, Written};
 
 /// One file's use of another file of its crate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

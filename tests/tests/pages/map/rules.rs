@@ -1,8 +1,8 @@
 //! The rules of the map: what breaks them, told so that whoever reads it knows what to do.
 
-use crate::circles::circles;
-use crate::resolve::{Import, Imports};
-use crate::table::{House, holds};
+use super::circles::circles;
+use super::resolve::{Import, Imports};
+use super::table::{House, holds};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows without files, and files without a row.

@@ -2,7 +2,7 @@
 //! channels. Sources are read as they are written, and types are told apart by their names alone, so a type that shares its name with
 //! a growing one counts as growing.
 
-use crate::modules::is_of_tests;
+use super::modules::is_of_tests;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::parse::{Parse, ParseStream};
 use syn::visit::{self, Visit};

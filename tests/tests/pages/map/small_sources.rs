@@ -1,9 +1,9 @@
 //! The reading of imports, the table and the rules, on sources of a few lines.
 
-use crate::modules::{Crate, Files};
-use crate::resolve::{self, Imports};
-use crate::rules;
-use crate::table::{self, House};
+use super::modules::{Crate, Files};
+use super::resolve::{self, Imports};
+use super::rules;
+use super::table::{self, House};
 use std::collections::BTreeSet;
 
 fn imports(sources: &[(&str, &str)]) -> Imports {

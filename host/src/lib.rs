@@ -9,12 +9,15 @@
 //! | [`questions`], [`canonical_json`] | what people are asked; JSON in one spelling, for digests |
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`state`] | stores of what outlives a request or a process |
+//! | [`time`] | the one clock, which tests can set ahead |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 //!
 //! The engine is always there. Upstreams and all that they need are behind the feature `upstreams` (on by default), which
 //! brings `http`, the HTTP client, too.
 
+// Tests may read what clock they like.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(
     not(feature = "upstreams"),
     expect(dead_code, unreachable_pub, reason = "what upstreams alone use stays where it belongs")
@@ -61,6 +64,7 @@ pub mod sign_in;
 pub mod similar;
 pub mod state;
 pub mod text;
+pub mod time;
 #[cfg(feature = "upstreams")]
 pub mod upstream;
 pub mod visible;

@@ -14,6 +14,7 @@ use crate::questions::{
     Action, Answer, Answered, AnsweredBy, Form, Level, Mode, OpenQuestion, Question, QuestionId,
     QuestionKind, Unanswered,
 };
+use crate::state::time_of_day_by;
 use crate::upstream::{CallFault, FaultReason};
 use ptc_mcp::json::Value;
 
@@ -51,7 +52,7 @@ pub(super) struct Allowed {
 impl Allowed {
     /// Whether it is not older than approvals may be. One that seems to come from the future is as new as can be.
     pub(super) fn is_fresh(&self, aggregator: &Aggregator) -> bool {
-        aggregator.clock.now().since(self.at) <= aggregator.approval_ttl
+        Timestamp::from_millis(time_of_day_by(&aggregator.clock)).since(self.at) <= aggregator.approval_ttl
     }
 }
 

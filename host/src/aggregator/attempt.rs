@@ -8,12 +8,12 @@ use crate::credentials::Redactor;
 use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
 use crate::questions::AnsweredBy;
 use crate::seen_shape::SAMPLE_BYTES;
+use crate::time::{self, Instant};
 use crate::upstream::FaultReason;
 use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
 use bytes::Bytes;
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
 use std::borrow::Cow;
-use tokio::time::Instant;
 
 /// One call of a tool that a program tried.
 pub(super) struct Attempt<'a> {
@@ -97,7 +97,7 @@ impl Attempt<'_> {
             tool: self.tool,
             arguments,
             fault,
-            duration_ms: began.map_or(0, |began| whole_millis(began.elapsed())),
+            duration_ms: began.map_or(0, |began| whole_millis(time::since(began))),
             approved: self.approved.as_ref(),
         });
     }
@@ -105,14 +105,14 @@ impl Attempt<'_> {
     /// The common part of all attempts' records.
     fn begun(&self, arguments: &[u8], began: Option<Instant>) -> CallRecord {
         // When it was made, counted from the beginning of its program; now, if nothing was tried.
-        let offset = began.unwrap_or_else(Instant::now).saturating_duration_since(self.run.started());
+        let offset = began.unwrap_or_else(time::now).saturating_duration_since(self.run.started());
         CallRecord {
             server: self.server.to_owned(),
             tool: self.tool.to_owned(),
             args: recorded_arguments(arguments, &self.aggregator.redactor),
             status: CallStatus::Ok,
             offset_ms: whole_millis(offset),
-            duration_ms: began.map_or(0, |began| whole_millis(began.elapsed())),
+            duration_ms: began.map_or(0, |began| whole_millis(time::since(began))),
             reason: None,
             error: None,
             result_bytes: None,

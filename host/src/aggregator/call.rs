@@ -14,11 +14,11 @@ use super::usage::{cap_exhausted, give_back, give_back_unsent, take_call};
 use crate::catalog::{ToolEntry, check_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
+use crate::time;
 use crate::upstream::{Again, Call, CallFault, CallLimits};
 use ptc_vm::machine::{Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Answers one `tool/call`.
 pub(super) async fn answer(
@@ -46,7 +46,7 @@ pub(super) async fn answer(
         (Err(text), ..) => return raise(&text),
     };
     let (server, tool) = (checked.server.name.as_str(), checked.tool_name);
-    let mut began = Instant::now();
+    let mut began = time::now();
     let mut arguments = checked.arguments;
     let argument_note = checked.note.map(String::into_boxed_str);
     let member = aggregator.members.get(server);
@@ -74,7 +74,7 @@ pub(super) async fn answer(
                 give_back_unsent(&run, &fault);
                 return attempt.failed(&arguments, tried.then_some(began), fault);
             }
-            began = Instant::now();
+            began = time::now();
         }
         // Checked again, now that its tools are known.
         warm = aggregator.present();
@@ -124,7 +124,7 @@ pub(super) async fn answer(
             if !take_call(&run, aggregator.limits.max_calls) {
                 return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
             }
-            began = Instant::now();
+            began = time::now();
         }
         let limits = CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() };
         let charge = ReplyCharge::new(run.memory.clone());
@@ -162,7 +162,7 @@ pub(super) async fn answer(
             give_back_unsent(&run, &fault);
             return attempt.failed(&arguments, (!fault.unsent).then_some(began), fault);
         }
-        began = Instant::now();
+        began = time::now();
     }
 }
 
@@ -181,5 +181,5 @@ fn unknown_tool_list(
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
     give_back_unsent(run, &fault);
-    attempt.failed(arguments, tried.then(Instant::now), fault)
+    attempt.failed(arguments, tried.then(time::now), fault)
 }

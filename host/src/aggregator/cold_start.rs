@@ -3,8 +3,8 @@
 use super::runtime::Aggregator;
 use super::usage::Usage;
 use crate::engine::RunContext;
+use crate::time::timeout_at;
 use crate::upstream::CallFault;
-use tokio::time::timeout_at;
 
 /// Why an upstream did not start.
 pub(super) struct NotStarted {

@@ -8,11 +8,11 @@ use super::runtime::Aggregator;
 use super::usage::{Usage, take_discovery};
 use crate::catalog::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 use crate::engine::{CatalogOp, RunContext};
+use crate::time;
 use futures_util::future::join_all;
 use ptc_vm::machine::{Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Answers one discovery operation, and keeps a record of it. A world fault is `nil`.
 pub(super) async fn answer(
@@ -22,7 +22,7 @@ pub(super) async fn answer(
     arguments: Vec<u8>,
     shown: Vec<String>,
 ) -> Reply {
-    let asked = Instant::now();
+    let asked = time::now();
     let arguments: Vec<Value> = serde_json::from_slice(&arguments).unwrap_or_default();
     let query = match Query::parse(form, &arguments, &shown, &aggregator.catalog()) {
         Ok(query) => query,
@@ -39,7 +39,7 @@ pub(super) async fn answer(
         args: query.record(),
         reason,
         note,
-        duration: asked.elapsed(),
+        duration: time::since(asked),
     });
     Reply::Value(reply)
 }
@@ -65,7 +65,7 @@ async fn found(
             return;
         }
         let loaded =
-            tokio::time::timeout_at(run.deadline(), aggregator.load_for(&name, run.principal.as_ref())).await;
+            time::timeout_at(run.deadline(), aggregator.load_for(&name, run.principal.as_ref())).await;
         if let Ok(Err(fault)) = loaded
             && !fault.unsent
         {

@@ -5,6 +5,7 @@ use super::runtime::Aggregator;
 use crate::digest::sha256_of_parts;
 use crate::engine::{Desk, Keep, RunContext};
 use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
+use crate::time;
 use crate::upstream::{
     Again, Asked, AskedSampling, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation,
     ElicitationMode, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished, Upstream,
@@ -190,7 +191,7 @@ impl Exchange<'_> {
         }
         match &progress.wanted {
             Wanted::Input(input) if input.requests.is_empty() => {
-                tokio::time::sleep(NOTHING_ASKED).await;
+                time::sleep(NOTHING_ASKED).await;
                 let state = input.state.as_ref().map(|state| state.get());
                 self.send(Again { responses: None, state }).await
             }

@@ -14,6 +14,7 @@ use ptc_mcp::json::{Value, json};
 use crate::catalog::ServerEntry;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
+use crate::time;
 use crate::upstream::{Introduction, Offers, ToolInfo};
 
 /// Longest file that is read or written, in bytes.
@@ -111,7 +112,7 @@ impl CachedLists {
                 tracing::debug!(path = %path.display(), %error, "list_cache_not_written");
             }
         };
-        tokio::task::spawn_blocking(written);
+        time::spawn_blocking(written);
     }
 }
 

@@ -6,8 +6,9 @@ use super::sampling::Sampler;
 use crate::credentials::Redactor;
 use crate::http::Client;
 use crate::memory::MemoryBudget;
+use crate::sign_in::PROCESS;
 use crate::sign_in::store::{AuthStore, MemoryStore};
-use crate::sign_in::{Clock, PROCESS};
+use crate::time::Clock;
 use crate::upstream::CallLimits;
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +130,7 @@ impl AggregatorOptions {
             list_cache: None,
             owner: Handle::current(),
             auth_store: Arc::new(MemoryStore::default()),
-            clock: Clock::default(),
+            clock: Clock::current(),
             principal: Some(PROCESS.into()),
             sign_in_page: None,
             questions: false,

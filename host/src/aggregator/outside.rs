@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::approval::{Wanted, allowed_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
 use crate::engine::{Asker, EvalId, whole_millis};
+use crate::time;
 use crate::upstream::{Call, CallFault, CallReply};
 
 impl Aggregator {
@@ -29,7 +28,7 @@ impl Aggregator {
         let catalog = self.present();
         let tool = catalog.server(server).and_then(|server| server.tool(call.tool));
         let mut approved = None;
-        let asked = Instant::now();
+        let asked = time::now();
         let replied = match needed(&member.config, call.tool, tool) {
             None => Ok(()),
             Some(level) => {
@@ -47,7 +46,7 @@ impl Aggregator {
                 }
             }
         };
-        let began = Instant::now();
+        let began = time::now();
         let replied = match replied {
             Ok(()) => {
                 let mut limits = call.limits;
@@ -65,7 +64,7 @@ impl Aggregator {
                 tool: call.tool,
                 arguments: call.arguments,
                 fault: replied.as_ref().err().map(|fault| fault.reason),
-                duration_ms: whole_millis(began.elapsed()),
+                duration_ms: whole_millis(time::since(began)),
                 approved: approved.as_ref(),
             });
         }

@@ -5,6 +5,7 @@ use super::cold_start::start;
 use super::runtime::{Aggregator, Member};
 use crate::catalog::{Answer, Catalog, DiscoveryFault, Query, ToolRef, changed_shape};
 use crate::engine::RunContext;
+use crate::time;
 use crate::upstream::{CallFault, Phase};
 use ptc_mcp::json::Value;
 
@@ -23,7 +24,7 @@ pub(super) async fn renewed(
     if member.handle.health().phase != Phase::Started {
         start(aggregator, run, server).await.map_err(|failed| (failed.fault, failed.tried))?;
     }
-    let renewing = tokio::time::timeout_at(run.deadline(), renew(aggregator, member));
+    let renewing = time::timeout_at(run.deadline(), renew(aggregator, member));
     renewing
         .await
         .unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not list its tools in time")))
@@ -50,7 +51,7 @@ pub(super) async fn with_changes(
     let Some(member) = aggregator.members.get(server) else { return answer };
     if member.handle.health().phase == Phase::Started {
         // If the upstream cannot say, what it said last stands.
-        let _ = tokio::time::timeout_at(run.deadline(), renew(aggregator, member)).await;
+        let _ = time::timeout_at(run.deadline(), renew(aggregator, member)).await;
     }
     let (then, now) = (aggregator.catalog(), aggregator.present());
     if now.same_entry(&then, server) {

@@ -4,12 +4,12 @@ use super::audit::AuditedSampling;
 use super::input::Exchange;
 use super::runtime::Aggregator;
 use crate::engine::{RunContext, whole_millis};
+use crate::time::{self, Instant};
 use crate::upstream::{Sampled, SamplingFault, SamplingFaultKind, SamplingRequest};
 use crate::visible::visible;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::time::Instant;
 
 /// Longest answer of a model that an upstream is given, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -149,7 +149,7 @@ impl<'a> Ending<'a> {
             upstream: exchange.upstream.name(),
             tool: exchange.call.tool,
             request,
-            began: Instant::now(),
+            began: time::now(),
             is_over: false,
         }
     }
@@ -171,7 +171,7 @@ impl<'a> Ending<'a> {
             model: sampled.map(|sampled| sampled.model.as_str()),
             tokens,
             outcome,
-            duration_ms: whole_millis(self.began.elapsed()),
+            duration_ms: whole_millis(time::since(self.began)),
         });
     }
 }

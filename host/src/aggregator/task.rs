@@ -4,6 +4,7 @@ use super::input::Exchange;
 use super::input_progress::{Progress, Wanted};
 use crate::engine::RunContext;
 use crate::mcp::unfinished::{TaskState, read_task, read_task_result};
+use crate::time;
 use crate::upstream::{CallFault, CallLimits, CallReply, Caller, InputRequired, Query, TaskAnswer, Upstream};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -46,7 +47,7 @@ impl Exchange<'_> {
             self.updated(&task, input, &mut answered).await?;
         }
         loop {
-            tokio::time::sleep(wait).await;
+            time::sleep(wait).await;
             let state = match self.task_request("tasks/get", &task.id, None).await {
                 Ok(answer) => read_task(&answer).map_err(CallFault::upstream_error)?,
                 Err(fault) if fault.rpc_code == Some(RpcError::INVALID_PARAMS) => {

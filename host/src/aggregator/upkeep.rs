@@ -1,6 +1,7 @@
 //! Background tasks that keep the catalog up to date.
 
 use super::runtime::Aggregator;
+use crate::time;
 use crate::upstream::{FaultReason, UpstreamEvent};
 use std::sync::Weak;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub(super) async fn bring_up(aggregator: Weak<Aggregator>, name: String) {
 pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     let mut pause = Duration::from_secs(1);
     loop {
-        tokio::time::sleep(pause).await;
+        time::sleep(pause).await;
         let Some(aggregator) = aggregator.upgrade() else { return };
         match aggregator.load(&name).await {
             Ok(()) => {

@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 
 use super::command::in_folder;
 use super::{ChildEnv, guard, resolve_command};
+use crate::time;
 
 /// The child to start.
 #[derive(Clone, Debug)]
@@ -172,11 +173,11 @@ impl ChildProcess {
     /// Waits for an end that was asked for by closing standard input; after `grace` asks again by
     /// `SIGTERM`, after another `grace` ends the whole group.
     pub(crate) async fn wait_or_end(&mut self, grace: Duration) -> io::Result<Exit> {
-        if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
+        if let Ok(exit) = time::timeout(grace, self.wait()).await {
             return exit;
         }
         self.group.signal(Signal::SIGTERM);
-        if let Ok(exit) = tokio::time::timeout(grace, self.wait()).await {
+        if let Ok(exit) = time::timeout(grace, self.wait()).await {
             return exit;
         }
         self.end_now().await
@@ -185,7 +186,7 @@ impl ChildProcess {
     /// Ends the child and its family at once and waits for it.
     pub(crate) async fn end_now(&mut self) -> io::Result<Exit> {
         self.group.ask();
-        if let Ok(exit) = tokio::time::timeout(GUARD_PATIENCE, self.wait()).await {
+        if let Ok(exit) = time::timeout(GUARD_PATIENCE, self.wait()).await {
             return exit;
         }
         self.group.signal(Signal::SIGKILL);

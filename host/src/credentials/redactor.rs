@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
 use super::{REDACTED, Secret};
+use crate::time::{self, Instant};
 
 /// Secrets shorter than this many bytes are never replaced: they would mangle ordinary text, which would reveal them
 /// (ruling 34).
@@ -92,7 +93,7 @@ impl Redactor {
     /// with them may still be on their way.
     pub fn replace(&self, owner: &str, secrets: &[Secret]) {
         let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
+        let now = time::now();
         let is_same = |passing: &Passing, secret: &Secret| {
             *passing.owner == *owner && passing.secret.matches(secret.open().as_bytes())
         };

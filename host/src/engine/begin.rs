@@ -19,13 +19,13 @@ use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Done;
 use super::worker::Worker;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
+use crate::time::{self, Instant};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
 use ptc_vm::meter::{Account, Deadline, Reservation};
 use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::time::Instant;
+use std::time::UNIX_EPOCH;
 
 /// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
 pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
@@ -39,7 +39,7 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
         Ok(prepared) => prepared,
         Err(refused) => {
             let NotBegun { failure, fault } = *refused;
-            let outcome = EvalOutcome::not_run(failure, started.elapsed());
+            let outcome = EvalOutcome::not_run(failure, time::since(started));
             return Done::Outcome(EvalOutcome { session_fault: fault, ..outcome });
         }
     };
@@ -80,7 +80,7 @@ fn go_on(
             Done::Waiting(Box::new(Run::returned(machine, request, context, waits, granted)))
         }
         Err(NotReturned { failure, fault }) => {
-            let outcome = EvalOutcome::not_run(failure, started.elapsed());
+            let outcome = EvalOutcome::not_run(failure, time::since(started));
             Done::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
         }
     }
@@ -175,7 +175,7 @@ pub(super) fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
     let limits = &request.limits;
     Deadline {
         clock: nanoseconds,
-        at: nanoseconds_at(started.into_std()).saturating_add(whole_nanos(limits.timeout)),
+        at: nanoseconds_at(started).saturating_add(whole_nanos(limits.timeout)),
         allowed_ms: limits.timeout_ms(),
     }
 }
@@ -245,7 +245,7 @@ fn take_session(
 
 /// Milliseconds since 1970.
 pub(super) fn clock() -> i64 {
-    SystemTime::now()
+    time::time_of_day()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -8,10 +8,10 @@ use super::session::SessionLock;
 use super::stack;
 use crate::memory::{HeldMemory, MemoryBudget};
 use crate::text::clip;
+use crate::time::{self, Instant};
 use ptc_vm::value::Blob;
 use ptc_vm::{Error, Machine, Reason, Value, json, print};
 use std::rc::Rc;
-use tokio::time::Instant;
 
 /// Renders the value of a program that has ended, checks it, and commits to the session. `budget`: the memory of all programs.
 pub(super) fn conclude(
@@ -89,7 +89,7 @@ pub(super) fn conclude(
         // What was missed matters where it led to an error, or to nothing.
         missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
         notes: if failed { Vec::new() } else { notes },
-        duration: started.elapsed(),
+        duration: time::since(started),
     }
 }
 

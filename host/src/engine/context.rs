@@ -6,11 +6,11 @@ use super::outcome::CatalogOp;
 use super::request::EvalId;
 use crate::audience::Audience;
 use crate::memory::{ReplyCharge, ReplyMemory};
+use crate::time::Instant;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// What all calls of one program share (upstreams.md 1: the run context).
 pub struct RunContext {

@@ -3,11 +3,11 @@
 use super::begin::deadline;
 use super::request::EvalRequest;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::time::Instant;
 use ptc_vm::Error;
 use ptc_vm::builtins::library;
 use ptc_vm::meter::{Allowance, Reservation};
 use std::rc::Rc;
-use tokio::time::Instant;
 
 /// Programs that are read once more when they have failed: longer ones are not worth the time.
 const MOST_BYTES: usize = 64 << 10;

@@ -9,6 +9,7 @@ use super::work::Work;
 use super::worker::{CacheBytes, Worker};
 use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::{self, MemoryBudget};
+use crate::time::{self, Clock, Instant};
 use futures_util::future::BoxFuture;
 use std::cell::OnceCell;
 use std::future::{Future, poll_fn};
@@ -20,7 +21,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
-use tokio::time::Instant;
 
 /// Why an engine could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Starts the worker threads.
+    /// Starts the worker threads, which go by the clock of this one.
     pub fn start(options: EngineOptions) -> Result<Engine, EngineError> {
         static ENGINES: AtomicUsize = AtomicUsize::new(0);
         let id = ENGINES.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Engine {
             n => n,
         };
         let mut workers = Vec::with_capacity(threads);
-        let caches = Arc::<CacheBytes>::default();
+        let (caches, clock) = (Arc::<CacheBytes>::default(), Clock::current());
         for index in 0..threads {
             let (sender, receiver) = mpsc::unbounded_channel();
             let (memory, caches) = (options.memory.clone(), caches.clone());
@@ -127,9 +127,14 @@ impl Engine {
                 .enable_all()
                 .build()
                 .map_err(|source| EngineError::Thread { index, source })?;
+            let clock = clock.clone();
+            let work = move || {
+                let _entered = clock.enter();
+                run_worker(&runtime, worker, noted, receiver);
+            };
             std::thread::Builder::new()
                 .name(format!("ptc-worker-{index}"))
-                .spawn(move || run_worker(&runtime, worker, noted, receiver))
+                .spawn(work)
                 .map_err(|source| EngineError::Thread { index, source })?;
             workers.push(Handle { commands: sender, load });
         }
@@ -315,7 +320,7 @@ impl Start for Eval {
 
     fn start(self, _: &mut Context<'_>) -> MaybeReady<EvalOutcome, Reported> {
         let Eval(engine, request) = self;
-        let started = Instant::now();
+        let started = time::now();
         if let Some(worker) = engine.here(&request) {
             let begun = match worker.begin(request, started) {
                 MaybeReady::Ready(outcome) => return MaybeReady::Ready(outcome),

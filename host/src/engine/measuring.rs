@@ -7,9 +7,9 @@ use super::outcome::Suspended;
 use super::request::EvalRequest;
 use super::run::{Run, until_it_leaves};
 use super::worker::Worker;
+use crate::time;
 use std::rc::Rc;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// A program whose calls all ask, on its worker.
 pub struct Waiting {
@@ -34,7 +34,7 @@ impl Engine {
         self.command(Command::Run(Box::new(move |worker| {
             let worker = worker.clone();
             tokio::task::spawn_local(async move {
-                let begun = worker.begin(Box::new(request), Instant::now());
+                let begun = worker.begin(Box::new(request), time::now());
                 let done = match until_it_leaves(&worker.scheduler, begun).await {
                     Ok(run) => Ok(work(&Waiting { run, worker })),
                     Err(outcome) => Err(Some(outcome)),
@@ -65,7 +65,7 @@ impl Waiting {
     pub fn restore(&self, resume: &Resume) -> Result<Restored, String> {
         let (_, request, _) = self.run.parts().ok_or("it has ended")?;
         let memory = self.worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
-        let restored = restore(&self.worker, request, resume, memory, Instant::now());
+        let restored = restore(&self.worker, request, resume, memory, time::now());
         restored.map(Restored).map_err(|not| not.failure.full_message())
     }
 

@@ -17,6 +17,7 @@ use super::work::{Done, Principal, Work};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::MemoryReservation;
 use crate::questions::{Answer, QuestionId};
+use crate::time::{self, Instant, Sleep, sleep_until};
 use futures_util::future::LocalBoxFuture;
 use ptc_vm::machine::{CallId, HostRequest, Payload, PendingCall, Reply};
 use ptc_vm::{Error, Machine, Reason, Step};
@@ -27,7 +28,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Steps that a program runs before it looks whether its turn is over: some 100 µs.
 pub(super) const SLICE_STEPS: u64 = 20_000;
@@ -209,7 +209,7 @@ impl Run {
                 Step::Slice if !stack::is_wanted() => return Done::Freed,
                 Step::Slice if stack::turn_is_over() || !self.made.is_empty() => {
                     self.is_ready = true;
-                    self.note_time(Instant::now());
+                    self.note_time(time::now());
                     if !self.is_late {
                         return Done::Waiting(self);
                     }
@@ -225,11 +225,11 @@ impl Run {
     /// Begins the calls that the program has made, and waits until it can go on: for a reply, or for its time to be over.
     async fn wait(&mut self) -> Next {
         if let Some(gate) = self.gate.take() {
-            let began = Instant::now();
+            let began = time::now();
             if let Err(failure) = gate.pass().await {
                 return Next::Refused(failure);
             }
-            self.pause(began.elapsed());
+            self.pause(time::since(began));
         }
         for call in std::mem::take(&mut self.made) {
             self.calls.push(call.id, answer(&self.request, &self.context, call));
@@ -277,12 +277,12 @@ impl Run {
             return false;
         }
         let ids: Vec<QuestionId> = open.iter().map(|open| open.id).collect();
-        let began = Instant::now();
+        let began = time::now();
         let verdict = match self.pinned.take() {
             Some(why) => Verdict::Answered(asker.hold(open, why).await),
             None => asker.ask(open).await,
         };
-        self.pause(began.elapsed());
+        self.pause(time::since(began));
         let Verdict::Answered(answers) = verdict else { return true };
         let board = &self.context.board;
         if !board.answer(answers) {
@@ -367,7 +367,7 @@ pub(super) async fn drive(scheduler: Rc<Scheduler>, begun: Begun) -> EvalOutcome
             None => Next::GoOn,
         };
         if let Next::Refused(failure) = next {
-            return EvalOutcome::not_run(failure, started.elapsed());
+            return EvalOutcome::not_run(failure, time::since(started));
         }
         let Some(run) = held.run.take() else { return EvalOutcome::lost() };
         let work = if matches!(next, Next::Leave) { Work::Leave(run) } else { Work::GoOn(run) };

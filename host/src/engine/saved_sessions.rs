@@ -8,12 +8,13 @@ use super::session::{SessionState, SessionView};
 use super::stack::{nanoseconds, nanoseconds_at};
 use super::work::Work;
 use super::worker::Worker;
+use crate::time;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_vm::meter::Deadline;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// How long reading a session may take for work that is no program's.
@@ -131,7 +132,7 @@ fn deadline() -> Deadline {
     let allowed = u64::try_from(READING.as_millis()).unwrap_or(u64::MAX);
     Deadline {
         clock: nanoseconds,
-        at: nanoseconds_at(Instant::now()).saturating_add(allowed * 1_000_000),
+        at: nanoseconds_at(time::now()).saturating_add(allowed * 1_000_000),
         allowed_ms: allowed,
     }
 }

@@ -7,6 +7,8 @@
 //! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of their
 //! principal.
 
+#![expect(clippy::disallowed_methods, reason = "turns share out what threads really have of time")]
+
 use super::limits::whole_nanos;
 use super::pool::{Pool, STACKS_OF_ONE};
 use super::stack::{self, Ended, Stack, TURN};

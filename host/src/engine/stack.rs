@@ -9,13 +9,14 @@
 
 use super::limits::whole_nanos;
 use super::work::{Done, Work};
+use crate::time::{self, Clock, Instant};
 use generator::{Generator, Gn, co_get_yield, co_yield_with};
 use ptc_vm::meter::{self, Pauses, Resumed};
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of one stack, of which the system gives what is touched.
 pub(super) const STACK_BYTES: usize = 256 << 10;
@@ -149,7 +150,7 @@ pub(super) fn is_wanted() -> bool {
 
 /// Nanoseconds since the first call of this function in the process.
 pub(super) fn nanoseconds() -> u64 {
-    whole_nanos(first().elapsed())
+    nanoseconds_at(time::now())
 }
 
 /// The same clock at another moment.
@@ -157,7 +158,8 @@ pub(super) fn nanoseconds_at(moment: Instant) -> u64 {
     whole_nanos(moment.saturating_duration_since(first()))
 }
 
+/// By the system's clock, behind which none is: threads may have others.
 fn first() -> Instant {
     static FIRST: OnceLock<Instant> = OnceLock::new();
-    *FIRST.get_or_init(Instant::now)
+    *FIRST.get_or_init(|| Clock::default().now())
 }

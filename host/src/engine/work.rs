@@ -6,10 +6,10 @@ use super::request::EvalRequest;
 use super::run::Run;
 use super::session::Discarded;
 use super::worker::Worker;
+use crate::time::Instant;
 use ptc_vm::Error;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Whose turn it is: the principal of a request, or nobody's in particular.
 pub(super) type Principal = Option<Arc<str>>;

@@ -10,6 +10,7 @@ use super::session::SessionStore;
 use super::work::{Done, Work};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::time::Instant;
 use ptc_vm::Value;
 use ptc_vm::meter::Account;
 use ptc_vm::value::{Map, forget_patterns, pattern_bytes};
@@ -17,7 +18,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use tokio::time::Instant;
 
 /// Most bytes that the caches of all workers together may take of each kind.
 const CACHES_BYTES: u64 = 64 << 20;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as _, Incoming};
-use tokio::time::Instant;
 
 use super::HttpError;
 #[cfg(feature = "upstreams")]
@@ -18,6 +17,7 @@ use super::identity::Decoder;
 use super::pool::Pool;
 use super::standstill::Granted;
 use crate::memory::Arrivals;
+use crate::time;
 
 /// How long a body whose time stands still may take all the same.
 const STANDSTILL: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -91,7 +91,7 @@ impl Body {
     /// Stops its time: it is not the server that keeps it waiting.
     pub(crate) fn pause(&mut self) {
         if let (None, Some(timer)) = (self.left, &mut self.timer) {
-            let now = Instant::now();
+            let now = time::now();
             self.left = Some(timer.deadline().saturating_duration_since(now));
             timer.as_mut().reset(now + STANDSTILL);
         }
@@ -100,7 +100,7 @@ impl Body {
     /// Lets its time go on, if it was stopped.
     pub(crate) fn resume(&mut self) {
         if let (Some(left), Some(timer)) = (self.left.take(), &mut self.timer) {
-            timer.as_mut().reset(Instant::now() + left);
+            timer.as_mut().reset(time::now() + left);
         }
     }
 

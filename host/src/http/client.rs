@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::Full;
-use tokio::time::{Instant, timeout_at};
 
 use super::certificates::{Certificates, TlsRootsError};
 use super::connect::connect;
@@ -24,6 +23,7 @@ use super::standstill::{Granted, Standstill};
 use super::target::{IDENTITY, Origin};
 use super::tls::Trust;
 use super::{Body, HttpError, Target};
+use crate::time::{self, Instant, timeout_at};
 
 /// A client with its connections. Clones share them.
 ///
@@ -145,7 +145,7 @@ impl Client {
             };
             let again = connection.may_fail_unread() && !fresh_only;
             let shared = connection.shared();
-            let started = Instant::now();
+            let started = time::now();
             let end = (started + limits.total).min(limits.deadline);
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
             let mut timer = connection.timer(first);
@@ -209,7 +209,7 @@ impl Client {
         fresh_only: bool,
     ) -> Result<Connection, HttpError> {
         // Waiting for somebody else's attempt counts like one's own: a host that is silent costs everybody the same.
-        let end = (Instant::now() + limits.connect).min(limits.deadline);
+        let end = (time::now() + limits.connect).min(limits.deadline);
         let late = if end == limits.deadline { HttpError::Deadline } else { HttpError::ConnectTimeout };
         let opening = async {
             let _alone = match pool.version() {

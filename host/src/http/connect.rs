@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::TlsConnector;
@@ -21,6 +21,7 @@ use super::socket::{Socket, Watched};
 use super::target::{Host, Origin};
 use super::tls::Trust;
 use super::tls_advice::advised;
+use crate::time::{self, HyperTimer};
 
 /// How long one address may stay silent before the next is tried beside it.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -80,7 +81,7 @@ async fn http1(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Res
 async fn http2(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {
     let stream = watched(stream, socket);
     let handshake = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
+        .timer(HyperTimer)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(15))
         .max_header_list_size(MAX_HEAD as u32)
@@ -148,7 +149,7 @@ async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpErro
             if addresses.is_empty() {
                 std::future::pending::<()>().await;
             }
-            tokio::time::sleep(STAGGER).await;
+            time::sleep(STAGGER).await;
         };
         tokio::select! {
             attempt = attempts.next() => match attempt {
@@ -170,7 +171,7 @@ async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpErro
 async fn dial_unix(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(FULL_PAUSE).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => time::sleep(FULL_PAUSE).await,
             other => return other,
         }
     }

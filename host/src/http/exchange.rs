@@ -17,10 +17,10 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::HttpError;
 use super::socket::{Peek, Socket, Watched};
+use crate::time::{self, Instant, Sleep, sleep_until};
 
 /// One byte stream, encrypted or not.
 pub(super) type Stream = TokioIo<Watched<TokioIo<MaybeHttpsStream<TokioIo<Socket>>>>>;
@@ -89,7 +89,7 @@ impl H1 {
             over: false,
             thread: std::thread::current().id(),
             used: false,
-            idle_since: Instant::now(),
+            idle_since: time::now(),
         }
     }
 

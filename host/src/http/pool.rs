@@ -6,9 +6,9 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use tokio::time::Instant;
 
 use super::exchange::{Connection, H1, H2, poll_data};
+use crate::time::{self, Instant};
 
 /// Connections that wait at most, unless calls may be more at once.
 const MAX_IDLE: usize = 64;
@@ -150,7 +150,7 @@ impl Pool {
     }
 
     fn keep(&self, mut h1: Box<H1>, rest: Option<Incoming>) {
-        h1.idle_since = Instant::now();
+        h1.idle_since = time::now();
         let mut state = self.lock();
         if state.waiting < state.max_waiting {
             state.keep(Idle { h1, rest });
@@ -195,7 +195,7 @@ impl PoolState {
     }
 
     fn drop_old(&mut self) {
-        let now = Instant::now();
+        let now = time::now();
         if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < SWEEP_INTERVAL) {
             return;
         }

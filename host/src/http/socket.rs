@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::time;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::net::{TcpStream, UnixStream};
@@ -179,7 +180,7 @@ impl Socket {
         let error = async {
             let _ = stream.ready(Interest::ERROR).await;
         };
-        tokio::time::timeout(REFUSAL_PATIENCE, error).await.is_ok()
+        time::timeout(REFUSAL_PATIENCE, error).await.is_ok()
     }
 
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {

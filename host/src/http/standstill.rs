@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
-
 use super::exchange::Timer;
+use crate::time::{Instant, sleep_until};
 
 /// Says when the time of an exchange stands still.
 pub(crate) trait Standstill: Send + Sync {

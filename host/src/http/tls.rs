@@ -10,6 +10,7 @@ use tokio::sync::OnceCell;
 use super::HttpError;
 use super::certificates::{Certificates, TlsRootsError};
 use super::listed::Listed;
+use crate::time;
 
 /// The system's root certificates and those of the operator. Read when the first connection needs them: reading them
 /// takes longer than most programs.
@@ -35,7 +36,7 @@ impl Trust {
         self.config
             .get_or_init(|| async {
                 let extra = self.extra.clone();
-                tokio::task::spawn_blocking(move || build(extra))
+                time::spawn_blocking(move || build(extra))
                     .await
                     .unwrap_or_else(|e| Err(HttpError::Tls(e.to_string())))
             })

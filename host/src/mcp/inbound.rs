@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ptc_mcp::encode;
@@ -17,6 +17,7 @@ use super::roots::{ClientRoots, Roots};
 use crate::audience::{Audience, UpstreamMessage};
 use crate::config::{Offered, UpstreamConfig};
 use crate::maybe_ready::MaybeReady;
+use crate::time::{self, Instant};
 use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
 use crate::visible::without_controls;
 
@@ -299,7 +300,7 @@ impl Inbound {
         }
         state
             .remembered
-            .push_back((whose, SaidMessage { at: SystemTime::now(), level: message.level, text }));
+            .push_back((whose, SaidMessage { at: time::time_of_day(), level: message.level, text }));
         drop(state);
         if let Some(audience) = audience {
             audience.tell(&message);
@@ -309,7 +310,7 @@ impl Inbound {
     /// Whether one more message may be taken in this second.
     fn take_place(&self) -> bool {
         let mut state = self.lock();
-        let now = Instant::now();
+        let now = time::now();
         let (began, taken) = match state.second {
             Some((began, taken)) if now.duration_since(began) < Duration::from_secs(1) => (began, taken),
             _ => (now, 0),

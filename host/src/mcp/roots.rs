@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::inbound::Answer;
 use crate::config::RootsConfig;
 use crate::maybe_ready::MaybeReady;
+use crate::time;
 
 /// How long a server that asks is kept waiting for the roots of the client.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -94,7 +95,7 @@ impl Roots {
                 }
                 let (mut known, id) = (client.subscribe(), id.to_owned());
                 MaybeReady::Waiting(Box::pin(async move {
-                    let told = tokio::time::timeout(PATIENCE, known.wait_for(|known| !known.awaited)).await;
+                    let told = time::timeout(PATIENCE, known.wait_for(|known| !known.awaited)).await;
                     let roots = match told {
                         Ok(Ok(known)) => known.roots.clone(),
                         Ok(Err(_)) | Err(_) => "[]".into(),

@@ -8,11 +8,11 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
-use tokio::time::Instant;
 
 use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
+use crate::time::Instant;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;

@@ -13,7 +13,6 @@ use ptc_oauth::challenge::Bearer;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
-use tokio::time::Instant;
 use url::Url;
 
 use super::compile::Operation;
@@ -21,6 +20,7 @@ use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::sign_in::SignIn;
+use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
 use crate::upstream::refused::explain;
 use crate::upstream::signed::Signed;
@@ -225,7 +225,7 @@ impl<H: HttpGet> Service<H> {
             connect_timeout: self.entry.connect_timeout,
             first_byte_timeout: self.entry.first_byte_timeout,
             timeout,
-            deadline: Instant::now() + self.entry.connect_timeout.saturating_add(timeout),
+            deadline: time::now() + self.entry.connect_timeout.saturating_add(timeout),
             max_bytes,
             arrivals: None,
         })

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::principals::PROCESS;
 use super::records;
 use super::site::Site;
+use crate::time;
 
 /// How long until whoever waits looks into the store again: a sign-in of another process is told by nobody. More and more, up to a
 /// bound.
@@ -34,7 +35,7 @@ impl Site {
         let mut pause = FIRST_LOOK;
         while !self.signed_in_at(principal).await.is_some_and(&is_enough) {
             // The sender is here.
-            let _ = tokio::time::timeout(pause, told.changed()).await;
+            let _ = time::timeout(pause, told.changed()).await;
             pause = (pause * 2).min(LAST_LOOK);
         }
     }

@@ -10,6 +10,7 @@ use ring::rand::SystemRandom;
 use super::begin::{Prepared, SignedIn};
 use super::fault::SignInError;
 use super::site::{Site, random};
+use crate::time;
 
 /// A code that a person enters elsewhere, and what waits for them.
 pub struct DeviceSignIn {
@@ -62,7 +63,7 @@ impl Site {
             match poll {
                 Poll::Done(tokens) => break tokens?,
                 Poll::At(time) => {
-                    tokio::time::sleep(time.since(self.now()).max(Duration::from_millis(1))).await;
+                    time::sleep(time.since(self.now()).max(Duration::from_millis(1))).await;
                     let asking = self.asking(&device.prepared, &device.prepared.client, &random_source)?;
                     let answer = self.fetcher.send(device.polling.request(&asking)).await;
                     poll = device.polling.receive(&answer);

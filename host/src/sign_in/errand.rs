@@ -18,6 +18,7 @@ use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::{Guard, StoreError};
 use crate::config::{OAuthGrant, OAuthSubject};
+use crate::time;
 
 /// Largest file with a person's token.
 const MAX_SUBJECT_BYTES: u64 = 1 << 20;
@@ -212,7 +213,7 @@ async fn subject_token(site: &Site, subject: &OAuthSubject) -> Result<Secret, To
         }
         OAuthSubject::File(path) => path.clone(),
     };
-    let read = tokio::task::spawn_blocking(move || {
+    let read = time::spawn_blocking(move || {
         use std::io::Read as _;
         let mut text = String::new();
         std::fs::File::open(&path)?.take(MAX_SUBJECT_BYTES).read_to_string(&mut text)?;

@@ -11,13 +11,14 @@ use ptc_oauth::message::{
     Answer, Flow, MAX_BODY_BYTES, MAX_REDIRECTS, Method as CoreMethod, Next, REQUEST_TIMEOUT, Request,
     Response, Trouble,
 };
+use ptc_oauth::timestamp::Timestamp;
 use tokio::net::lookup_host;
-use tokio::time::Instant;
 use url::{Host, Url};
 
-use super::clock::Clock;
 use crate::config::Routing;
 use crate::http::{Client, HttpError, Limits, Request as HttpRequest, Route, Target};
+use crate::state::time_of_day_by;
+use crate::time::{self, Clock, Instant};
 
 /// Most addresses of a name that are looked at.
 const MAX_ADDRESSES: usize = 8;
@@ -51,10 +52,10 @@ impl Fetcher {
 
     /// One request and what came of it.
     pub(super) async fn send(&self, request: Request) -> Answer {
-        let deadline = Instant::now() + REQUEST_TIMEOUT;
-        let sent = tokio::time::timeout_at(deadline, self.follow(&request, deadline));
+        let deadline = time::now() + REQUEST_TIMEOUT;
+        let sent = time::timeout_at(deadline, self.follow(&request, deadline));
         let result = sent.await.unwrap_or(Err(Trouble::TimedOut));
-        Answer { at: self.clock.now(), result }
+        Answer { at: Timestamp::from_millis(time_of_day_by(&self.clock)), result }
     }
 
     /// Sends it, and follows redirects where the core allows that.

@@ -13,7 +13,6 @@ pub mod store;
 mod awaited;
 mod bearer;
 mod begin;
-mod clock;
 mod counts;
 mod device;
 mod errand;
@@ -28,7 +27,6 @@ mod status;
 
 pub(crate) use bearer::{SignIn, Ticket};
 pub use begin::{Begun, SignedIn};
-pub use clock::Clock;
 pub use counts::SignInCounts;
 pub use device::DeviceSignIn;
 pub(crate) use fault::NoToken;

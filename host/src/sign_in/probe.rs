@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use ptc_oauth::challenge::Bearer;
-use tokio::time::Instant;
 
 use super::site::Site;
 use crate::http::{Limits, Request, Target};
+use crate::time;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"ptc","version":"1"}}}"#;
@@ -48,7 +48,7 @@ impl Site {
             connect: TIMEOUT,
             first_byte: None,
             total: TIMEOUT,
-            deadline: Instant::now() + TIMEOUT,
+            deadline: time::now() + TIMEOUT,
             max_bytes: 64 * 1024,
             allowance: 0,
         };

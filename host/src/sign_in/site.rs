@@ -19,7 +19,6 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::runtime::Handle;
 use url::Url;
 
-use super::clock::Clock;
 use super::counts::SignInCounts;
 use super::fault::SignInError;
 use super::fetch::Fetcher;
@@ -31,6 +30,8 @@ use crate::config::{
 };
 use crate::credentials::{CredentialStore, HttpAuth, Redactor, Secret};
 use crate::http::{Certificates, Client as HttpClient};
+use crate::state::time_of_day_by;
+use crate::time::Clock;
 
 /// Issuers that are remembered. A resource that names ever new ones makes us forget the others.
 const MAX_KNOWN: usize = 8;
@@ -42,7 +43,7 @@ const FAILURE_LIFE: Duration = Duration::from_secs(30);
 pub struct SignInContext {
     /// Where sign-ins are kept.
     pub store: Arc<dyn AuthStore>,
-    /// The time by which tokens end.
+    /// The clock by which tokens end, unless there is a store that processes share.
     pub clock: Clock,
     /// Learns of tokens as they come.
     pub redactor: Redactor,
@@ -62,7 +63,7 @@ impl SignInContext {
     pub fn in_memory() -> Self {
         Self {
             store: Arc::new(MemoryStore::default()),
-            clock: Clock::default(),
+            clock: Clock::current(),
             redactor: Redactor::new(),
             http: HttpClient::new(),
             owner: Handle::current(),
@@ -163,7 +164,7 @@ impl Site {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.context.clock.now()
+        Timestamp::from_millis(time_of_day_by(&self.context.clock))
     }
 
     pub(super) fn store(&self) -> &dyn AuthStore {

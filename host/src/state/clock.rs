@@ -1,29 +1,31 @@
-//! The clock of stores within one process, and of whatever else is dated for another one.
-
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+//! The time of stores within one process, and of whatever else is dated for another one.
 
 use super::lease::millis;
-use super::shared_time::store_time;
+use super::shared_time::{millis_of_day, store_time_by};
+use crate::time::{Clock, Instant};
 
-/// The clock of the store that processes share ([`store_time`]). Where none is shared: the time of day when it was made, and a monotonic clock
-/// from then on, so that nothing expires because the machine's clock jumps.
-#[derive(Clone, Copy, Debug)]
+/// The time of the store that processes share ([`store_time`](super::store_time)). Where none is shared: the time of day when this was made,
+/// and the monotonic time of the clock from then on, so that nothing expires because the machine's clock is set.
+#[derive(Clone, Debug)]
 pub struct StoreClock {
+    clock: Clock,
     made: u64,
     since: Instant,
 }
 
 impl StoreClock {
-    /// Reads the time of day.
+    /// By the clock of this thread, whichever thread asks.
     #[must_use]
     pub fn start() -> Self {
-        let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis);
-        Self { made, since: Instant::now() }
+        let clock = Clock::current();
+        let (made, since) = (millis_of_day(&clock), clock.now());
+        Self { clock, made, since }
     }
 
     /// Milliseconds since 1970.
     #[must_use]
     pub fn now(&self) -> u64 {
-        store_time().unwrap_or_else(|| self.made.saturating_add(millis(self.since.elapsed())))
+        let own = || self.made.saturating_add(millis(self.clock.since(self.since)));
+        store_time_by(&self.clock).unwrap_or_else(own)
     }
 }

@@ -47,6 +47,6 @@ pub use redis::{RedisAddressError, RedisOptions, RedisState};
 pub use replica::{News, Replica};
 #[cfg(feature = "seals")]
 pub use sealing::{NotOpened, SealedState, Seals, Secret, SecretError};
-pub use shared_time::{follow_store, store_time, time_of_day};
+pub use shared_time::{follow_store, store_time, time_of_day, time_of_day_by};
 pub use store::{Answer, Room, StateStore, StoreLimits, TOMBSTONE_LIFE};
 pub use watched::{OperationFigures, WatchedState};

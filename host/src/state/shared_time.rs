@@ -6,31 +6,48 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use super::lease::millis;
+use crate::time::{Clock, Instant};
 
-/// Where this process counts from.
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Where this process counts from, by the system's clock, behind which none is.
+static BEGAN: LazyLock<Instant> = LazyLock::new(|| Clock::default().now());
 /// The store's time at [`BEGAN`], in milliseconds since 1970; 0 as long as no store has said it.
 static STORE_AT_BEGAN: AtomicU64 = AtomicU64::new(0);
 
 /// Notes what time it is by the clock of the shared store, in milliseconds since 1970.
 pub fn follow_store(now: u64) {
-    STORE_AT_BEGAN.store(now.saturating_sub(millis(BEGAN.elapsed())), Ordering::Relaxed);
+    STORE_AT_BEGAN.store(now.saturating_sub(millis(Clock::current().since(*BEGAN))), Ordering::Relaxed);
 }
 
 /// The time by the clock of the store that this process shares; `None` if it shares none.
 #[must_use]
 pub fn store_time() -> Option<u64> {
+    store_time_by(&Clock::current())
+}
+
+/// The same, counted on by `clock`.
+pub(super) fn store_time_by(clock: &Clock) -> Option<u64> {
     match STORE_AT_BEGAN.load(Ordering::Relaxed) {
         0 => None,
-        began => Some(began.saturating_add(millis(BEGAN.elapsed()))),
+        began => Some(began.saturating_add(millis(clock.since(*BEGAN)))),
     }
 }
 
 /// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's as it is set now.
 #[must_use]
 pub fn time_of_day() -> u64 {
-    store_time().unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis))
+    time_of_day_by(&Clock::current())
+}
+
+/// The same by `clock`, whichever thread asks.
+#[must_use]
+pub fn time_of_day_by(clock: &Clock) -> u64 {
+    store_time_by(clock).unwrap_or_else(|| millis_of_day(clock))
+}
+
+/// Milliseconds since 1970 by `clock` alone.
+pub(super) fn millis_of_day(clock: &Clock) -> u64 {
+    clock.time_of_day().duration_since(UNIX_EPOCH).map_or(0, millis)
 }

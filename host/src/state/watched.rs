@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -12,6 +12,7 @@ use super::{
     Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     Versioned,
 };
+use crate::time::{self, Instant};
 
 /// Failures in a row after which a store counts as down.
 const FAILURES: u32 = 3;
@@ -70,7 +71,7 @@ impl WatchedState {
     /// Watches `inner`.
     pub fn new(inner: Arc<dyn StateStore>) -> Self {
         let health = Health {
-            started: Instant::now(),
+            started: time::now(),
             failures: AtomicU32::new(0),
             tried: AtomicU64::new(0),
             figures: std::array::from_fn(|_| Figures::default()),
@@ -99,7 +100,7 @@ impl WatchedState {
         if !self.is_down() {
             return true;
         }
-        let now = self.health.started.elapsed().as_millis() as u64;
+        let now = time::since(self.health.started).as_millis() as u64;
         let tried = self.health.tried.load(Ordering::Relaxed);
         let is_due = now >= tried + PROBE.as_millis() as u64;
         // Of those who come at once one tries.
@@ -115,14 +116,14 @@ impl WatchedState {
             if !self.may_try() {
                 return Err(StateError::Unavailable("it did not answer three times in a row".to_owned()));
             }
-            let began = Instant::now();
+            let began = time::now();
             let answer = work().await;
-            let took = began.elapsed();
+            let took = time::since(began);
             let has_failed = matches!(answer, Err(StateError::Unavailable(_)));
             if has_failed {
                 let before = self.health.failures.fetch_add(1, Ordering::Relaxed);
                 if before + 1 >= FAILURES {
-                    let now = self.health.started.elapsed().as_millis() as u64;
+                    let now = time::since(self.health.started).as_millis() as u64;
                     self.health.tried.store(now, Ordering::Relaxed);
                 }
             } else {

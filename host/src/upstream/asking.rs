@@ -7,11 +7,11 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
 use super::sampling::{SamplingFault, SamplingRequest};
 use crate::http::standstill::Standstill;
+use crate::time::{self, Instant};
 
 /// The result of `elicitation/create` where nobody answers it.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
@@ -200,7 +200,7 @@ impl Stopwatch {
     pub(crate) fn stop(&self) -> Stopped<'_> {
         let mut stood = self.lock();
         stood.open += 1;
-        stood.since.get_or_insert_with(Instant::now);
+        stood.since.get_or_insert_with(time::now);
         Stopped(self)
     }
 
@@ -225,7 +225,7 @@ impl Stopwatch {
     /// How long the call's time has stood still in all.
     pub(crate) fn stood(&self) -> Duration {
         let stood = self.lock();
-        stood.before + stood.since.map_or(Duration::ZERO, |since| since.elapsed())
+        stood.before + stood.since.map_or(Duration::ZERO, time::since)
     }
 
     fn lock(&self) -> MutexGuard<'_, Stood> {
@@ -244,7 +244,7 @@ impl Drop for Stopped<'_> {
             return;
         }
         if let Some(since) = stood.since.take() {
-            stood.before += since.elapsed();
+            stood.before += time::since(since);
         }
         let waker = stood.waker.take();
         drop(stood);

@@ -3,14 +3,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast, watch};
-use tokio::time::{Duration, Instant};
 
 use super::{CallFault, Health, Introduction, Phase, ToolInfo, UpstreamEvent};
 use crate::config::Backoff;
 use crate::maybe_ready::MaybeReady;
+use crate::time::{self, Instant};
 
 /// Events that a slow listener may fall behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 16;
@@ -142,7 +143,7 @@ impl<C: Connection> Lifecycle<C> {
         };
         match patience.filter(|_| !leads) {
             None => wait.await,
-            Some(patience) => tokio::time::timeout(patience, wait)
+            Some(patience) => time::timeout(patience, wait)
                 .await
                 .unwrap_or_else(|_| Err(CallFault::timeout("the upstream is still starting"))),
         }
@@ -162,7 +163,7 @@ impl<C: Connection> Lifecycle<C> {
             Link::Closed => return Err(closed()),
             Link::Stopped => {}
         }
-        if state.window_until.is_some_and(|until| Instant::now() < until) {
+        if state.window_until.is_some_and(|until| time::now() < until) {
             let fault = CallFault::unavailable("in recovery");
             return Err(match &state.last_fault {
                 Some(last) => fault.with_hint(&format!("after: {}", last.message)),
@@ -189,7 +190,7 @@ impl<C: Connection> Lifecycle<C> {
         }
         state.link = Link::Stopped;
         state.protocol_version = None;
-        let now = Instant::now();
+        let now = time::now();
         let opens_window = match end.kind {
             EndKind::Clean => false,
             EndKind::Crash => true,
@@ -299,7 +300,7 @@ impl<C: Connection> Lifecycle<C> {
     /// The state for operators; `in_flight` is the transport's to fill in.
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
-        let now = Instant::now();
+        let now = time::now();
         Health {
             phase: match (&state.link, state.window_until) {
                 (Link::Started(_), _) => Phase::Started,

@@ -47,12 +47,12 @@ pub use visits::Visits;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::time::{self, Instant};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 pub use ptc_mcp::encode::Again;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use tokio::time::Instant;
 
 /// One configured tool server, whatever its transport.
 ///
@@ -205,7 +205,7 @@ pub struct CallLimits {
 impl CallLimits {
     /// Those of a call that begins now and of which nobody else is part: `timeout` is all the time it has.
     pub fn within(timeout: Duration, max_bytes: usize) -> CallLimits {
-        CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes, binary_bytes: 0 }
+        CallLimits { timeout, deadline: time::now() + timeout, max_bytes, binary_bytes: 0 }
     }
 }
 

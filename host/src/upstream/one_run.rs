@@ -3,9 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
 
 use super::CallFault;
+use crate::time::{Instant, timeout_at};
 
 /// Lets the calls of one run in. Those of others wait until it has none under way.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use ptc_oauth::challenge::Bearer;
-use tokio::time::{Instant, timeout_at};
 
 use super::{CallFault, FaultReason};
 use crate::sign_in::{NoToken, SignIn, Ticket, challenge};
+use crate::time::{Instant, timeout_at};
 
 /// The token of one request, and what may still be done for it.
 pub(crate) struct Signed<'a> {

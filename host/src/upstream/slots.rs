@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::asking::Holders;
 use super::lifecycle::closed;
 use super::{Asking, CallFault, CallLimits};
+use crate::time;
 
 /// Slots for calls. Callers beyond them wait in the order of their coming.
 pub(crate) struct Slots {
@@ -80,7 +81,7 @@ impl Slots {
             let slot = self.held(slot, asking);
             Ok((connect(Some(limits.timeout)).await?, slot))
         });
-        tokio::time::timeout_at(limits.deadline, queue).await.unwrap_or_else(|_| {
+        time::timeout_at(limits.deadline, queue).await.unwrap_or_else(|_| {
             Err(CallFault::timeout(format!("{transport} call timed out before it could be sent")))
         })
     }

@@ -16,7 +16,8 @@ use ptc_host::engine::{
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Level, OpenQuestion, QuestionId, QuestionKind,
 };
-use ptc_host::sign_in::Clock;
+use ptc_host::state::time_of_day_by;
+use ptc_host::time::Clock;
 use ptc_mcp::json::{Value, json};
 use serde_json::value::RawValue;
 
@@ -55,7 +56,7 @@ impl World {
         let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = json!({"upstreams": {"fake": entry}});
         let config = UpstreamsConfig::from_value(&config, &load).expect("a right file");
-        let (clock, audited) = (Clock::default(), Arc::<Audited>::default());
+        let (clock, audited) = (Clock::stepped(), Arc::<Audited>::default());
         let options = AggregatorOptions {
             limits: AggregatorLimits { max_calls: 12, ..AggregatorLimits::default() },
             clock: clock.clone(),
@@ -86,7 +87,7 @@ impl World {
     }
 
     fn now(&self) -> u64 {
-        self.clock.now().millis()
+        time_of_day_by(&self.clock)
     }
 }
 

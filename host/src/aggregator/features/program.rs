@@ -12,12 +12,12 @@ use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, Desk, RunContext};
 use crate::mcp::features::{read_contents, read_prompt};
 use crate::memory::ReplyCharge;
+use crate::time;
 use crate::upstream::{CallFault, CallLimits, FaultReason};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::machine::{Feature, FeatureRequest, Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Names of members as programs see them; the others keep theirs.
 const NAMES: [(&str, &str); 2] = [("mimeType", "mime_type"), ("uriTemplate", "uri_template")];
@@ -74,7 +74,7 @@ async fn content(
         argument_note: None,
         approved: None,
     };
-    let mut began = Instant::now();
+    let mut began = time::now();
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
@@ -108,7 +108,7 @@ async fn content(
             give_back_unsent(run, &fault);
             return attempt.failed(recorded, tried.then_some(began), fault);
         }
-        began = Instant::now();
+        began = time::now();
     }
 }
 
@@ -119,7 +119,7 @@ async fn listing(
     request: FeatureRequest,
     desk: &Desk,
 ) -> Reply {
-    let asked = Instant::now();
+    let asked = time::now();
     let found = match take_discovery(run, aggregator.limits.max_discoveries) {
         true => signed_in(aggregator, run, &request, desk).await,
         false => Err(CAP_EXHAUSTED),
@@ -137,7 +137,7 @@ async fn listing(
         args,
         reason,
         note,
-        duration: asked.elapsed(),
+        duration: time::since(asked),
     });
     Reply::Value(payload)
 }

@@ -5,11 +5,11 @@ use crate::engine::context::RunContext;
 use crate::engine::outcome::{EvalOutcome, Failure, Suspended};
 use crate::engine::request::EvalRequest;
 use crate::engine::session::saved::digest;
+use crate::time;
 use ptc_vm::graph::{Bounds, Unwritten, Writer};
 use ptc_vm::machine::{CodeDigest, SnapshotSetup};
 use ptc_vm::{Error, Machine, Program, Reason};
 use std::cell::Cell;
-use tokio::time::Instant;
 
 /// Writes `machine`, whose calls all ask. Otherwise: why it cannot leave this process.
 pub(in crate::engine) fn leave(
@@ -30,7 +30,7 @@ pub(in crate::engine) fn leave(
     }
     let snapshot = machine.snapshot(&setup).map_err(|pinned| pinned.to_string())?;
     let (records, watches) = record::logged(&context.log, &snapshot.watches);
-    let used = Instant::now().saturating_duration_since(context.started());
+    let used = time::now().saturating_duration_since(context.started());
     let counts = (used, context.taken().map(Cell::get));
     let ops = context.catalog_ops.borrow();
     let host = record::write(&context.board, counts, &records, &watches, &ops)

@@ -11,13 +11,13 @@ use crate::engine::outcome::{Failure, ResumeFault};
 use crate::engine::request::EvalRequest;
 use crate::engine::worker::Worker;
 use crate::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
+use crate::time::Instant;
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, Reader};
 use ptc_vm::machine::{Damage, Limits as VmLimits, PendingCall, RestoreSetup};
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Error, Machine};
 use std::rc::Rc;
-use tokio::time::Instant;
 
 /// Most bytes of values that were granted to a program: the context.
 const MOST_GRANTED: u64 = 1 << 30;

@@ -8,7 +8,6 @@ use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
-use tokio::time::Instant;
 
 use super::super::protocol::{self, ServerHello};
 use super::super::tools::{ToolPages, admit_all};
@@ -18,6 +17,7 @@ use super::post::{Endpoint, Failure, HttpReply, Outgoing, RpcFailure};
 use super::session::HttpSession;
 use crate::config::Protocol;
 use crate::http::Limits;
+use crate::time;
 use crate::upstream::lifecycle::Started;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
@@ -270,7 +270,7 @@ pub(super) async fn list_tools(
     let mut cursor = None;
     loop {
         let params = protocol::params(session.era, cursor.as_deref());
-        let limits = Limits { deadline: Instant::now() + limits.total + limits.connect, ..limits };
+        let limits = Limits { deadline: time::now() + limits.total + limits.connect, ..limits };
         let result = match request(endpoint, session, "tools/list", &params, &limits).await {
             Ok(HttpReply::Result(result)) => result.bytes,
             Ok(HttpReply::Error(failure)) => return pages.refused(failure.error, session.leaves_out_tools),
@@ -335,7 +335,7 @@ fn handshake_limits(endpoint: &Endpoint) -> Limits {
         connect,
         first_byte: None,
         total: entry.handshake_timeout,
-        deadline: Instant::now() + connect + entry.handshake_timeout,
+        deadline: time::now() + connect + entry.handshake_timeout,
         max_bytes: entry.max_response_bytes,
         allowance: 0,
     }

@@ -9,13 +9,13 @@ use ptc_mcp::Era;
 use ptc_mcp::encode;
 use ptc_mcp::sse::SseDecoder;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use super::super::elicit::Link;
 use super::super::protocol;
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
+use crate::time;
 use crate::upstream::UpstreamEvent;
 use crate::upstream::lifecycle::Lifecycle;
 
@@ -58,7 +58,7 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
     let mut last_id = None;
     let mut again = false;
     loop {
-        let started = Instant::now();
+        let started = time::now();
         let opened = open(endpoint, session, last_id.take()).await;
         drop(tell.take());
         match opened {
@@ -75,10 +75,10 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
             Ok(response) if !response.status.is_server_error() => return,
             Ok(_) | Err(_) => {}
         }
-        if started.elapsed() >= PAUSE.1 {
+        if time::since(started) >= PAUSE.1 {
             pause = PAUSE.0;
         }
-        tokio::time::sleep(pause).await;
+        time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE.1);
     }
 }
@@ -93,7 +93,7 @@ async fn open(
         connect,
         first_byte: Some(endpoint.entry.handshake_timeout),
         total: HOLD,
-        deadline: Instant::now() + connect + HOLD,
+        deadline: time::now() + connect + HOLD,
         max_bytes: usize::MAX,
         allowance: 0,
     };

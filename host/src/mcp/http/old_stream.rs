@@ -15,7 +15,6 @@ use ptc_mcp::message::lenient::parse;
 use ptc_mcp::sse::{Event, SseDecoder};
 use ptc_mcp::text::clip;
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
 use url::Url;
 
 use super::super::elicit::Link;
@@ -28,6 +27,7 @@ use super::transport::shutdown_limits;
 use crate::http::standstill::{Standstill, timeout_at};
 use crate::http::{Body, HttpError, Limits, Request, Target};
 use crate::maybe_ready::MaybeReady;
+use crate::time;
 use crate::upstream::{CallFault, no_memory};
 
 /// How long a stream may last; its end is the end of the session.
@@ -88,7 +88,7 @@ impl OldStream {
             Ok((body, decoder, target, rest))
         };
         let late = || CallFault::timeout("the event stream named no endpoint in time");
-        let opened = tokio::time::timeout_at(limits.deadline, opening).await.unwrap_or_else(|_| Err(late()));
+        let opened = time::timeout_at(limits.deadline, opening).await.unwrap_or_else(|_| Err(late()));
         let (body, decoder, target, rest) = opened?;
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
@@ -140,7 +140,7 @@ impl OldStream {
             tokio::select! {
                 biased;
                 reply = expected.reply() => {
-                    let _ = tokio::time::timeout(POST_PATIENCE, &mut posting).await;
+                    let _ = time::timeout(POST_PATIENCE, &mut posting).await;
                     reply
                 }
                 posted = &mut posting => match posted? {
@@ -149,7 +149,7 @@ impl OldStream {
                 },
             }
         };
-        let end = (Instant::now() + limits.total).min(limits.deadline);
+        let end = (time::now() + limits.total).min(limits.deadline);
         let late = || Failure::Fault(body_fault(HttpError::Timeout, true));
         let (answer, bytes) = timeout_at(end, standstill, exchange).await.unwrap_or_else(|| Err(late()))?;
         if bytes > cap {
@@ -203,7 +203,7 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
         connect,
         first_byte: Some(endpoint.entry.handshake_timeout),
         total: HOLD,
-        deadline: Instant::now() + HOLD,
+        deadline: time::now() + HOLD,
         max_bytes: usize::MAX,
         allowance: 0,
     };

@@ -16,7 +16,6 @@ use ptc_mcp::message::id::number_of_id;
 use ptc_mcp::message::lenient::{Message, parse};
 use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
-use tokio::time::Instant;
 
 use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound};
@@ -29,6 +28,7 @@ use crate::http::standstill::Standstill;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::maybe_ready::MaybeReady;
 use crate::sign_in::SignIn;
+use crate::time::{self, Instant};
 use crate::upstream::refused::{explain, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
@@ -184,7 +184,7 @@ impl Endpoint {
         }
         let id = outgoing.id.unwrap_or_default();
         let (arrivals, caller) = (outgoing.arrivals, outgoing.caller);
-        let started = Instant::now();
+        let started = time::now();
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         if !response.status.is_success() {
@@ -403,11 +403,11 @@ impl Endpoint {
             }
             let pause =
                 Duration::from_millis(decoder.retry_ms().unwrap_or(0)).clamp(RESUME_PAUSE.0, RESUME_PAUSE.1);
-            let left = (limits.total + stood()).saturating_sub(started.elapsed());
+            let left = (limits.total + stood()).saturating_sub(time::since(started));
             if left <= pause {
                 return Err(closed.with_bytes(received).into());
             }
-            tokio::time::sleep(pause).await;
+            time::sleep(pause).await;
             let limits = Limits { deadline: limits.deadline + stood(), ..*limits };
             let left = (wanted.caller, left.saturating_sub(pause));
             body = match self.resume(session, last_id, left, &limits).await {
@@ -645,7 +645,7 @@ impl Endpoint {
 /// The limits of a reply on the stream of a call with these: the server may be as slow as with the call, whose own time has
 /// stood still for questions.
 fn reply_limits(limits: &Limits) -> Limits {
-    Limits { deadline: limits.deadline.max(Instant::now() + limits.total), ..*limits }
+    Limits { deadline: limits.deadline.max(time::now() + limits.total), ..*limits }
 }
 
 /// The answer that a stream is read for.

@@ -9,7 +9,6 @@ use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::encode;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 use super::super::inbound::Inbound;
 use super::super::roots::ClientRoots;
@@ -23,6 +22,7 @@ use crate::config::{HttpConfig, UpstreamConfig};
 use crate::credentials::CredentialStore;
 use crate::http::{Client, HttpError, Limits, Target};
 use crate::sign_in::SignIn;
+use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo};
@@ -130,7 +130,7 @@ impl Transport for HttpTransport {
                 let heard = listen::spawn(&endpoint, &started.connection, &lifecycle);
                 if may_ask {
                     // Most servers keep nothing of what they ask before anybody listens.
-                    let _ = tokio::time::timeout(LISTEN_PATIENCE, heard).await;
+                    let _ = time::timeout(LISTEN_PATIENCE, heard).await;
                 }
             }
             Ok(started)
@@ -143,7 +143,7 @@ impl Transport for HttpTransport {
         session: &Arc<HttpSession>,
         call: Call<'_>,
     ) -> Result<CallReply, CallFault> {
-        let asked = Instant::now();
+        let asked = time::now();
         let (answer, anew);
         let mut session = session;
         match self.call_once(lifecycle, session, &call).await {
@@ -187,7 +187,7 @@ impl Transport for HttpTransport {
         session: &Arc<HttpSession>,
         query: Query<'_>,
     ) -> Result<Bytes, CallFault> {
-        let asked = Instant::now();
+        let asked = time::now();
         let (answer, anew);
         let mut session = session;
         match self.query_once(lifecycle, session, &query).await {
@@ -295,15 +295,15 @@ impl HttpTransport {
         asked: Instant,
         forgotten: CallFault,
     ) -> Result<(Arc<HttpSession>, CallLimits), CallFault> {
-        let timeout = limits.timeout.saturating_sub(asked.elapsed());
+        let timeout = limits.timeout.saturating_sub(time::since(asked));
         let anew = async {
             // A server that forgot twice in a short time is left alone for a moment, which the request can wait for.
             if let Phase::Recovery(left) = lifecycle.health().phase {
-                tokio::time::sleep(left).await;
+                time::sleep(left).await;
             }
             lifecycle.connect(Some(limits.timeout), || self.start(lifecycle)).await
         };
-        let session = tokio::time::timeout_at(limits.deadline, anew).await.unwrap_or(Err(forgotten))?;
+        let session = time::timeout_at(limits.deadline, anew).await.unwrap_or(Err(forgotten))?;
         Ok((session, CallLimits { timeout, ..limits }))
     }
 
@@ -468,7 +468,7 @@ pub(super) fn shutdown_limits() -> Limits {
         connect: SHUTDOWN_LIMIT,
         first_byte: None,
         total: SHUTDOWN_LIMIT,
-        deadline: Instant::now() + SHUTDOWN_LIMIT,
+        deadline: time::now() + SHUTDOWN_LIMIT,
         max_bytes: 64 * 1024,
         allowance: 0,
     }

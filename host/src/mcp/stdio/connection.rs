@@ -11,7 +11,6 @@ use ptc_mcp::Era;
 use ptc_mcp::encode;
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
 
 use super::super::inbound::Inbound;
 use super::super::result::RawResult;
@@ -19,6 +18,7 @@ use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::maybe_ready::MaybeReady;
+use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{Connection, End};
 use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
 
@@ -139,8 +139,8 @@ impl StdioConnection {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.enqueue(id, encode(id), limits)?;
         let in_flight = InFlight { connection: self, id, cancellable };
-        let first = (Instant::now() + limits.timeout).min(limits.deadline);
-        let timer = tokio::time::sleep_until(first);
+        let first = (time::now() + limits.timeout).min(limits.deadline);
+        let timer = time::sleep_until(first);
         tokio::pin!(timer);
         let answer = std::future::poll_fn(|cx| {
             loop {
@@ -153,7 +153,7 @@ impl StdioConnection {
                 {
                     return Poll::Pending;
                 }
-                let now = Instant::now();
+                let now = time::now();
                 let stood = stopwatch.map_or(Duration::ZERO, Stopwatch::stood);
                 let end = limits.deadline.min(written.unwrap_or(now) + limits.timeout) + stood;
                 if now >= end {
@@ -358,7 +358,7 @@ impl PipeState {
             |id| pending.borrow().contains_key(&id),
             |id| {
                 if let Some(pending) = pending.borrow_mut().get_mut(&id) {
-                    pending.written = Some(Instant::now());
+                    pending.written = Some(time::now());
                 }
             },
         )

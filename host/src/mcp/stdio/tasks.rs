@@ -9,7 +9,6 @@ use ptc_mcp::message::lenient::{Message, parse};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
 
 use super::super::elicit::Link;
 use super::super::protocol;
@@ -18,6 +17,7 @@ use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::time::{self, timeout};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 
@@ -211,7 +211,7 @@ fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
 async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receiver) {
     let upstream = &*connection.name;
     let mut lines = LineBuffer::default();
-    let mut second = Instant::now();
+    let mut second = time::now();
     let mut logged = 0;
     loop {
         let buffer = lines.space();
@@ -220,8 +220,8 @@ async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receive
             Ok(0) | Err(_) => return,
             Ok(_) => connection.stderr.push(&buffer[old..]),
         }
-        if second.elapsed() >= Duration::from_secs(1) {
-            (second, logged) = (Instant::now(), 0);
+        if time::since(second) >= Duration::from_secs(1) {
+            (second, logged) = (time::now(), 0);
         }
         while let Some(frame) = lines.next(8 * 1024) {
             logged += 1;

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::time::Instant;
 
 use super::folder::{self, io_error};
 use super::{
     AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, SealingKeys, StoreError,
     envelope,
 };
+use crate::time;
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -87,7 +87,7 @@ impl FileStore {
     fn sweep(&self) {
         let old = |path: &Path| {
             let changed = std::fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > PENDING_AGE))
+            changed.is_ok_and(|at| time::time_of_day().duration_since(at).is_ok_and(|age| age > PENDING_AGE))
         };
         for path in self.files(RecordKind::Pending).unwrap_or_default().into_iter().filter(|path| old(path)) {
             let _ = std::fs::remove_file(&path);
@@ -110,7 +110,7 @@ impl FileStore {
     ) -> Result<T, StoreError> {
         let store = self.clone();
         let folder = self.folder.clone();
-        tokio::task::spawn_blocking(move || work(&store)).await.unwrap_or_else(|error| {
+        time::spawn_blocking(move || work(&store)).await.unwrap_or_else(|error| {
             Err(StoreError::Io { path: folder.display().to_string(), error: error.to_string() })
         })
     }
@@ -137,18 +137,18 @@ impl AuthStore for FileStore {
                 })
                 .await?
             };
-            let end = Instant::now() + PATIENCE;
+            let end = time::now() + PATIENCE;
             let mut pause = PAUSE.0;
             loop {
                 match opened.try_lock() {
                     Ok(()) => return Ok(Guard::new(key.clone(), opened)),
-                    Err(std::fs::TryLockError::WouldBlock) if Instant::now() >= end => {
+                    Err(std::fs::TryLockError::WouldBlock) if time::now() >= end => {
                         return Err(StoreError::Busy);
                     }
                     Err(std::fs::TryLockError::WouldBlock) => {}
                     Err(std::fs::TryLockError::Error(error)) => return Err(io_error(&path, &error)),
                 }
-                tokio::time::sleep(pause).await;
+                time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE.1);
             }
         }

@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
 use super::{AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, StoreError};
+use crate::time;
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,8 +43,7 @@ impl AuthStore for MemoryStore {
     fn lock<'a>(&'a self, key: &'a RecordKey) -> BoxFuture<'a, Result<Guard, StoreError>> {
         async {
             let lock = self.slots().entry(key.clone()).or_default().lock.clone();
-            let held =
-                tokio::time::timeout(PATIENCE, lock.lock_owned()).await.map_err(|_| StoreError::Busy)?;
+            let held = time::timeout(PATIENCE, lock.lock_owned()).await.map_err(|_| StoreError::Busy)?;
             Ok(Guard::new(key.clone(), held))
         }
         .boxed()

@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
 use super::{AuthStore, Guard, Listed, Protection, RecordKey, RecordKind, RecordText, StoreError, envelope};
 use crate::state::{Claim, Claimed, Commit, End, Key, Kind, Owner, StateError, StateStore, Versioned, Write};
+use crate::time;
 
 /// How long a lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -69,25 +69,25 @@ impl SharedStore {
     async fn lock_key(&self, key: &RecordKey) -> Result<Guard, StoreError> {
         let place = place(key)?;
         let claim = Claim { holder: self.holder.clone(), lease: LEASE, rest: None, known: 0, creates: true };
-        let end = Instant::now() + PATIENCE;
+        let end = time::now() + PATIENCE;
         let mut pause = PAUSE.0;
         let found = loop {
             match self.state.claim(&place, claim.clone()).await {
                 Ok(Claimed::Taken(found)) => break found,
-                Ok(_) if Instant::now() >= end => return Err(StoreError::Busy),
+                Ok(_) if time::now() >= end => return Err(StoreError::Busy),
                 Ok(_) => {}
                 // What nobody can open counts as absent, and only a new sign-in writes over it.
                 Err(StateError::Corrupt) => self.forget(&place).await?,
                 Err(error) => return Err(failed(&error)),
             }
-            tokio::time::sleep(pause).await;
+            time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE.1);
         };
         let renewal = {
             let (state, key, fence) = (self.state.clone(), place.clone(), found.fence);
             tokio::spawn(async move {
                 loop {
-                    tokio::time::sleep(RENEWAL).await;
+                    time::sleep(RENEWAL).await;
                     let _ = state.renew(&key, fence, LEASE).await;
                 }
             })

@@ -48,6 +48,10 @@ impl Storage {
 fn flush_behind(file: File) -> Arc<AtomicBool> {
     let put_off = Arc::new(AtomicBool::new(false));
     let waits = Arc::downgrade(&put_off);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is at risk in a power cut is what was written in a real second"
+    )]
     let flush = move || {
         loop {
             std::thread::sleep(BEHIND);

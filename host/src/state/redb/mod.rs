@@ -40,6 +40,7 @@ use super::{
     Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     StoreLimits, TOMBSTONE_LIFE, Versioned, Write,
 };
+use crate::time::{self, Clock};
 use ahead::Gate;
 use local::Local;
 use opening::Opener;
@@ -127,10 +128,14 @@ impl RedbState {
             limits,
         });
         let (jobs, waiting) = mpsc::channel();
-        let writing = core.clone();
+        let (writing, clock) = (core.clone(), Clock::current());
+        let work = move || {
+            let _entered = clock.enter();
+            writer::run(&writing, &waiting);
+        };
         let writer = std::thread::Builder::new()
             .name("state".to_owned())
-            .spawn(move || writer::run(&writing, &waiting))
+            .spawn(work)
             .map_err(|error| RedbError::NoThread(error.to_string()))?;
         Ok(Self(Arc::new(Handle { core, jobs: Mutex::new(Some(jobs)), writer: Some(writer) })))
     }
@@ -165,7 +170,7 @@ impl RedbState {
     ) -> Answer<'static, T> {
         let core = self.0.core.clone();
         async move {
-            let read = tokio::task::spawn_blocking(move || {
+            let read = time::spawn_blocking(move || {
                 let file = core.file()?;
                 work(&core, &file).map_err(|error| unavailable(&error))
             });

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use redb::{Database, ReadableTable as _, StorageError};
@@ -20,6 +20,7 @@ use super::local::{after, name_of};
 use super::plan::{Planned, counted, plan, targets};
 use super::tables::{Tables, full_name};
 use super::{Core, unavailable};
+use crate::time;
 
 /// Jobs of one transaction.
 const TOGETHER: usize = 256;
@@ -274,7 +275,7 @@ fn is_over(core: &Core, name: &Name, head: &Head, now: u64) -> bool {
 /// Writes until no handle is left.
 pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
     let mut places: [String; 5] = Default::default();
-    let mut swept = Instant::now();
+    let mut swept = time::now();
     loop {
         let first = match jobs.recv_timeout(TICK) {
             Ok(job) => Some(job),
@@ -283,9 +284,9 @@ pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
         };
         let waiting = first.into_iter().chain(std::iter::from_fn(|| jobs.try_recv().ok())).take(TOGETHER);
         let waiting: Vec<Job> = waiting.collect();
-        let sweeps = swept.elapsed() >= SWEEP;
+        let sweeps = time::since(swept) >= SWEEP;
         if sweeps {
-            swept = Instant::now();
+            swept = time::now();
         }
         write_together(core, waiting, sweeps.then_some(&mut places));
     }

@@ -19,11 +19,11 @@ use redis::{
 };
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{Mutex, oneshot};
-use tokio::time::timeout;
 
 use super::super::StateError;
 use super::address::{RedisAddressError, RedisOptions, is_encrypted};
 use super::scripts;
+use crate::time::{Clock, timeout};
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_millis(1000);
@@ -141,7 +141,9 @@ impl Link {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(other)?;
         let handle = runtime.handle().clone();
         let (alive, ended) = oneshot::channel();
+        let clock = Clock::current();
         let run = move || {
+            let _entered = clock.enter();
             // Nothing is ever sent: it ends with the link.
             let _ = runtime.block_on(ended);
         };

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
 
 use super::link::Link;
+use crate::time::{sleep, timeout};
 
 /// A holder looks as often even if nobody wakes it, and a lost channel is opened again after as long.
 const LOOK: Duration = Duration::from_secs(1);

@@ -12,7 +12,8 @@ use ptc_host::credentials::Redactor;
 use ptc_host::http::Client;
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::store::{AuthStore, FileStore};
-use ptc_host::sign_in::{Clock, PROCESS, SignInContext, SignInError, SignedIn, Site};
+use ptc_host::sign_in::{PROCESS, SignInContext, SignInError, SignedIn, Site};
+use ptc_host::time::Clock;
 use ptc_host::upstream::{Again, Call, CallFault, CallLimits, CallReply, Caller, Upstream};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
@@ -54,7 +55,7 @@ impl World {
         Self {
             server,
             state: tempfile::tempdir().unwrap(),
-            clock: Clock::default(),
+            clock: Clock::stepped(),
             redactor: Redactor::new(),
             entry,
         }
@@ -202,7 +203,7 @@ pub(crate) async fn open(
 
 /// A clock that is ahead.
 pub(crate) fn ahead(seconds: u64) -> Clock {
-    let clock = Clock::default();
+    let clock = Clock::stepped();
     clock.advance(Duration::from_secs(seconds));
     clock
 }

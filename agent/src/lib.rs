@@ -79,6 +79,8 @@
 //! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, `research`,
 //! `nested_budget`, and `log_support` and `log_summary`, which count the bytes that a model never sees.
 
+// Tests may read what clock they like.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(
     not(all(feature = "anthropic", feature = "bedrock", feature = "gemini", feature = "openai")),
     expect(unused, reason = "what the missing clients alone use stays where it belongs")

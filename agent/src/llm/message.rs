@@ -4,8 +4,8 @@ use super::Image;
 use crate::signature::beyond_floats;
 use crate::tool::JsonMap;
 use ptc_host::json::Value as Json;
+use ptc_host::time::Instant;
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 /// One request to a model.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

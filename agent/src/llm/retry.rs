@@ -2,12 +2,12 @@
 
 use super::{EventSink, Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
+use ptc_host::time::{self, Instant};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// The value for "for ever": pauses are added to a clock.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
@@ -133,7 +133,7 @@ impl<L: Llm> Retrying<L> {
     /// Waits until the next attempt is due; hands the error back if there is none.
     async fn wait(&self, attempt: u32, deadline: Option<Instant>, error: LlmError) -> Result<(), LlmError> {
         let Some(pause) = self.policy.pause(attempt, &error, (self.random)()) else { return Err(error) };
-        let due = Instant::now() + pause;
+        let due = time::now() + pause;
         if deadline.is_some_and(|deadline| due >= deadline) {
             return Err(error);
         }
@@ -142,7 +142,7 @@ impl<L: Llm> Retrying<L> {
         if let Some(told) = &self.on_retry {
             told(&error, pause);
         }
-        tokio::time::sleep_until(due).await;
+        time::sleep_until(due).await;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::llm::{
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
 use ptc_host::json::Value as Json;
+use ptc_host::time;
 use std::panic::AssertUnwindSafe;
 
 /// A turn that has begun.
@@ -124,7 +125,7 @@ impl Run {
             None => self.shared.asked.complete(request),
         };
         let asked = AssertUnwindSafe(asked).catch_unwind();
-        match tokio::time::timeout(self.shared.left(), asked).await {
+        match time::timeout(self.shared.left(), asked).await {
             Err(_) => Err(overdue()),
             Ok(Err(_)) => Err(LlmError::new(LlmErrorKind::Malformed, "the client panicked").into()),
             // The client knows the deadline and may give up a moment before this does; the time-out is still the run's.

@@ -51,6 +51,7 @@ use crate::settings::{Agent, Mode};
 use crate::telemetry::Event;
 use ptc_host::json::Value as Json;
 use ptc_host::text::with_dots;
+use ptc_host::time;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
@@ -219,7 +220,7 @@ impl Run {
         let mut step = self.step;
         step.usage.retained_bytes = kept.cache.retained_bytes();
         step.state = Some(ChatState(kept));
-        step.usage.duration = self.shared.started.elapsed();
+        step.usage.duration = time::since(self.shared.started);
         if self.options.collect_messages {
             step.messages.insert(0, Message::System { content: self.system });
         } else {

@@ -9,9 +9,8 @@ use crate::settings::{Mode, native_name};
 use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
 use ptc_host::json::{Value as Json, json};
+use ptc_host::time::{self, Instant};
 use std::sync::Arc;
-use std::time::SystemTime;
-use tokio::time::Instant;
 
 /// Bytes of arguments that an error repeats.
 const MAX_DISPLAYED_ARGUMENTS: usize = 2000;
@@ -25,7 +24,7 @@ impl Run {
         let answers = calls.iter().cloned().zip(planned).map(|(call, planned)| {
             let run = run.clone();
             async move {
-                let (began, started) = (SystemTime::now(), Instant::now());
+                let (began, started) = (time::time_of_day(), time::now());
                 let (body, ok, images) = match planned {
                     Err(refusal) => {
                         report(&run, &call.name, Layer::Native, started, None, false);
@@ -33,7 +32,7 @@ impl Run {
                     }
                     Ok(planned) => answer(&run, &call, planned, started).await,
                 };
-                ToolAnswer { body, ok, began, took: started.elapsed(), images }
+                ToolAnswer { body, ok, began, took: time::since(started), images }
             }
         });
         stream::iter(answers).buffered(parallel).collect().await

@@ -10,11 +10,11 @@ use crate::telemetry::Emitter;
 use crate::tool::{Extensions, JsonMap};
 use ptc_host::engine::{Asker, HostCalls};
 use ptc_host::json::{Value as Json, json};
+use ptc_host::time::{self, Instant};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 /// The data that a nested run inherits from the outer run.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl RunScope {
         inherited: Option<Inherited>,
         watch: Option<Watch>,
     ) -> RunScope {
-        let started = Instant::now();
+        let started = time::now();
         let kept = match &options.state {
             Some(state) => state.0.clone(),
             None => Arc::new(ProgramState::new(options.engine.take())),
@@ -133,7 +133,7 @@ impl RunScope {
     pub(crate) fn left(&self) -> Duration {
         // A year stands for none: timers cannot wait for ever.
         let never = Duration::from_secs(365 * 86_400);
-        self.deadline.map_or(never, |deadline| deadline.saturating_duration_since(Instant::now()))
+        self.deadline.map_or(never, |deadline| deadline.saturating_duration_since(time::now()))
     }
 
     /// Takes one response of a model from the budget; `false` if none is left.

@@ -10,8 +10,7 @@ use crate::signature::Type;
 use crate::tool::{LISP_EVAL, Layer};
 use ptc_host::json::Value as Json;
 use ptc_host::text::with_dots;
-use std::time::SystemTime;
-use tokio::time::Instant;
+use ptc_host::time::{self, Instant};
 
 /// Bytes of a rejected answer that the model reads again.
 const MAX_DISPLAYED_ANSWER: usize = 2000;
@@ -142,13 +141,13 @@ impl Run {
     /// Answers every call with the same refusal; nothing runs.
     pub(super) fn refuse_all(&mut self, calls: Vec<ToolCall>, refusal: &Json) {
         for call in calls {
-            let started = Instant::now();
+            let started = time::now();
             tools::report(&self.shared, &call.name, Layer::Native, started, None, false);
             let answer = ToolAnswer {
                 body: refusal.clone(),
                 ok: false,
-                began: SystemTime::now(),
-                took: started.elapsed(),
+                began: time::time_of_day(),
+                took: time::since(started),
                 images: Vec::new(),
             };
             self.answered(call, answer);
@@ -157,7 +156,7 @@ impl Run {
 
     /// Runs the program of a call, whose value is a tool result. The failure ends the run.
     async fn lisp_eval(&mut self, call: &ToolCall) -> (ToolAnswer, Option<Fail>) {
-        let (began, started) = (SystemTime::now(), Instant::now());
+        let (began, started) = (time::time_of_day(), time::now());
         let mut end = None;
         let (body, ok) = match program::program(call) {
             Err(text) => {
@@ -175,7 +174,7 @@ impl Run {
             }
         };
         self.report_program(started, ok, &body);
-        (ToolAnswer { body, ok, began, took: started.elapsed(), images: Vec::new() }, end)
+        (ToolAnswer { body, ok, began, took: time::since(started), images: Vec::new() }, end)
     }
 
     /// Reports a call of `lisp_eval` to telemetry.

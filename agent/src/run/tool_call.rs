@@ -7,8 +7,7 @@ use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, StopReason, ToolCall};
 use crate::tool::LISP_EVAL;
 use ptc_host::json::Value as Json;
-use std::time::SystemTime;
-use tokio::time::Instant;
+use ptc_host::time;
 
 const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
 
@@ -89,11 +88,14 @@ impl Run {
         }
         let mut ended = ProgramVerdict::On(Problem::NoProgram);
         for call in calls {
-            let (began, started) = (SystemTime::now(), Instant::now());
+            let (began, started) = (time::time_of_day(), time::now());
             let (body, ok);
             (ended, body, ok) = self.program_of(&call, tools, &more).await;
             self.report_program(started, ok, &body);
-            self.answered(call, ToolAnswer { body, ok, began, took: started.elapsed(), images: Vec::new() });
+            self.answered(
+                call,
+                ToolAnswer { body, ok, began, took: time::since(started), images: Vec::new() },
+            );
         }
         ended
     }

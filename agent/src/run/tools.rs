@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::AppTools;
 use ptc_host::json::Value as Json;
+use ptc_host::time::{self, Instant};
 use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::collections::BTreeMap;
@@ -17,7 +18,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tokio::time::Instant;
 
 /// The result of a call from the model.
 pub(super) struct ToolAnswer {
@@ -83,7 +83,7 @@ pub(super) async fn get(
         agent_name: run.config.name.clone(),
         turn: run.emitter.turn(),
         layer,
-        deadline: Some(Instant::now() + limit),
+        deadline: Some(time::now() + limit),
         extensions: run.extensions.clone(),
         keeps: Arc::new(AtomicBool::new(true)),
         run: Some(run.clone()),
@@ -258,7 +258,7 @@ pub(super) fn report(
         exposure_layer: layer.as_str(),
         cached: got.is_some_and(|got| got.hit),
         error: got.is_none(),
-        duration: started.elapsed(),
+        duration: time::since(started),
         result_preview_truncated: truncated,
         full_result_cached: got.is_some_and(ToolResult::kept),
         cache_key_hash: got.and_then(|got| got.key_hash.as_deref()),
@@ -334,16 +334,16 @@ impl AppTools for ProgramTools {
         };
         let taken = self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(max) = self.run.config.max_tool_calls.filter(|max| taken >= *max) {
-            report(&self.run, name, Layer::PtcLisp, Instant::now(), None, false);
+            report(&self.run, name, Layer::PtcLisp, time::now(), None, false);
             return raise(Reason::ToolCallLimitExceeded, format!("tool call limit exceeded (max: {max})"));
         }
         let Ok(arguments) = serde_json::from_slice::<JsonMap>(&arguments) else {
-            report(&self.run, name, Layer::PtcLisp, Instant::now(), None, false);
+            report(&self.run, name, Layer::PtcLisp, time::now(), None, false);
             return raise(Reason::InvalidToolArgs, format!("Tool '{name}' takes a map of arguments"));
         };
         let (run, name, tool) = (self.run.clone(), name.to_owned(), tool.clone());
         Box::pin(async move {
-            let started = Instant::now();
+            let started = time::now();
             let own = tool.upstream.is_none();
             let kept = if own { None } else { kept(&run, &name, &tool, &arguments) };
             let got = match kept {

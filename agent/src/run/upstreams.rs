@@ -7,10 +7,10 @@ use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use ptc_host::engine::{Desk, HostCalls, RunContext};
 use ptc_host::json::Value as Json;
+use ptc_host::time;
 use ptc_vm::machine::{HostRequest, Payload, Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// The run's upstreams, behind the results that the model was told are kept.
 pub(super) struct SharedCalls {
@@ -37,7 +37,7 @@ impl HostCalls for SharedCalls {
 impl SharedCalls {
     /// The kept result of a call.
     fn kept(&self, call: &UpstreamCall) -> Option<Payload> {
-        let started = Instant::now();
+        let started = time::now();
         let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
             return None;
         };

@@ -2,10 +2,11 @@
 
 use super::{Event, Observer, Scope, TARGET, ToolCallEvent};
 use ptc_host::json::{Value as Json, json};
+use ptc_host::time::{self, Instant};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Largest arguments that an event shows, in bytes of JSON.
 const MAX_ARGS: usize = 1000;
@@ -53,7 +54,7 @@ pub(crate) struct OpenSpan {
 
 impl OpenSpan {
     pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        time::since(self.started)
     }
 }
 
@@ -78,7 +79,7 @@ impl Emitter {
             parent,
             turn_span: std::sync::Mutex::default(),
             turn: AtomicU32::new(0),
-            started: Instant::now(),
+            started: time::now(),
             stopped: AtomicBool::new(false),
         }
     }
@@ -115,7 +116,7 @@ impl Emitter {
         let span = random_hex(4);
         self.turn_span.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone_from(&span);
         self.tell(span.clone(), Some(self.run_span.clone()), event);
-        OpenSpan { span, started: Instant::now() }
+        OpenSpan { span, started: time::now() }
     }
 
     /// Ends a turn.
@@ -127,7 +128,7 @@ impl Emitter {
     pub(crate) fn begin(&self, event: &Event<'_>) -> OpenSpan {
         let span = random_hex(4);
         self.tell(span.clone(), Some(self.turn_span()), event);
-        OpenSpan { span, started: Instant::now() }
+        OpenSpan { span, started: time::now() }
     }
 
     /// Ends something within the turn.
@@ -163,7 +164,7 @@ impl Emitter {
 impl Drop for Emitter {
     fn drop(&mut self) {
         if !self.stopped.load(Ordering::Relaxed) {
-            self.run(&Event::RunException { duration: self.started.elapsed() });
+            self.run(&Event::RunException { duration: time::since(self.started) });
         }
     }
 }

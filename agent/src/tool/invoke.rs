@@ -3,6 +3,7 @@
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
 use crate::signature::{Schema, check_fields, coerce_fields};
 use ptc_host::json::Value as Json;
+use ptc_host::time;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -50,7 +51,7 @@ pub(crate) async fn invoke(
     // The handler's own code before its first await is part of the task, so that its panic is caught too.
     let task = runtime.spawn(async move { handler.call(arguments, context).await });
     let mut task = AbortOnDrop(task);
-    match tokio::time::timeout(limit, &mut task.0).await {
+    match time::timeout(limit, &mut task.0).await {
         Ok(Ok(result)) => result,
         Ok(Err(error)) if error.is_panic() => {
             Err(ToolError(format!("the tool panicked: {}", panic_text(&*error.into_panic()))))

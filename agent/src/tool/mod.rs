@@ -9,12 +9,12 @@ mod typed;
 
 use futures_util::future::BoxFuture;
 use ptc_host::json::{Map, Value as Json};
+use ptc_host::time::Instant;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::time::Instant;
 
 pub use extensions::Extensions;
 pub(crate) use grep::grep_tools;

@@ -10,13 +10,12 @@ mod tests;
 
 pub use credentials::AwsCredentials;
 
-use super::endpoint::{Address, Endpoint, bad_base, endpoint_client};
+use super::endpoint::{Address, Endpoint, bad_base, endpoint_client, now};
 use super::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use bytes::Bytes;
 use concession::Concessions;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use jiff::Timestamp;
 use std::sync::Arc;
 
 /// A model behind `POST {base}/model/{model}/converse`.
@@ -106,7 +105,7 @@ impl Bedrock {
             secret_key,
             session_token: session_token.as_ref(),
         };
-        signer.headers(url, body, Timestamp::now()).ok_or_else(|| {
+        signer.headers(url, body, now()).ok_or_else(|| {
             LlmError::new(LlmErrorKind::Auth, "the AWS keys hold characters that a header cannot carry")
         })
     }

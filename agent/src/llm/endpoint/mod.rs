@@ -17,11 +17,12 @@ use super::{LlmError, LlmErrorKind};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use jiff::Timestamp;
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::http::{Body, Client, HttpError, Limits, Request, Target};
 use ptc_host::json::Value as Json;
+use ptc_host::time::{self, Instant};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Bytes of a refusal's body that are read.
 const REFUSAL_BYTES: usize = 64 << 10;
@@ -147,7 +148,7 @@ impl Endpoint {
         let request = Request { method: Method::POST, target: self.target.clone(), headers, body };
         let limits = &self.limits;
         let own = deadline;
-        let deadline = deadline.unwrap_or_else(|| Instant::now() + limits.connect + limits.total);
+        let deadline = deadline.unwrap_or_else(|| time::now() + limits.connect + limits.total);
         let exchange = Limits {
             connect: limits.connect,
             first_byte: Some(limits.first_byte),
@@ -206,9 +207,9 @@ impl EndpointResponse {
 
     /// The next piece of the body.
     async fn chunk(&mut self) -> Result<Option<Bytes>, LlmError> {
-        let idle = Instant::now() + self.idle;
+        let idle = time::now() + self.idle;
         let until = self.until.map_or(idle, |until| until.min(idle));
-        match tokio::time::timeout_at(until, self.body.chunk()).await {
+        match time::timeout_at(until, self.body.chunk()).await {
             Err(_) if passed(self.deadline) => Err(overdue()),
             Err(_) => Err(late("the answer stopped for", self.idle)),
             Ok(None) => Ok(None),
@@ -245,7 +246,7 @@ fn is_version(segment: &str) -> bool {
 
 /// Whether the caller's deadline is over, so that whatever ran out ran out for it.
 fn passed(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    deadline.is_some_and(|deadline| time::now() >= deadline)
 }
 
 fn overdue() -> LlmError {
@@ -269,6 +270,12 @@ fn failed(error: &HttpError) -> LlmError {
         _ => LlmErrorKind::Network,
     };
     LlmError::new(kind, error.to_string())
+}
+
+/// The time of day.
+pub(in crate::llm) fn now() -> Timestamp {
+    // A clock beyond what a calendar has is as wrong as one of 1970.
+    Timestamp::try_from(time::time_of_day()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Error responses: their kind, the text to report, and when to retry.
 
 use super::super::{LlmError, LlmErrorKind};
+use super::now;
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
@@ -76,7 +77,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let at = http_date(value)?;
     // Its own clock, if it shows it: ours may differ.
-    let now = text(DATE.as_str()).and_then(http_date).unwrap_or_else(Timestamp::now);
+    let now = text(DATE.as_str()).and_then(http_date).unwrap_or_else(now);
     Some(Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 

@@ -3,8 +3,8 @@
 use super::super::{LlmError, LlmErrorKind};
 use super::{Endpoint, EndpointResponse};
 use ptc_host::http::{Event, SseDecoder};
+use ptc_host::time;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// How long the end of a stream may take once the model has said that it is done.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -80,7 +80,7 @@ pub(in crate::llm) async fn read_events(
             None if at_end && flow == Flow::Complete => return Ok(()),
             None if at_end => return Err(ended()),
             None if flow == Flow::Complete => {
-                answer.until.get_or_insert_with(|| Instant::now() + PATIENCE);
+                answer.until.get_or_insert_with(|| time::now() + PATIENCE);
             }
             None => {}
         }

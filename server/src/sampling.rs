@@ -8,10 +8,10 @@ use ptc_host::aggregator::Sampler;
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::http::Client;
+use ptc_host::time::Instant;
 use ptc_host::upstream::{
     Sampled, SamplingContent, SamplingFault, SamplingMessage, SamplingRequest, SamplingStop,
 };
-use tokio::time::Instant;
 
 /// Times that a request is made which fails for a moment. No pause goes beyond the end of the program.
 const ATTEMPTS: u32 = 3;

@@ -1,6 +1,19 @@
-//! Points in time as clients and operators read them.
+//! The present, and points in time as clients and operators read them.
 
 use jiff::Timestamp;
+use ptc_host::state::time_of_day;
+use ptc_host::time;
+
+/// The time of day on this machine.
+pub(crate) fn now() -> Timestamp {
+    // A clock beyond what a calendar has is as wrong as one of 1970.
+    Timestamp::try_from(time::time_of_day()).unwrap_or_default()
+}
+
+/// The time of day in milliseconds since 1970, for whoever reads a record at any replica: nothing ends by it.
+pub(crate) fn shared_now_ms() -> i64 {
+    i64::try_from(time_of_day()).unwrap_or(i64::MAX)
+}
 
 /// ISO 8601 in UTC, with six digits of the second: `2026-01-31T12:00:00.000000Z`.
 pub(crate) fn instant(at: Timestamp) -> String {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
+use ptc_host::time;
 
 use super::assembly::upstream_card;
 use crate::protocol::Service;
@@ -32,7 +33,7 @@ pub(super) fn follow(
     let (settings, card) = (settings.clone(), card.clone());
     tokio::spawn(async move {
         while changes.changed().await.is_ok() {
-            tokio::time::sleep(GATHERED).await;
+            time::sleep(GATHERED).await;
             changes.mark_unchanged();
             if tell(&upstreams, &service, &settings, &card).is_none() {
                 return;

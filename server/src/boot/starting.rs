@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::aggregator::{Aggregator, StartError};
-use tokio::time::timeout;
+use ptc_host::time::timeout;
 use tracing::info;
 
 use super::assembly::upstream_card;

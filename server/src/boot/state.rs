@@ -16,6 +16,7 @@ use crate::options::state::shared_store;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Settings};
 use ptc_host::digest::hex;
+use ptc_host::time;
 
 /// How far the clocks of a machine and its store may differ without a word. Tokens and certificates of others are judged by the machine's.
 const TOLERATED: Duration = Duration::from_secs(5);
@@ -90,7 +91,7 @@ async fn keep_known(store: WatchedState, replica: Replica) {
     let mut was_down = false;
     loop {
         // One that is down is asked for more often, so that it is found again.
-        tokio::time::sleep(if was_down { Duration::from_secs(1) } else { ATTENDANCE }).await;
+        time::sleep(if was_down { Duration::from_secs(1) } else { ATTENDANCE }).await;
         let answer = store.attend(&replica).await;
         if let Ok(now) = answer {
             heed(now, true);

@@ -2,6 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
 use ptc_host::catalog::check_call;
+use ptc_host::time;
 use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, ReplyPayload};
 
 use super::{json, questions, report, tools};
@@ -13,7 +14,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Arguments of `ptc call`.
 #[derive(Args, Debug)]
@@ -100,7 +100,7 @@ async fn ask(
     let catalog = aggregator.catalog();
     let checked = check_call(&catalog, &wanted)?;
     // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
-    let deadline = Instant::now() + limits.call_timeout.saturating_mul(2);
+    let deadline = time::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { deadline, ..limits.per_call() };
     let may_wrap = checked.may_wrap;
     let call = Call {

@@ -2,6 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
+use ptc_host::time;
 
 use super::{report, upstreams};
 use crate::cli::output::errln;
@@ -12,7 +13,6 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// Arguments of `ptc check`.
 #[derive(Args, Debug)]
@@ -146,9 +146,9 @@ async fn progressing(examinations: impl Iterator<Item = impl Future<Output = Fin
 }
 
 async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
-    let began = Instant::now();
+    let began = time::now();
     let loaded = aggregator.load(name).await;
-    let connect_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let connect_ms = u64::try_from(time::since(began).as_millis()).unwrap_or(u64::MAX);
     let entry = aggregator.upstreams().map(|(config, _)| config).find(|config| config.name == name);
     let (transport, required) =
         entry.map_or(("", true), |config| (config.transport.as_str(), config.required));

@@ -9,7 +9,7 @@ use clap::Args;
 use http::{HeaderMap, Method};
 use ptc_host::config::ProcessEnv;
 use ptc_host::http::{Client, Limits, Request, Target};
-use tokio::time::Instant;
+use ptc_host::time;
 use url::Url;
 
 use super::report;
@@ -95,7 +95,7 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
         connect: total,
         first_byte: None,
         total,
-        deadline: Instant::now() + total,
+        deadline: time::now() + total,
         max_bytes: MAX_BYTES,
         allowance: 0,
     };

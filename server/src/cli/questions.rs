@@ -14,6 +14,7 @@ use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Choice, Field, Form, Mode, OpenQuestion, Question, QuestionId,
     Wanted,
 };
+use ptc_host::time::{self, Clock};
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
 use rustyline::history::DefaultHistory;
@@ -21,7 +22,7 @@ use rustyline::{Behavior, Config, Editor};
 use serde_json::value::RawValue;
 use std::io::{IsTerminal as _, stderr, stdin};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 use tokio::sync::oneshot;
 
 /// Somebody at the terminal, if standard input and standard error are one. Nothing known to `redactor` is shown.
@@ -53,7 +54,9 @@ impl Terminal {
     fn answers(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let (tell, told) = oneshot::channel();
         let redactor = self.redactor.clone();
+        let clock = Clock::current();
         let ask = move || {
+            let _entered = clock.enter();
             let config = Config::builder().behavior(Behavior::PreferTerm).build();
             let mut editor = Editor::<(), DefaultHistory>::with_config(config);
             let read = |prompt: &str| match &mut editor {
@@ -104,7 +107,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
             Mode::Form(form) => self.form(form).map(|content| (Action::Accept, Some(content))),
         };
         let (action, content) = done.unwrap_or((Action::Cancel, None));
-        let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let at_ms = time::time_of_day().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         Answer {
             action,
             content: content.and_then(|content| RawValue::from_string(Value::from(content).to_string()).ok()),

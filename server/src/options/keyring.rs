@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::{JoinHandle, sleep, spawn};
-use std::time::{Duration, Instant};
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ptc_host::sign_in::secret::Secret;
+use ptc_host::time;
 
 /// How long the keyring is waited for: it may ask its owner to unlock it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -164,11 +165,11 @@ impl Keyring {
     }
 
     fn wait(&self, child: &mut Child) -> Result<Option<i32>, String> {
-        let end = Instant::now() + PATIENCE;
+        let end = time::now() + PATIENCE;
         loop {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(status.code()),
-                Ok(None) if Instant::now() < end => sleep(PAUSE),
+                Ok(None) if time::now() < end => time::block(PAUSE),
                 Ok(None) => {
                     // It may have ended meanwhile.
                     let _ = child.kill();

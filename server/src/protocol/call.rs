@@ -4,12 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use ptc_host::engine::EvalId;
 use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::time::{self, Instant};
 use tracing::field::display;
 use tracing::{error, info};
 
@@ -356,7 +357,7 @@ async fn next(outgoing: &mut Option<Outgoing>) -> Option<Vec<u8>> {
 
 /// Milliseconds since `started`.
 fn duration_ms(started: Instant) -> u64 {
-    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(time::since(started).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The response of a request for a feature that was cancelled.

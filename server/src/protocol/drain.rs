@@ -3,8 +3,9 @@
 use std::pin::pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ptc_host::time::{self, Instant};
 use tokio::sync::Notify;
 
 /// Whether something is draining, and a way to wait for it.
@@ -18,7 +19,7 @@ pub(crate) struct Drain {
 impl Drain {
     /// Starts draining. Repeating it changes nothing.
     pub(crate) fn begin(&self) {
-        self.at.get_or_init(Instant::now);
+        self.at.get_or_init(time::now);
         self.begun.store(true, Ordering::Release);
         self.news.notify_waiters();
     }
@@ -30,7 +31,7 @@ impl Drain {
 
     /// How long ago it started; nothing if it has not.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.at.get().map_or(Duration::ZERO, Instant::elapsed)
+        self.at.get().map_or(Duration::ZERO, |at| time::since(*at))
     }
 
     /// Completes once draining has started.

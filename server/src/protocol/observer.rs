@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use ptc_host::engine::EvalId;
+use ptc_host::time::{self, Instant};
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::tool::{CallContext, Origin, ToolReply};
 use crate::principal::Owner;
 use crate::report::CallReport;
+use crate::timestamp;
 
 /// Maximum length of a tool's name for observers, in characters.
 const MAX_NAME_CHARS: usize = 128;
@@ -167,8 +168,8 @@ impl Observers {
             tool,
             program,
             context_bytes,
-            at: Timestamp::now(),
-            started: Instant::now(),
+            at: timestamp::now(),
+            started: time::now(),
             running: false,
         }
     }
@@ -218,8 +219,8 @@ impl CallSpan {
     fn end(&mut self, outcome: CallOutcome) {
         self.ended = true;
         let refused = matches!(&outcome, CallOutcome::Answered(answered) if !answered.ran);
-        let duration_ms = if refused { 0 } else { self.call.started.elapsed().as_millis() as u64 };
-        let end = CallEnd { at: Timestamp::now(), duration_ms, outcome };
+        let duration_ms = if refused { 0 } else { time::since(self.call.started).as_millis() as u64 };
+        let end = CallEnd { at: timestamp::now(), duration_ms, outcome };
         for (observer, following) in self.observers.all.iter().zip(&self.following) {
             if *following {
                 observer.ended(&self.call, &end);

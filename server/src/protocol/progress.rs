@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::engine::CallsSoFar;
+use ptc_host::time::{self, Instant, sleep_until};
 use ptc_mcp::json::Kind;
 use ptc_mcp::message::params::Params;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
 
 use super::reply;
 
@@ -55,7 +55,7 @@ impl Progress {
         }
         let (counter, calls) = watch::channel(CallsSoFar::default());
         let (upstreams, said) = watch::channel(None);
-        let now = Instant::now();
+        let now = time::now();
         let token = raw.text().to_owned();
         Some((
             Progress { token, calls, said, is_news: false, began: now, last: now, reports: 0 },
@@ -86,7 +86,7 @@ impl Progress {
                 },
             }
         }
-        self.last = Instant::now();
+        self.last = time::now();
         self.reports += 1;
         let message = self.message();
         reply::progress(&self.token, self.reports, &message)

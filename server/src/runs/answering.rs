@@ -14,8 +14,9 @@ use super::look::not_seen;
 use super::pages::Opened;
 use super::question::{KeptQuestion, Took};
 use super::record::RunRecord;
-use super::{NotSeen, Runs, clock, key};
+use super::{NotSeen, Runs, key};
 use crate::principal::Principal;
+use crate::timestamp;
 
 /// How often an answer is tried again that met another one.
 const TRIES: u32 = 20;
@@ -81,7 +82,7 @@ impl Runs {
             Opened::JustNow => (Duration::ZERO, false),
         };
         let undone = self.undone(owner, id, (answers, patience)).await?;
-        let at_ms = u64::try_from(clock::now_ms()).unwrap_or(0);
+        let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
         let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
         for _ in 0..TRIES {
             if let Some(held) = self.here(owner, id)
@@ -108,7 +109,7 @@ impl Runs {
             } else if wait.questions.iter().all(|question| question.answer.is_some()) {
                 self.go_on(&key, read.version, record).await
             } else {
-                record.updated_ms = clock::now_ms();
+                record.updated_ms = timestamp::shared_now_ms();
                 self.keep_answers(&key, read.version, &record).await
             };
             match written {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::EvalRequest;
 use ptc_host::state::StateError;
+use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::held::{Held, Progress};
@@ -17,10 +17,11 @@ use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
 use super::seed::{Pinned, PinnedQuestions, Ran, RunSeed};
 use super::waiting::Beginning;
-use super::{Name, PermitSlot, Runs, clock, drive, key};
+use super::{Name, PermitSlot, Runs, drive, key};
 use crate::concurrency_limiter::Permit;
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
+use crate::timestamp;
 
 /// What is known of such a call besides its work.
 pub(crate) struct LongCall {
@@ -115,7 +116,7 @@ impl Runs {
             request.upstreams = Some(Arc::new(Lawful { upstreams, acknowledged: lawful, calls, progress }));
             acknowledged
         });
-        let (began, began_ms) = (Instant::now(), clock::now_ms());
+        let (began, began_ms) = (time::now(), timestamp::shared_now_ms());
         LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned, is_task: false }
     }
 
@@ -167,7 +168,7 @@ impl Runs {
                 let permit = PermitSlot::of(permit);
                 let work = drive::Driven { held: held.clone(), lease, work, prints, permit, pinned };
                 self.begin_driving(principal, work);
-                return match held.seen(Instant::now()).await {
+                return match held.seen(time::now()).await {
                     Some(Seen::Waiting(waiting)) => Attended::Waiting(waiting),
                     _ => Attended::Running(held.progress()),
                 };

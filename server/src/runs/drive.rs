@@ -9,7 +9,6 @@ use futures_util::future::BoxFuture;
 use ptc_host::state::StateError;
 use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{error, info, warn};
 
 use super::held::{Held, Order, Released, locked};
@@ -20,6 +19,7 @@ use super::{BEAT, PermitSlot, Runs, answering};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use ptc_host::digest::short_hash;
+use ptc_host::time::{self, Instant, sleep, sleep_until};
 
 /// The message of a replica that wants a run to be cancelled.
 pub(super) const CANCEL: &[u8] = b"cancel";
@@ -56,10 +56,10 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     let Driven { held, mut lease, work, mut prints, permit, mut pinned } = driven;
     let mut work = AssertUnwindSafe(work).catch_unwind();
     let mut orders = held.orders.subscribe();
-    let mut beat = Instant::now() + BEAT;
+    let mut beat = time::now() + BEAT;
     let ttl = runs.settings.waiting_ttl;
     // A run may begin with a question.
-    let mut expires = held.record().wait.is_some().then(|| Instant::now() + ttl);
+    let mut expires = held.record().wait.is_some().then(|| time::now() + ttl);
     let mut released: Option<Released> = None;
     if expires.is_some() {
         permit.give_back();
@@ -93,7 +93,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
             },
             Some(questions) = pinned.recv() => {
                 permit.give_back();
-                expires = Some(Instant::now() + ttl);
+                expires = Some(time::now() + ttl);
                 let expires_at_ms = runs.expires_at_ms();
                 held.waits(questions, expires_at_ms);
                 runs.promises_past(&held, expires_at_ms);
@@ -107,7 +107,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
             () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
             () = sleep(PERMIT_LOOK), if released.is_some() => {}
             () = sleep_until(beat) => {
-                beat = Instant::now() + BEAT;
+                beat = time::now() + BEAT;
                 if lease.beat(|| held.record()).await.is_err() {
                     break Driving::Lost;
                 }

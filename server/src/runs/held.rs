@@ -7,10 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use ptc_host::questions::{Answer, QuestionId};
 use ptc_host::state::Key;
+use ptc_host::time::{self, Instant, timeout_at};
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::time::{Instant, timeout_at};
 
-use super::clock;
 use super::lawful::CallCount;
 use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
@@ -18,6 +17,7 @@ use super::question::KeptQuestion;
 use super::record::{RunRecord, Status, Wait};
 use super::seed::Pinned;
 use crate::protocol::tool::ToolReply;
+use crate::timestamp;
 
 /// What a client is told of a program that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Held {
             orders: watch::Sender::new(Order::GoOn),
             wake: Notify::new(),
             phase: watch::Sender::new(Phase::Running),
-            updated_ms: AtomicI64::new(clock::now_ms()),
+            updated_ms: AtomicI64::new(timestamp::shared_now_ms()),
             until_ms: AtomicI64::new(0),
             end: Mutex::new(None),
             pinned: Mutex::new(None),
@@ -153,7 +153,7 @@ impl Held {
     }
 
     fn changes_to(&self, phase: Phase) {
-        self.updated_ms.store(clock::now_ms(), Ordering::Relaxed);
+        self.updated_ms.store(timestamp::shared_now_ms(), Ordering::Relaxed);
         self.phase.send_replace(phase);
     }
 
@@ -171,7 +171,7 @@ impl Held {
         *told = prints.count();
         Progress {
             run_id: self.key.id().clone(),
-            elapsed: self.began.elapsed(),
+            elapsed: time::since(self.began),
             calls: self.calls.made(),
             prints: new,
             omitted,
@@ -208,7 +208,7 @@ impl Held {
             // It goes on as soon as it has a permit.
             self.changes_to(Phase::Running);
         }
-        self.updated_ms.store(clock::now_ms(), Ordering::Relaxed);
+        self.updated_ms.store(timestamp::shared_now_ms(), Ordering::Relaxed);
         self.wake.notify_one();
         Some(taken)
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use ptc_host::engine::{CallsSoFar, Desk, HostCalls, RunContext};
+use ptc_host::time::{self, Instant};
 use ptc_vm::machine::{HostRequest, Reply};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// How long a holder that hears nothing of its store may go on, by its own clock: less than its lease lasts.
 pub(super) const UNHEARD: Duration = Duration::from_secs(25);
@@ -47,7 +47,7 @@ impl CallCount {
 
 /// Whether the lease may have run out.
 pub(super) fn is_overdue(acknowledged: Acknowledged) -> bool {
-    acknowledged.is_some_and(|at| at.elapsed() >= UNHEARD)
+    acknowledged.is_some_and(|at| time::since(at) >= UNHEARD)
 }
 
 impl HostCalls for Lawful {

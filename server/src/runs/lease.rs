@@ -6,12 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, StateStore, Write};
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tracing::warn;
 
 use super::lawful::{Acknowledged, is_overdue};
 use super::record::{Mark, RunRecord};
 use ptc_host::digest::short_hash;
+use ptc_host::time;
 
 /// How long a holder has a run that it does not tell of (state.md 6).
 const LEASE: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ impl Lease {
         acknowledged: watch::Sender<Acknowledged>,
     ) -> Result<Lease, StateError> {
         let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: true };
-        let asked = Instant::now();
+        let asked = time::now();
         let fence = match store.claim(&key, claim).await? {
             Claimed::Taken(taken) if taken.version == 0 => taken.fence,
             // Ids are random: nobody else has this one.
@@ -74,7 +74,7 @@ impl Lease {
         acknowledged: watch::Sender<Acknowledged>,
     ) -> Result<Lease, StateError> {
         let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: false };
-        let asked = Instant::now();
+        let asked = time::now();
         let taken = match store.claim(&key, claim).await? {
             Claimed::Taken(taken) => taken,
             Claimed::Held(_) => return Err(StateError::Conflict),
@@ -113,8 +113,8 @@ impl Lease {
     /// The run is somebody else's, or its store has not been heard of for too long.
     pub(super) async fn beat(&mut self, record: impl FnOnce() -> RunRecord) -> Result<(), Lost> {
         let heard = *self.acknowledged.borrow();
-        let is_due = heard.is_none_or(|at| at.elapsed() >= RENEWAL);
-        let asked = Instant::now();
+        let is_due = heard.is_none_or(|at| time::since(at) >= RENEWAL);
+        let asked = time::now();
         if is_due {
             match self.store.renew(&self.key, self.fence, LEASE).await {
                 Ok(()) => {

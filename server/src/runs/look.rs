@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use ptc_host::questions::QuestionId;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
-use tokio::time::{Instant, sleep, timeout};
 use tracing::info;
 
 use super::held::{Order, Progress, locked};
 use super::question::KeptQuestion;
 use super::record::{RunRecord, Status, Wait, cancellation, expiry};
-use super::{LOOK, Runs, TOLD, clock, drive, key};
+use super::{LOOK, Runs, TOLD, drive, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
+use crate::timestamp;
 use ptc_host::digest::short_hash;
+use ptc_host::time::{self, Instant, sleep, timeout};
 
 /// A run as a client sees it.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl Runs {
         id: &str,
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
-        let until = Instant::now() + patience;
+        let until = time::now() + patience;
         // What has been done on pages is answered, once.
         let mut answered: Option<Vec<QuestionId>> = None;
         loop {
@@ -118,7 +119,7 @@ impl Runs {
                 none => none.insert(self.answer_by_pages(principal, run).await?),
             };
             let is_on_its_way = run.questions.iter().any(|question| by_pages.contains(&question.id));
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(time::now());
             if !is_on_its_way || (left.is_zero() && !is_first) {
                 return Ok(seen);
             }
@@ -140,7 +141,7 @@ impl Runs {
             let (record, read) = self.look(&key).await?;
             match record.status {
                 Status::Running => {
-                    let left = until.saturating_duration_since(Instant::now());
+                    let left = until.saturating_duration_since(time::now());
                     if left.is_zero() {
                         return Ok(Seen::Running(self.progress_of(&key, &record)));
                     }
@@ -166,9 +167,9 @@ impl Runs {
         (principal, id): (&Principal, &str),
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
-        let until = Instant::now() + patience;
+        let until = time::now() + patience;
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(time::now());
             let seen = self.wait(principal, id, left).await?;
             let is_news = match &seen {
                 Seen::Waiting(run) => !run.questions.iter().any(|question| answered.contains(&question.id)),
@@ -196,7 +197,7 @@ impl Runs {
                 goes_on
             });
             let _ = timeout(OBEDIENCE, held.ended()).await;
-            if let Some(seen) = held.seen(Instant::now()).await {
+            if let Some(seen) = held.seen(time::now()).await {
                 return Ok(seen);
             }
         }
@@ -288,7 +289,7 @@ impl Runs {
         let told = all.entry(name).or_default();
         let (prints, omitted) = record.prints.after(*told);
         *told = record.prints.count();
-        let elapsed = u64::try_from(clock::now_ms() - record.began_ms).unwrap_or(0);
+        let elapsed = u64::try_from(timestamp::shared_now_ms() - record.began_ms).unwrap_or(0);
         Progress {
             run_id: Arc::clone(key.id()),
             elapsed: Duration::from_millis(elapsed),

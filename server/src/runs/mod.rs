@@ -13,7 +13,6 @@
 mod answering;
 mod answers;
 mod attend;
-mod clock;
 mod drive;
 mod held;
 mod id;
@@ -50,6 +49,7 @@ use crate::concurrency_limiter::{ConcurrencyLimiter, Full, Permit};
 use crate::principal::Principal;
 use crate::server_state::ServerState;
 use crate::settings;
+use crate::timestamp;
 
 use self::permit_slot::PermitSlot;
 
@@ -241,7 +241,7 @@ impl Runs {
     /// When a program that begins to wait now ends unless somebody answers, in milliseconds since 1970.
     fn expires_at_ms(&self) -> i64 {
         let life = i64::try_from(self.settings.waiting_ttl.as_millis()).unwrap_or(i64::MAX);
-        clock::now_ms().saturating_add(life)
+        timestamp::shared_now_ms().saturating_add(life)
     }
 
     /// Forgets a run that is not driven here any more, unless it is again.

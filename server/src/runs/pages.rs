@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::aggregator::Aggregator;
 use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, QuestionId};
+use ptc_host::time::timeout;
 use ptc_mcp::json::{Raw, object_text};
-use tokio::time::timeout;
 
 use super::look::WaitingRun;
 use super::{NotSeen, Runs, key};

@@ -9,10 +9,10 @@ use ptc_mcp::RpcError;
 use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
-use super::clock;
 use super::prints::PrintLog;
 use super::question::KeptQuestion;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
+use crate::timestamp;
 
 /// The version of the form. Another build that has another one leaves the record alone.
 const FORM: u8 = 2;
@@ -159,7 +159,7 @@ impl RunRecord {
             outcome: Some(KeptReply::of(reply)),
             call: None,
             wait: None,
-            updated_ms: clock::now_ms(),
+            updated_ms: timestamp::shared_now_ms(),
             snapshot: Bytes::new(),
             ..self
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use ptc_host::time::timeout;
 use tracing::info;
 
 use super::Runs;

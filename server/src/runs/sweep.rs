@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ptc_host::state::{Key, Kind, Owner as StoreOwner};
-use tokio::time::sleep;
+use ptc_host::time::sleep;
 use tracing::debug;
 
 use super::Runs;

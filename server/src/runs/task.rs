@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::held::{Held, locked};
 use super::look::{WaitingRun, ended};
 use super::record::{RunRecord, Status};
-use super::{NotSeen, Runs, Seen, clock, key};
+use super::{NotSeen, Runs, Seen, key};
 use crate::principal::Principal;
 use crate::protocol::tool::{Instead, Task, TaskState, ToolReply};
+use crate::timestamp;
 
 /// A run, and how long it is kept.
 #[derive(Debug)]
@@ -115,7 +116,7 @@ impl Runs {
         let ttl = millis(self.settings.ttl);
         // Nothing ends before that, whatever becomes of it.
         let until_ms = match &standing {
-            Standing::Running => clock::now_ms() + ttl,
+            Standing::Running => timestamp::shared_now_ms() + ttl,
             Standing::Waiting(run) => run.expires_at_ms + ttl,
             Standing::Ended(..) => record.updated_ms + ttl,
         };
@@ -146,7 +147,7 @@ impl Runs {
 
     /// How long the record of a run that has ended lies there.
     pub(super) fn rest_of(&self, record: &RunRecord) -> Duration {
-        let promised = u64::try_from(record.until_ms - clock::now_ms()).unwrap_or(0);
+        let promised = u64::try_from(record.until_ms - timestamp::shared_now_ms()).unwrap_or(0);
         self.settings.ttl.max(Duration::from_millis(promised))
     }
 }

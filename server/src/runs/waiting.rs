@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use ptc_host::engine::{Asker, EvalOutcome, EvalRequest, Resume, ResumeFault};
 use ptc_host::state::{Commit, End, Key, Kind, Owner as StoreOwner, Room, StateError, Write};
-use tokio::time::sleep;
 use tracing::info;
 
 use super::attend::{LongCall, NotKept};
@@ -18,10 +17,12 @@ use super::prints::PrintLog;
 use super::question::KeptQuestion;
 use super::record::{KeptCall, RunRecord, Status, Wait};
 use super::seed::{Ran, RunSeed, Suspension};
-use super::{PermitSlot, Runs, clock, drive, key};
+use super::{PermitSlot, Runs, drive, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
+use crate::timestamp;
 use ptc_host::digest::short_hash;
+use ptc_host::time::sleep;
 
 /// How often a program that may go on asks for a permit while there is none.
 const PERMIT_LOOK: Duration = Duration::from_millis(50);
@@ -105,7 +106,7 @@ impl Runs {
             status: Status::Waiting,
             call: Some(call),
             wait: Some(Wait { questions, expires_at_ms, is_pinned: false, tail_ms }),
-            updated_ms: clock::now_ms(),
+            updated_ms: timestamp::shared_now_ms(),
             until_ms,
             asked: record.asked.max(last),
             snapshot: suspended.snapshot,
@@ -136,7 +137,7 @@ impl Runs {
             status: Status::Running,
             wait: None,
             call: None,
-            updated_ms: clock::now_ms(),
+            updated_ms: timestamp::shared_now_ms(),
             snapshot: bytes::Bytes::new(),
             ..record.clone()
         };

@@ -17,6 +17,7 @@ use http_body_util::Full;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use ptc_host::time::{self, Clock};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tracing::info;
@@ -61,11 +62,12 @@ impl HealthListener {
         info!(event = "health_listening", address = %listener.local_addr().unwrap_or(address));
         let shared = Arc::new(Shared { instance: settings.instance.clone(), state: OnceLock::new() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-        let served = shared.clone();
-        std::thread::Builder::new()
-            .name("health".into())
-            .spawn(move || runtime.block_on(accept(listener, served)))
-            .map_err(cannot)?;
+        let (served, clock) = (shared.clone(), Clock::current());
+        let serve = move || {
+            let _entered = clock.enter();
+            runtime.block_on(accept(listener, served));
+        };
+        std::thread::Builder::new().name("health".into()).spawn(serve).map_err(cannot)?;
         Ok(HealthListener { shared })
     }
 
@@ -81,14 +83,14 @@ async fn accept(listener: StdListener, shared: Arc<Shared>) {
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
+            time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         open.retain(|connection| !connection.is_finished());
         if open.len() >= MAX_CONNECTIONS {
             open.pop_front().iter().for_each(AbortHandle::abort);
         }
-        let connection = tokio::time::timeout(PATIENCE, serve(stream, shared.clone()));
+        let connection = time::timeout(PATIENCE, serve(stream, shared.clone()));
         open.push_back(tokio::spawn(connection).abort_handle());
     }
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use ptc_host::digest::short_hash;
 use ptc_host::http::{Limits, Request};
 use ptc_host::questions::QuestionId;
-use tokio::time::{Instant, sleep};
+use ptc_host::time::{self, sleep};
 use tracing::{info, warn};
 
 use super::{HEADER, Webhook, signature};
@@ -65,7 +65,7 @@ impl Webhook {
             connect: self.patience,
             first_byte: None,
             total: self.patience,
-            deadline: Instant::now() + self.patience,
+            deadline: time::now() + self.patience,
             max_bytes: MAX_ANSWER,
             allowance: 0,
         };

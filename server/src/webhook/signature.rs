@@ -1,18 +1,18 @@
 //! How messages are signed, in both directions: `ptc-signature: t=<unix s>,v1=<hex HMAC-SHA256 of t "." body>`.
 
 use http::{HeaderName, HeaderValue};
-use jiff::Timestamp;
 use ptc_host::digest::hex;
 use ptc_host::state::Secret;
 
 use super::MAX_AGE;
+use crate::timestamp;
 
 /// The header.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("ptc-signature");
 
 /// The time of day in seconds since 1970, which each side compares with its own.
 pub(super) fn now_s() -> i64 {
-    Timestamp::now().as_second()
+    timestamp::now().as_second()
 }
 
 /// The header's value for a body that is sent now.

@@ -3,6 +3,7 @@
 use ptc_host::aggregator::Aggregator;
 use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, check_call};
 use ptc_host::engine::Asker;
+use ptc_host::time;
 use ptc_host::upstream::{Again, BlockMember, Call, CallLimits, CallReply, Caller, ReplyBlock, ReplyPayload};
 use ptc_mcp::json::{Value as Json, json};
 
@@ -13,7 +14,6 @@ use ptc_vm::machine::{ToolArguments, UpstreamCall};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// Longest name of a tool that providers accept.
 const MAX_NAME: usize = 64;
@@ -160,12 +160,12 @@ struct Answer {
 
 impl Handler {
     async fn answer(&self, arguments: JsonMap, context: &ToolContext) -> Result<Json, String> {
-        let started = Instant::now();
+        let started = time::now();
         let arguments = Json::Object(arguments).to_string();
         self.screen.call(&self.server, &self.tool, &arguments);
         let result = self.ask(arguments).await.map_err(|text| self.aggregator.redactor().scrub_string(text));
         let outcome = result.as_ref().map(|answer| answer.value.to_string().len()).map_err(String::as_str);
-        self.screen.result(&self.server, &self.tool, outcome, started.elapsed());
+        self.screen.result(&self.server, &self.tool, outcome, time::since(started));
         let Answer { mut value, mut whole, binary } = result?;
         let length = value.to_string().len().saturating_sub(binary);
         if length > self.largest {
@@ -194,7 +194,7 @@ impl Handler {
         let catalog = self.aggregator.catalog();
         let checked = check_call(&catalog, &wanted)?;
         let Limits { timeout, max_bytes, binary_bytes } = self.limits;
-        let deadline = Instant::now() + timeout.saturating_mul(2);
+        let deadline = time::now() + timeout.saturating_mul(2);
         let limits = CallLimits { timeout, deadline, max_bytes, binary_bytes };
         let may_wrap = checked.may_wrap;
         let call = Call {

@@ -1,6 +1,7 @@
 //! Observes the model's requests and the programs' upstream calls, and displays them.
 
 use ptc_host::engine::{Desk, HostCalls, RunContext};
+use ptc_host::time;
 
 use super::screen::Screen;
 use futures_util::FutureExt as _;
@@ -10,7 +11,6 @@ use ptc_agent::telemetry::{Event, Observer, Scope};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The tool that runs programs.
 const LISP_EVAL: &str = "lisp_eval";
@@ -93,7 +93,7 @@ impl HostCalls for WatchedCalls {
         };
         let answer = self.inner.answer(run, request, desk);
         let Some((server, tool)) = names else { return answer };
-        let (screen, started) = (self.screen.clone(), Instant::now());
+        let (screen, started) = (self.screen.clone(), time::now());
         async move {
             let reply = answer.await;
             let outcome = match &reply {
@@ -105,7 +105,7 @@ impl HostCalls for WatchedCalls {
                 &server,
                 &tool,
                 outcome.as_ref().map(|bytes| *bytes).map_err(String::as_str),
-                started.elapsed(),
+                time::since(started),
             );
             reply
         }

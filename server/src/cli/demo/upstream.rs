@@ -2,6 +2,7 @@
 //! reached through the same transport as any upstream.
 
 use clap::ValueEnum;
+use ptc_host::time;
 use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -78,7 +79,7 @@ impl DemoServer {
                 (Value::Array(prs).to_string(), false)
             }
             DemoServer::Store => {
-                std::thread::sleep(STORE_LATENCY);
+                time::block(STORE_LATENCY);
                 match arguments["id"].as_i64() {
                     Some(id @ (101..=106 | 108..=110)) => (item(id).to_string(), false),
                     id => (format!("no item {}", id.unwrap_or_default()), true),

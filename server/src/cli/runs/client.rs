@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Secret;
 use ptc_host::http::{Client as HttpClient, HttpError, Limits, Request, Target};
+use ptc_host::time;
 use ptc_mcp::json::Value;
-use tokio::time::Instant;
 use url::{Host, Url};
 
 use crate::options::flags::find;
@@ -104,7 +104,7 @@ impl Client {
             connect: PATIENCE,
             first_byte: None,
             total: PATIENCE,
-            deadline: Instant::now() + PATIENCE,
+            deadline: time::now() + PATIENCE,
             max_bytes: MAX_BYTES,
             allowance: 0,
         };

@@ -1,8 +1,9 @@
 //! What a sign-in tells while it goes on: sentences for a person, or one JSON object a line for a program (auth.md 11).
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ptc_host::sign_in::SignedIn;
+use ptc_host::time;
 use ptc_mcp::json::{Value, json};
 use ptc_oauth::grants::DeviceAuthorization;
 use ptc_oauth::timestamp::Timestamp;
@@ -46,7 +47,7 @@ impl Announcer<'_> {
 
     /// The code to enter elsewhere.
     pub(super) fn device(self, device: &DeviceAuthorization) {
-        let valid = device.expires_at.since(Timestamp::from(SystemTime::now()));
+        let valid = device.expires_at.since(Timestamp::from(time::time_of_day()));
         let (uri, complete) = (&device.verification_uri, device.verification_uri_complete.as_ref());
         let code = &device.user_code;
         if self.json {

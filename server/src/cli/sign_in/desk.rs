@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use ptc_host::config::{OAuthClient, OAuthGrant, ProcessEnv, SERVER_VARIABLE, UpstreamsConfig, locate};
 use ptc_host::credentials::Redactor;
 use ptc_host::sign_in::failure::Failure;
-use ptc_host::sign_in::{Clock, SignInContext, SignInError, Site};
+use ptc_host::sign_in::{SignInContext, SignInError, Site};
+use ptc_host::time::{self, Clock};
 
 use crate::cli::upstreams;
 use crate::options::flags::find;
@@ -36,7 +37,7 @@ pub(super) struct DeskArgs {
 
 /// The present, in Unix seconds.
 pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    time::time_of_day().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Why a sign-in failed: a code for programs, and a text for people.
@@ -116,7 +117,7 @@ fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
     let place = StorePlace::of(&env, args.state_dir.clone(), key);
     let context = SignInContext {
         store: place.open()?,
-        clock: Clock::default(),
+        clock: Clock::current(),
         redactor: Redactor::new(),
         http,
         owner: tokio::runtime::Handle::current(),

@@ -9,7 +9,7 @@ use ptc_host::config::{OAuthRedirect, ProcessEnv};
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::failure::Failure;
 use ptc_host::sign_in::{PROCESS, SignedIn, Site};
-use tokio::time::{Instant, timeout_at};
+use ptc_host::time::{self, timeout_at};
 
 use super::announce::Announcer;
 use super::browser;
@@ -105,7 +105,7 @@ async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
             browser::open(begun.url.expose());
         }
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = time::now() + PATIENCE;
     loop {
         let Ok(visit) = timeout_at(deadline, loopback.visit()).await else {
             return Err(Failure::TimedOut.into());

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use http::{Method, Response};
 use http_body_util::Full;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
+use ptc_host::time::{self, HyperTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -96,7 +97,7 @@ impl Loopback {
         self.accepting.shutdown().await;
         drop(self.visits);
         // Whether the browser has taken it or not, the command ends.
-        let _ = tokio::time::timeout(FAREWELL, self.connections.recv()).await;
+        let _ = time::timeout(FAREWELL, self.connections.recv()).await;
     }
 }
 
@@ -151,7 +152,7 @@ async fn accept(
         let Ok(permit) = room.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = socket.accept().await else {
             // Too many open files, for instance: it passes.
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            time::sleep(Duration::from_millis(5)).await;
             continue;
         };
         let (path, visit, open) = (path.clone(), visit.clone(), open.clone());
@@ -170,7 +171,7 @@ async fn serve(stream: TcpStream, path: &str, visit: &mpsc::Sender<Visit>) {
         async move { Ok::<_, Infallible>(response(if asks { ask(query, visit).await } else { None })) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.keep_alive(false).timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(MAX_HEAD);
+    builder.keep_alive(false).timer(HyperTimer).header_read_timeout(PATIENCE).max_buf_size(MAX_HEAD);
     // A broken connection is the browser's affair.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -27,7 +27,7 @@ use super::metrics::{Exposition, MetricKind};
 use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
 use crate::runs::RunView;
 use crate::settings::BootError;
-use crate::timestamp::instant;
+use crate::timestamp::{self, instant};
 use ptc_host::digest::{hex, sha256_hex};
 
 /// Writes what happens to the audit log.
@@ -67,7 +67,7 @@ impl AuditLog {
 
     /// A run has begun, waits, goes on, or has ended.
     pub(crate) fn run(&self, run: &RunView) {
-        self.line("run", Timestamp::now(), |line| {
+        self.line("run", timestamp::now(), |line| {
             line.string("principal", &run.principal);
             line.string("run_id", &run.run_id);
             line.string("tool", &run.tool);
@@ -81,7 +81,7 @@ impl AuditLog {
 
     /// A question was put to somebody.
     fn asked(&self, subject: &Subject, open: &OpenQuestion) {
-        self.line("question", Timestamp::now(), |line| {
+        self.line("question", timestamp::now(), |line| {
             subject.write(line);
             question(line, open.id, &open.question);
         });
@@ -89,7 +89,7 @@ impl AuditLog {
 
     /// A question was answered.
     fn answered(&self, subject: &Subject, (id, asked): (QuestionId, &Question), answer: &Answer) {
-        self.line("answer", Timestamp::now(), |line| {
+        self.line("answer", timestamp::now(), |line| {
             subject.write(line);
             question(line, id, asked);
             line.string("action", answer.action.as_str());
@@ -198,7 +198,7 @@ impl CallObserver for AuditLog {
 
 impl CallAudit for AuditLog {
     fn called(&self, call: &AuditedCall<'_>) {
-        self.line("upstream_call", Timestamp::now(), |line| {
+        self.line("upstream_call", timestamp::now(), |line| {
             line.string("principal", call.principal.unwrap_or("process"));
             program(line, call.eval, call.run_id);
             line.string("upstream", call.upstream);
@@ -213,7 +213,7 @@ impl CallAudit for AuditLog {
     }
 
     fn sampled(&self, sampling: &AuditedSampling<'_>) {
-        self.line("sampling", Timestamp::now(), |line| {
+        self.line("sampling", timestamp::now(), |line| {
             line.string("principal", sampling.principal.unwrap_or("process"));
             program(line, sampling.eval, sampling.run_id);
             line.string("upstream", sampling.upstream);

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use ptc_host::engine::EvalId;
+use ptc_host::time::{self, Instant};
 use ptc_mcp::json::{Object, object_text, write_array};
 
 use crate::principal::Principal;
@@ -49,7 +49,7 @@ impl Live {
                 object.string("eval_id", &eval_id.to_string());
                 object.string("request_id", &call.request_id);
                 object.string("tool", &call.tool);
-                object.integer("running_ms", call.started.elapsed().as_millis() as u64);
+                object.integer("running_ms", time::since(call.started).as_millis() as u64);
                 object.raw("program", call.program.as_deref().unwrap_or("null"));
             });
             out.extend_from_slice(json.as_bytes());

@@ -1,6 +1,5 @@
 //! The runs that are kept, as the page shows them and as whoever asks the route reads them.
 
-use jiff::Timestamp;
 use ptc_host::digest::hex;
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, FormDialect, Mode, QuestionId, QuestionKind};
@@ -10,7 +9,7 @@ use ptc_mcp::json::{Object, Raw, object_text, write_array};
 use super::Console;
 use crate::observers::recording::payloads;
 use crate::runs::{KeptQuestion, RunView, Seen, Took};
-use crate::timestamp::{instant, of_millis};
+use crate::timestamp::{self, instant, of_millis};
 
 /// Who looks.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +23,7 @@ pub(crate) struct RunsFacts<'f> {
 /// The JSON of these runs.
 pub(crate) fn runs(console: &Console, facts: &RunsFacts<'_>, views: &[RunView]) -> String {
     object_text(|object| {
-        object.string("now", &instant(Timestamp::now()));
+        object.string("now", &instant(timestamp::now()));
         object.string("caller", facts.caller);
         object.boolean("operator", facts.operator);
         write_array(object.key("runs"), views, |out, view| {

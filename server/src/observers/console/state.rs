@@ -14,7 +14,7 @@ use crate::identity;
 use crate::observers::recent::{Record, Ring};
 use crate::observers::sources::Sources;
 use crate::principal::Principal;
-use crate::timestamp::instant;
+use crate::timestamp::{self, instant};
 
 /// Recent calls that are shown.
 const RECENT: usize = 50;
@@ -46,7 +46,7 @@ pub fn state(
     facts: &Facts<'_>,
     principal: &Principal,
 ) -> String {
-    let now = Timestamp::now();
+    let now = timestamp::now();
     object_text(|object| {
         object.string("now", &instant(now));
         let mut server = Object::new(object.key("server"));

@@ -11,8 +11,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::clock;
 use super::sink::Sink;
+use super::timestamp;
 use crate::settings::LogLevel;
 
 /// Bytes of memory that a thread keeps from line to line; memory beyond that is freed.
@@ -167,7 +167,7 @@ impl Line<'_> {
     fn finish(&mut self, metadata: &Metadata<'_>) {
         let Parts { event, request_id, fields, line, .. } = &mut *self.parts;
         line.extend_from_slice(b"{\"ts\":\"");
-        clock::write_now(line);
+        timestamp::write_now(line);
         line.extend_from_slice(b"\",\"level\":\"");
         line.extend_from_slice(match *metadata.level() {
             Level::ERROR => b"error",

@@ -9,9 +9,9 @@
 //! a client that does not read our standard error must not stop the server. Lines that arrive within a few milliseconds
 //! share a write. At the end, all received lines are written.
 
-mod clock;
 mod layer;
 mod sink;
+mod timestamp;
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The thread that writes log lines.
 
+#![expect(clippy::disallowed_methods, reason = "lines that really come close together are written together")]
+
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! The operating system's figures for this process, under the names that dashboards know.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use super::{Exposition, MetricKind};
+use ptc_host::time;
 
 /// Clock ticks a second in `/proc`: fixed by the kernel's interface on every platform this runs on.
 const TICKS: f64 = 100.0;
@@ -58,7 +59,7 @@ impl Stat {
     fn started_at(&self) -> Option<f64> {
         let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
         let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+        let now = time::time_of_day().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
         Some(((now - uptime + self.start_ticks as f64 / TICKS) * 100.0).round() / 100.0)
     }
 }

@@ -1,7 +1,6 @@
 //! The lines of a trace. Their order is fixed. Metadata holds counts and flags, never programs or data.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use jiff::Timestamp;
 use ptc_host::engine::{CallRecord, CallStatus};
@@ -17,6 +16,7 @@ use crate::report::TaskEvent;
 use crate::settings::PayloadPolicy;
 use crate::timestamp::instant;
 use ptc_host::digest::short_hash;
+use ptc_host::time::{self, Clock, Instant};
 
 /// Version of the lines.
 const SCHEMA_VERSION: u64 = 2;
@@ -273,5 +273,7 @@ fn call_json(call: &CallRecord, recording: &Recording) -> String {
 /// Nanoseconds since the first trace of the process.
 fn monotonic() -> u64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
-    u64::try_from(FIRST.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+    // By the system's clock, behind which none is.
+    let first = FIRST.get_or_init(|| Clock::default().now());
+    u64::try_from(time::since(*first).as_nanos()).unwrap_or(u64::MAX)
 }

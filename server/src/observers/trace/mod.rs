@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptc_host::engine::{EvalId, MemoryBudget};
+use ptc_host::time;
 use tokio::sync::oneshot;
 use tracing::error;
 
@@ -127,7 +128,7 @@ impl Traces {
         }
         let (reply, found) = oneshot::channel();
         self.send(Command::Find { id: id.to_owned(), owner_hash, max_bytes, reply });
-        tokio::time::timeout(PATIENCE, found).await.ok()?.ok()?
+        time::timeout(PATIENCE, found).await.ok()?.ok()?
     }
 
     /// Waits until everything so far is written, at most for `limit`.

@@ -1,9 +1,10 @@
 //! Resources, prompts and completions of the upstreams, where `--expose` offers them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ptc_host::aggregator::FeatureKind;
+use ptc_host::time;
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Kind, Raw};
@@ -177,7 +178,7 @@ pub(super) fn admit(
         id: id.clone(),
         era: from.era,
         work,
-        started: Instant::now(),
+        started: time::now(),
         cancelled,
         hearing: None,
         outgoing: None,

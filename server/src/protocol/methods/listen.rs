@@ -5,7 +5,7 @@
 //! somebody who has fewer of them; then it ends with a result.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -22,6 +22,7 @@ use crate::protocol::reply::{self, Answers};
 use crate::protocol::service::Service;
 use crate::protocol::tasks::{self, MOST_LISTENED};
 use crate::protocol::watches::Wanted;
+use ptc_host::time;
 
 /// Makes the channel ready to be opened.
 pub fn answer(
@@ -71,7 +72,7 @@ pub fn answer(
         id: id.clone(),
         era: Era::Modern,
         work: Work::Listen(Box::new(Channel { place, wanted, tasks })),
-        started: Instant::now(),
+        started: time::now(),
         cancelled,
         hearing: None,
         outgoing: None,

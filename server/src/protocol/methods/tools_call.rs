@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::digest::sha256;
 use ptc_host::engine::EvalId;
+use ptc_host::time;
 use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
@@ -317,7 +318,7 @@ impl Request<'_> {
             id: self.id.clone(),
             era: self.from.era,
             work: Work::Tool { name, eval_id, running },
-            started: Instant::now(),
+            started: time::now(),
             cancelled,
             hearing,
             outgoing,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use ptc_host::engine::{Asker, EvalRequest, Suspended};
 use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_host::time::{self, timeout};
 use ptc_mcp::json::object_text;
-use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
 use super::live::Replies;
@@ -112,7 +112,7 @@ impl Asks {
     ) -> ToolReply {
         let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
         let answers = retry.responses.as_deref().unwrap_or("{}");
-        let (began, page) = (Instant::now(), self.0.rules.page);
+        let (began, page) = (time::now(), self.0.rules.page);
         let taken = runs.answer_opened(&caller.principal, id, (answers, by), Opened::Waited(page)).await;
         let took = match taken {
             Ok(took) => took,
@@ -123,7 +123,7 @@ impl Asks {
             |(id, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::NotHere).then_some(*id);
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
         let whose = (&caller.principal, id);
-        let seen = match runs.wait_past(&answered, whose, page.saturating_sub(began.elapsed())).await {
+        let seen = match runs.wait_past(&answered, whose, page.saturating_sub(time::since(began))).await {
             Ok(Seen::Running(_)) => runs.wait(&caller.principal, id, runs.patience()).await,
             seen => seen,
         };

@@ -11,8 +11,8 @@ use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_host::time::{self, Instant, timeout_at};
 use ptc_mcp::json::{Raw, object_text};
-use tokio::time::{Instant, timeout_at};
 use tracing::info;
 
 use super::shown::Screen;
@@ -41,7 +41,7 @@ impl Asks {
             return None;
         }
         let line = &caller.context.asked.line;
-        let until = line.as_ref().map(|_| Instant::now() + self.0.rules.open);
+        let until = line.as_ref().map(|_| time::now() + self.0.rules.open);
         let screen = caller.screen();
         let asker = Arc::new(CallAsker { asks: self.clone(), caller: caller.clone(), screen, round, until });
         Some(match &self.0.listener {
@@ -78,7 +78,7 @@ impl CallAsker {
     /// Whether the client can be asked, and its answer is enough.
     fn is_asked(&self, question: &Question) -> bool {
         let has_way = match &self.caller.context.asked.line {
-            Some(line) => line.is_open() && self.until.is_some_and(|until| Instant::now() < until),
+            Some(line) => line.is_open() && self.until.is_some_and(|until| time::now() < until),
             None => self.round <= MOST_ROUNDS,
         };
         has_way && self.caller.is_attended() && self.screen.shows(question.level, &question.mode)

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_host::engine::EvalId;
 use ptc_host::state::{Commit, End, Key, Kind, StateError, Write};
+use ptc_host::time::{self, sleep};
 use ptc_vm::graph::{Reader, Unread, Writer};
-use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use super::{Asks, Caller};
@@ -54,7 +54,7 @@ impl Asks {
         asked: &[u8; 32],
     ) -> Result<Option<ToolReply>, StateError> {
         let Some(key) = key(caller, jti) else { return Ok(None) };
-        let until = Instant::now() + PATIENCE;
+        let until = time::now() + PATIENCE;
         let mut pause = FIRST_LOOK;
         loop {
             match self.0.store.read(&key).await {
@@ -63,7 +63,7 @@ impl Asks {
                 Err(StateError::Unavailable(why)) => return Err(StateError::Unavailable(why)),
                 Err(_) => return Ok(None),
             }
-            if Instant::now() + pause > until {
+            if time::now() + pause > until {
                 return Ok(None);
             }
             sleep(pause).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
-use tokio::time::timeout;
+use ptc_host::time::{self, timeout};
 
 use super::round::Round;
 use super::{Asks, Caller};
@@ -110,7 +110,7 @@ impl Asks {
                     .await
                     .is_err()
                 {
-                    tokio::time::sleep(AGAIN).await;
+                    time::sleep(AGAIN).await;
                 }
             }))
             .await;

@@ -9,7 +9,6 @@ mod stats;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use jiff::Timestamp;
 use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
 use crate::observers::recent::{Record, Ring};
@@ -17,6 +16,7 @@ use crate::observers::recording::Recording;
 use crate::observers::trace::Traces;
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::PayloadPolicy;
+use crate::timestamp;
 use arguments::{Ask, Filter};
 use get::Get;
 use size::Room;
@@ -144,7 +144,7 @@ fn policy_name(policy: PayloadPolicy) -> &'static str {
 
 /// The records that pass a filter, the newest first.
 fn select(own: &[Arc<Record>], filter: Filter) -> Vec<&Record> {
-    let since = filter.since.and_then(|since| Timestamp::now().checked_sub(since).ok());
+    let since = filter.since.and_then(|since| timestamp::now().checked_sub(since).ok());
     own.iter()
         .map(|record| &**record)
         .filter(|record| since.is_none_or(|since| record.at >= since))

@@ -6,13 +6,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Map, Value, json};
 use tracing::info;
 
 use crate::report::TaskEvent;
+use crate::timestamp;
 use ptc_host::digest::sha256_hex;
 
 /// Maximum number of events kept per task.
@@ -128,7 +128,7 @@ impl Journal {
         let Value::Object(metadata) = metadata else { return };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_EVENTS {
-            let (at, duration_ms) = (Timestamp::now(), took.map(millis));
+            let (at, duration_ms) = (timestamp::now(), took.map(millis));
             kept.push(TaskEvent { at, name: name.to_owned(), duration_ms, metadata, data });
         }
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ptc_agent::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message};
 use ptc_host::credentials::Redactor;
+use ptc_host::time;
 use ptc_mcp::json::{Value, json};
-use tokio::time::Instant;
 
 use super::journal::Journal;
 use crate::report::PlannerReport;
@@ -109,7 +109,7 @@ impl Planner {
         let prompt_bytes = request.system.len()
             + request.messages.iter().map(|message| spoken(message).1.len()).sum::<usize>();
         let bytes = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-        let started = Instant::now();
+        let started = time::now();
         {
             // A call that the task's deadline cuts short counts too.
             let mut account = self.account();
@@ -127,7 +127,7 @@ impl Planner {
         let messages: Vec<_> = system.chain(request.messages.iter().map(spoken)).collect();
         self.journal.planner_starts(&self.name, &messages);
         // The task's own deadline is kept by the loop around this.
-        let asked = tokio::time::timeout(self.timeout, self.inner.complete(request)).await;
+        let asked = time::timeout(self.timeout, self.inner.complete(request)).await;
         let answered = match asked {
             Err(_) => Err(LlmError::new(LlmErrorKind::Timeout, self.too_slow())),
             Ok(Ok(response)) if response.content.as_ref().is_none_or(|text| text.trim().is_empty()) => {
@@ -140,7 +140,7 @@ impl Planner {
             answered.as_ref().ok().and_then(|response| response.content.as_deref()).unwrap_or_default();
         let usage = answered.as_ref().ok().and_then(|response| response.usage);
         let call = Call {
-            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(time::since(started).as_millis()).unwrap_or(u64::MAX),
             prompt_bytes: bytes(prompt_bytes),
             output_bytes: bytes(output.len()),
             tokens: usage
@@ -166,7 +166,11 @@ impl Planner {
         account.last = Some(call);
         drop(account);
         let told = answered.as_ref().map(|response| response.content.as_deref().unwrap_or_default());
-        self.journal.planner_stops(&self.name, told.map_err(|error| error.kind.as_str()), started.elapsed());
+        self.journal.planner_stops(
+            &self.name,
+            told.map_err(|error| error.kind.as_str()),
+            time::since(started),
+        );
         answered
     }
 

@@ -8,6 +8,7 @@ use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::aggregator::{note_on_failures, notes_on_calls};
 use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
+use ptc_host::time::{self, Instant};
 use ptc_mcp::json::{Map, Value, json};
 use ptc_vm::Reason;
 
@@ -47,7 +48,7 @@ pub(super) async fn run(
         options.traced,
         options.trace_prompts,
     ));
-    let started = std::time::Instant::now();
+    let started = time::now();
     let model = match &options.model {
         Ok(model) => model.clone(),
         Err(message) => return reply::refused("agentic_config_error", message),
@@ -153,12 +154,12 @@ struct Done<'a> {
     journal: &'a Journal,
     trace_id: String,
     step: Step,
-    started: std::time::Instant,
+    started: Instant,
 }
 
 impl Done<'_> {
     fn answer(mut self, failed: Option<Fail>) -> ToolReply {
-        let overdue = self.started.elapsed() > self.options.task_timeout;
+        let overdue = time::since(self.started) > self.options.task_timeout;
         let failure = match failed {
             Some(fail) => Some(self.failure(fail)),
             // An answer that comes too late is discarded; what was done is told all the same.
@@ -242,7 +243,7 @@ impl Done<'_> {
             "execution".into(),
             json!({
                 "result_bytes": result_bytes, "truncated": truncated, "max_result_bytes": options.max_result_bytes,
-                "duration_ms": u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                "duration_ms": u64::try_from(time::since(self.started).as_millis()).unwrap_or(u64::MAX),
                 "turn_count": self.step.usage.turns,
             }),
         );
@@ -270,7 +271,7 @@ impl Done<'_> {
         if let Some(program) = program.as_ref().filter(|_| options.include_program) {
             body.insert("program".into(), options.redactor.scrub_string(program.clone()).into());
         }
-        self.journal.task_stops(reason.as_deref(), self.started.elapsed());
+        self.journal.task_stops(reason.as_deref(), time::since(self.started));
         // Without a trace there is nothing that an id would lead to.
         let trace_id = options.traced.then_some(self.trace_id.as_str());
         body.insert("trace_id".into(), trace_id.into());
@@ -306,7 +307,7 @@ impl Done<'_> {
     ) -> CallReport {
         let steps = self.step.turns.iter().map(|turn| turn.steps).sum();
         let memory_peak_bytes = self.step.usage.memory_bytes;
-        let duration = self.started.elapsed();
+        let duration = time::since(self.started);
         let outcome = EvalOutcome {
             result,
             prints: self.step.prints.clone(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
+use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw};
-use tokio::time::Instant;
 
 use super::{DEFAULT_WAIT, args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
@@ -54,10 +54,10 @@ impl Tool for Resume {
             let (mut notes, mut counted, mut wait) = (Vec::new(), Vec::new(), wait);
             if let Some(answers) = answers {
                 let by = AnsweredBy { channel: Channel::Model, name: Some(principal.shared_name()) };
-                let began = Instant::now();
+                let began = time::now();
                 let opened = Opened::Waited(wait.min(runs.settings().page_wait));
                 let took = runs.answer_opened(&principal, &id, (&answers, by), opened).await;
-                wait = wait.saturating_sub(began.elapsed());
+                wait = wait.saturating_sub(time::since(began));
                 match took {
                     Ok(took) => {
                         notes.extend(took.iter().filter_map(note));

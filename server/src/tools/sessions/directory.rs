@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, Engine, SessionLimits, SessionReport, SessionRules};
 use ptc_host::state::store_time;
+use ptc_host::time::{self, Clock};
 use ptc_mcp::json::object_text;
 use tokio::sync::oneshot;
 use tracing::{debug, info};
@@ -23,6 +24,7 @@ use crate::observers::sources::SessionSource;
 use crate::principal::{Owner, Principal};
 use crate::protocol::tool::ToolReply;
 use crate::settings::Sessions;
+use crate::timestamp;
 
 /// Maximum number of a principal's sessions shown.
 const MAX_LISTED: usize = 200;
@@ -33,15 +35,15 @@ const LONG_REST: Duration = Duration::from_secs(60);
 /// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The clock; injected, so that tests need not wait.
-pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+/// The time by which sessions end; injected, so that tests set it.
+pub(crate) type SessionTime = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The time of the store that replicas share; without one the time of day at creation, and a monotonic clock from then on: no session ends
 /// early or late because the machine's clock jumps.
-pub fn system_clock() -> Clock {
-    let (made, since) = (Timestamp::now(), Instant::now());
+pub fn system_clock() -> SessionTime {
+    let (clock, made, since) = (Clock::current(), timestamp::now(), time::now());
     let shared = || Timestamp::from_millisecond(i64::try_from(store_time()?).ok()?).ok();
-    Arc::new(move || shared().unwrap_or_else(|| later(made, since.elapsed())))
+    Arc::new(move || shared().unwrap_or_else(|| later(made, clock.since(since))))
 }
 
 /// Why a session cannot be used.
@@ -90,7 +92,7 @@ pub struct Directory {
     pub(super) engine: Engine,
     pub(super) settings: Sessions,
     pub(super) redactor: Redactor,
-    clock: Clock,
+    clock: SessionTime,
     /// Where sessions are kept, if not here.
     pub(super) stored: Option<Stored>,
     inner: Mutex<Inner>,
@@ -141,7 +143,7 @@ impl Inner {
 
 impl Directory {
     /// A directory without sessions. Their values will be on `engine`.
-    pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: Clock) -> Arc<Self> {
+    pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: SessionTime) -> Arc<Self> {
         Directory::made(engine, settings, redactor, clock, None)
     }
 
@@ -151,7 +153,7 @@ impl Directory {
         engine: Engine,
         settings: Sessions,
         redactor: Redactor,
-        clock: Clock,
+        clock: SessionTime,
     ) -> Arc<Self> {
         let stored = Stored::new(keeping, settings.max);
         Directory::made(engine, settings, redactor, clock, Some(stored))
@@ -161,7 +163,7 @@ impl Directory {
         engine: Engine,
         settings: Sessions,
         redactor: Redactor,
-        clock: Clock,
+        clock: SessionTime,
         stored: Option<Stored>,
     ) -> Arc<Self> {
         Arc::new(Directory {
@@ -181,7 +183,7 @@ impl Directory {
         let directory: Weak<Directory> = Arc::downgrade(self);
         self.engine.spawn_on(0, move || async move {
             loop {
-                tokio::time::sleep(SWEEP_INTERVAL).await;
+                time::sleep(SWEEP_INTERVAL).await;
                 let Some(directory) = directory.upgrade() else { return };
                 directory.sweep();
             }

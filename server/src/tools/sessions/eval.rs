@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalOutcome, EvalRequest, Exceeded, Render};
+use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw, object_text};
 
 use super::arguments::Arguments;
@@ -177,7 +178,7 @@ async fn run(
     let eval_id = asked.eval_id();
     let eval = directory.engine.eval(request);
     let left = reservation.left;
-    let ttl = async { tokio::time::sleep(left).await };
+    let ttl = async { time::sleep(left).await };
     let outcome = tokio::select! {
         biased;
         () = reservation.killed() => None,

@@ -12,6 +12,7 @@ use ptc_mcp::json::{Value, json};
 
 use super::tests::SECRET;
 use crate::settings::{Profile, Sessions};
+use ptc_host::time;
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -105,7 +106,7 @@ impl OverHttp {
                     server._folder = folder;
                     return Some(server);
                 }
-                std::thread::sleep(Duration::from_millis(5));
+                time::block(Duration::from_millis(5));
             }
         }
         panic!("no server could be started");

@@ -11,7 +11,7 @@ use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::id::RequestId;
 
 use super::back_ends::{Back, Shared};
-use super::directory::Clock;
+use super::directory::SessionTime;
 use super::over_http::OverHttp;
 use super::*;
 use crate::principal::{Owner, Principal};
@@ -118,7 +118,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
     let engine = Engine::start(EngineOptions { threads: 2, memory: None }).unwrap();
     let seconds = Arc::new(AtomicI64::new(1_000_000));
     let time = seconds.clone();
-    let clock: Clock = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
+    let clock: SessionTime = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
     let redactor = Redactor::new();
     redactor.register([&Secret::new(SECRET)]);
     let directory = match store {

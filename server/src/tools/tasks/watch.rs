@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio::time::{Instant, sleep_until};
 
 use super::Desk;
 use crate::protocol::tasks::{Asking, NoTask, TaskNews};
@@ -22,14 +22,8 @@ const LEAST_PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> TaskNews {
     // What changes between the first look and the first wait is told as well.
     let changes = desk.runs.changes();
-    let mut watch = Watch {
-        desk,
-        asking,
-        changes,
-        watched: VecDeque::new(),
-        news: VecDeque::new(),
-        look: Instant::now(),
-    };
+    let mut watch =
+        Watch { desk, asking, changes, watched: VecDeque::new(), news: VecDeque::new(), look: time::now() };
     for id in ids {
         if let Ok(task) = watch.desk.find(&watch.asking, &id).await {
             watch.watched.push_back(Watched { id, mark: None });
@@ -37,7 +31,7 @@ pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> Task
         }
     }
     let own = watch.news.iter().map(|task| task.id.to_string()).collect();
-    watch.look = Instant::now() + watch.pause();
+    watch.look = time::now() + watch.pause();
     let news = stream::unfold(watch, |mut watch| async move { Some((watch.next().await?, watch)) });
     (own, news.boxed())
 }
@@ -110,7 +104,7 @@ impl Watch {
                     if let Some(at) = self.watched.iter().position(|watched| !self.is_told_here(&watched.id)) {
                         self.look_at(at).await;
                     }
-                    self.look = Instant::now() + self.pause();
+                    self.look = time::now() + self.pause();
                 }
             }
         }

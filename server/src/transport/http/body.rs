@@ -12,9 +12,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use ptc_host::engine::MemoryBudget;
+use ptc_host::time::{self, timeout_at};
 use ptc_mcp::sse::message_event;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
 
 use super::connection::InProgress;
 use crate::principal::Principal;
@@ -241,12 +241,12 @@ impl Reception {
     /// they come at the least rate.
     pub(super) async fn rest(mut self) -> Result<Received, Unread> {
         let timeout = self.received.held.bodies.limits.timeout;
-        let begun = Instant::now();
+        let begun = time::now();
         loop {
             let earned = Duration::from_secs_f64(self.received.bytes.len() as f64 / LEAST_RATE);
             let last = begun + (timeout + earned).min(timeout * PATIENCE);
             let next = poll_fn(|context| self.poll(context));
-            match timeout_at(last.min(Instant::now() + timeout), next).await {
+            match timeout_at(last.min(time::now() + timeout), next).await {
                 Err(_) => return Err(Unread::TooSlow),
                 Ok(Err(unread)) => return Err(unread),
                 Ok(Ok(true)) => return Ok(self.received),

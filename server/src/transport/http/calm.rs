@@ -9,12 +9,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::body::Head;
 use super::connection_registry::ConnectionRegistry;
 use super::frames::{Frames, Preface};
 use super::patience::Patience;
+use ptc_host::time::{self, Sleep, sleep_until};
 
 /// Bytes that are read before other connections of the thread have their turn: of the smallest frames, less than four thousand.
 const TURN_BYTES: usize = 32 << 10;
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         }
         let _ = Pin::new(&mut self.stream).poll_flush(context);
         let _ = Pin::new(&mut self.stream).poll_shutdown(context);
-        let until = Box::pin(sleep_until(Instant::now() + LEAVE_WITHIN));
+        let until = Box::pin(sleep_until(time::now() + LEAVE_WITHIN));
         self.protocol = Protocol::Leaving { until, left: LEAVE_BYTES };
     }
 

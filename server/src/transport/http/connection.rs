@@ -15,10 +15,11 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use ptc_host::engine::Engine;
 use ptc_host::maybe_ready::{Eager, MaybeReady, Start};
+use ptc_host::time::{self, HyperTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
@@ -164,7 +165,7 @@ async fn answer<S>(
     builder.http1().header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES);
     builder
         .http2()
-        .timer(TokioTimer::new())
+        .timer(HyperTimer)
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER_BYTES)
         .keep_alive_interval(PING_INTERVAL);
@@ -195,5 +196,5 @@ async fn answer<S>(
         }
     }
     connection.as_mut().graceful_shutdown();
-    let _ = tokio::time::timeout(CLOSE_GRACE, connection).await;
+    let _ = time::timeout(CLOSE_GRACE, connection).await;
 }

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
+use ptc_host::time::{self, Instant};
 
 /// Connections closed at a time: the search through all of them should free more than one.
 const CLOSED_AT_ONCE: usize = 32;
@@ -154,7 +154,7 @@ impl Usage {
 impl Activity {
     /// A new connection from `peer`, which must send its first request within `limit`.
     fn new(peer: IpAddr, limit: Duration) -> Arc<Self> {
-        let now = Instant::now();
+        let now = time::now();
         let state = Usage {
             holder: Holder::Address(peer),
             requests: [0; PHASES],
@@ -187,7 +187,7 @@ impl Activity {
         // Whoever asks does something about it; until then it may be asked to close again.
         state.unwanted = false;
         match state.rest() {
-            Rest::Receiving if state.since.elapsed() < SPARED => Rest::Busy,
+            Rest::Receiving if time::since(state.since) < SPARED => Rest::Busy,
             rest => rest,
         }
     }
@@ -198,14 +198,14 @@ impl Activity {
             let deadline = {
                 let state = self.lock();
                 let rests = state.requests == [0; PHASES];
-                let from = if rests { state.since } else { Instant::now() };
+                let from = if rests { state.since } else { time::now() };
                 from + state.limit
             };
-            if deadline <= Instant::now() {
+            if deadline <= time::now() {
                 return Over::Idle;
             }
             tokio::select! {
-                () = tokio::time::sleep_until(deadline) => {}
+                () = time::sleep_until(deadline) => {}
                 () = self.unwanted.notified() => return Over::Unwanted,
             }
         }
@@ -231,7 +231,7 @@ impl Busy {
         state.requests[self.phase as usize] -= 1;
         // Further requests of the same kind do not make a connection look younger.
         if phase == Phase::Working || state.requests[phase as usize] == 0 {
-            state.since = Instant::now();
+            state.since = time::now();
         }
         state.requests[phase as usize] += 1;
         self.phase = phase;
@@ -288,7 +288,7 @@ impl Drop for Busy {
         let mut state = self.activity.lock();
         state.requests[self.phase as usize] -= 1;
         state.served = true;
-        state.since = Instant::now();
+        state.since = time::now();
         state.limit = self.idle;
     }
 }
@@ -344,7 +344,7 @@ impl ConnectionRegistry {
     }
 
     fn make_room_of_all(&self, at_once: bool) -> usize {
-        let (registered, now) = (self.registered(), Instant::now());
+        let (registered, now) = (self.registered(), time::now());
         let mut held: HashMap<HolderKey, usize> = HashMap::new();
         let mut waiting: HashMap<HolderKey, Vec<_>> = HashMap::new();
         let mut spared = HashSet::new();
@@ -391,7 +391,7 @@ impl ConnectionRegistry {
 
     /// Closes the connection of `principal` that it misses least; `false` if the server works for all of them.
     fn make_room_of(&self, principal: &Principal) -> bool {
-        let (registered, now) = (self.registered(), Instant::now());
+        let (registered, now) = (self.registered(), time::now());
         let number = principal.number();
         let own = registered.values().filter(|activity| activity.holder.load(Ordering::Relaxed) == number);
         let waiting = own.filter_map(|activity| {

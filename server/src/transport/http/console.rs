@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
+use ptc_host::time;
 
 use super::answer::{self, Answer};
 use super::console_runs;
@@ -66,7 +67,7 @@ pub(super) fn step(
                 permits: limiter.limits().all,
                 permits_in_use: limiter.running(),
                 http_sessions: endpoint.sessions.len(),
-                uptime: endpoint.started.elapsed(),
+                uptime: time::since(endpoint.started),
             };
             endpoint.telemetry.console_state(&facts, &caller.principal)?
         }

@@ -17,6 +17,7 @@ use super::siblings;
 use crate::principal::Principal;
 use crate::server_state::ServerState;
 use ptc_host::digest::sha256_hex;
+use ptc_host::time;
 
 /// How often a replica listens: others hear within a second.
 const LISTENING: Duration = Duration::from_millis(500);
@@ -72,7 +73,7 @@ impl Ends {
     /// Waits until every replica has heard what was told so far, so that a client that has its answer meets it everywhere.
     pub(super) async fn heard(&self) {
         self.settled().await;
-        tokio::time::sleep(LISTENING + HEARING).await;
+        time::sleep(LISTENING + HEARING).await;
     }
 
     /// Remembers that a client has ended a session, and tells the others.
@@ -120,7 +121,7 @@ impl Ends {
             }
         };
         // Whoever is not told by then finds a session that nobody names any more.
-        let _ = tokio::time::timeout(SETTLING, told).await;
+        let _ = time::timeout(SETTLING, told).await;
     }
 
     /// Asks what is remembered of a session that was adopted. What was announced lately is known already.
@@ -171,7 +172,7 @@ impl Ends {
                     }
                 }
             }
-            tokio::time::sleep(LISTENING).await;
+            time::sleep(LISTENING).await;
         }
     }
 }

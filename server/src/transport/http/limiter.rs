@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::settings::RateLimit;
+use ptc_host::time::Instant;
 
 /// Sources remembered at a time.
 const MAX_SOURCES: usize = 10_000;

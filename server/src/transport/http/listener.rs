@@ -3,11 +3,12 @@
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use ptc_host::engine::{Engine, MemoryBudget};
 use ptc_host::sign_in::Site;
+use ptc_host::time::{self, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio_rustls::TlsAcceptor;
@@ -153,7 +154,7 @@ impl HttpServer {
             sign_in: (settings.public_url.clone())
                 .map(|public| Arc::new(SignInPage::new(public, listening.sites))),
             public_url: settings.public_url.clone(),
-            started: Instant::now(),
+            started: time::now(),
             metrics_path: settings.metrics.then(|| settings.metrics_path.clone()),
             service,
             telemetry: listening.telemetry,
@@ -207,7 +208,7 @@ impl HttpServer {
         tokio::select! {
             () = &mut accepting => {}
             () = self.endpoint.active.none() => {}
-            () = tokio::time::sleep(self.shutdown_grace) => {}
+            () = time::sleep(self.shutdown_grace) => {}
             () = stop() => {}
         }
         // Which also gives back the permit for the connection that would have come next.
@@ -220,7 +221,7 @@ impl HttpServer {
         }
         let _ = close.send(true);
         let all = u32::try_from(self.max_connections).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(CLOSE_GRACE, self.connections.acquire_many(all)).await;
+        let _ = time::timeout(CLOSE_GRACE, self.connections.acquire_many(all)).await;
         info!(event = "exit");
         Ok(())
     }
@@ -241,11 +242,11 @@ impl HttpServer {
                             Errno::EMFILE | Errno::ENFILE
                         );
                         let closed = if is_full { self.registry.make_room() } else { 0 };
-                        if told.is_none_or(|told| told.elapsed() >= ACCEPT_LOG_INTERVAL) {
-                            told = Some(Instant::now());
+                        if told.is_none_or(|told| time::since(told) >= ACCEPT_LOG_INTERVAL) {
+                            told = Some(time::now());
                             warn!(event = "http_accept_failed", reason = %error, closed);
                         }
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        time::sleep(ACCEPT_PAUSE).await;
                     }
                 }
             };
@@ -266,7 +267,7 @@ impl HttpServer {
             let closed = self.registry.make_room();
             debug!(event = "http_connections_full", max_connections = self.max_connections, closed);
             let freed = self.connections.clone().acquire_owned();
-            if let Ok(permit) = tokio::time::timeout(FULL_PAUSE, freed).await {
+            if let Ok(permit) = time::timeout(FULL_PAUSE, freed).await {
                 return permit.ok();
             }
         }
@@ -323,8 +324,8 @@ impl HttpServer {
 
     async fn sweep(&self) {
         loop {
-            tokio::time::sleep(SWEEP_INTERVAL).await;
-            let now = Instant::now();
+            time::sleep(SWEEP_INTERVAL).await;
+            let now = time::now();
             self.endpoint.sessions.sweep(now);
             if let Some(limiter) = &self.endpoint.limiter {
                 limiter.sweep(now);

@@ -3,9 +3,8 @@
 //! Frames such as `PING`, `SETTINGS`, `RST_STREAM` or `DATA` without data are cheap for the client and cost the server work each, without
 //! any request that could be refused. So each frame costs the client one, answers earn it some, and the rest comes back with time.
 
-use tokio::time::Instant;
-
 use super::frames::Frame;
+use ptc_host::time::{self, Instant};
 
 /// Frames that ask for nothing which may come at once.
 const MOST: f64 = 2_000.0;
@@ -27,12 +26,12 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new() -> Patience {
-        Patience { left: MOST, at: Instant::now() }
+        Patience { left: MOST, at: time::now() }
     }
 
     /// Whether there is any left, after time has passed.
     pub(super) fn is_left(&mut self) -> bool {
-        let now = Instant::now();
+        let now = time::now();
         self.earn(now.saturating_duration_since(self.at).as_secs_f64() * PER_SECOND);
         self.at = now;
         self.left >= 0.0

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, LocalBoxFuture, select};
@@ -11,6 +11,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::time;
 use ptc_mcp::Revision;
 
 use super::answer::{self, Answer, COME_BACK, SESSION_ID};
@@ -158,7 +159,7 @@ pub(super) fn begin(
     match call.run_at_once(context) {
         MaybeReady::Ready(finished) => {
             if let Some(session) = session {
-                session.touch(Instant::now());
+                session.touch(time::now());
             }
             seen.held = Some(received.into_held());
             Step::Ready(answered(finished))
@@ -551,7 +552,7 @@ async fn run(
     let sink = notes.clone();
     let running = finish(endpoint.clone(), call, move |note| sink.push(note)).map(move |finished| {
         if let Some(session) = session {
-            session.touch(Instant::now());
+            session.touch(time::now());
         }
         finished
     });
@@ -597,7 +598,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
         let channel = pin!(call.run(move |note| sink.push(note)));
         let beats = async {
             loop {
-                tokio::time::sleep(HEARTBEAT).await;
+                time::sleep(HEARTBEAT).await;
                 alive.keep_alive();
             }
         };
@@ -619,7 +620,7 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
     let mut abandoned = Abandoned { endpoint: &endpoint, reason: Some("client_disconnect") };
     // A modern request is a conversation of its own, which no session would end.
     let running = call.run_until(endpoint.ending.begun(), notify);
-    let finished = tokio::time::timeout(budget, running).await;
+    let finished = time::timeout(budget, running).await;
     abandoned.reason = match &finished {
         Ok(Finished::Reply(_)) => None,
         Ok(Finished::Cancelled(..)) => Some("client"),

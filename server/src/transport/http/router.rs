@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use http::request::Parts;
@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use ptc_host::engine::Engine;
 use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::text::clip;
+use ptc_host::time::{self, Instant};
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
 use tracing::{info, warn};
@@ -162,7 +163,7 @@ pub(super) fn route(
         held: None,
     };
     let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
-    let mut exchange = Exchange { in_progress, parts, started: Instant::now(), seen };
+    let mut exchange = Exchange { in_progress, parts, started: time::now(), seen };
     match step {
         Step::Ready(answer) => MaybeReady::Ready(exchange.end(answer)),
         Step::Waiting(waiting) => MaybeReady::Waiting(Box::pin(async move {
@@ -246,7 +247,7 @@ impl Exchange {
             method = parts.method.as_str(),
             path = clip(path, MAX_LOGGED_PATH),
             status = status.as_u16(),
-            duration_ms = started.elapsed().as_millis() as u64,
+            duration_ms = time::since(started).as_millis() as u64,
             owner_hash = seen.principal.as_ref().map(Principal::hash),
             session_hash = seen.session.as_ref().map(|session| &*session.hash),
             error_class = error_class(status),
@@ -340,7 +341,7 @@ fn authenticate<'e>(
     };
     endpoint.counts.auth_failure(&endpoint.instance, why);
     let Some(limiter) = &endpoint.limiter else { return Err(Box::new(answer::unauthorized(why))) };
-    match limiter.failed(peer, Instant::now()) {
+    match limiter.failed(peer, time::now()) {
         Verdict::Blocked(seconds) => {
             Err(Box::new(answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds)))
         }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,6 +26,7 @@ use crate::server_state::ServerState;
 use crate::usage::Count;
 use ptc_host::digest::short_hash;
 use ptc_host::state::Secret;
+use ptc_host::time::{self, Instant};
 
 /// One session.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl Sessions {
         if self.count.get() < self.limits.max {
             return false;
         }
-        let (open, now) = (self.open(), Instant::now());
+        let (open, now) = (self.open(), time::now());
         open.len() >= self.limits.max && !open.values().any(|session| session.rank(now).is_some())
     }
 
@@ -239,7 +240,7 @@ impl Sessions {
         is_portable: bool,
         age: Duration,
     ) -> Result<Arc<Session>, NoSession> {
-        let now = Instant::now();
+        let now = time::now();
         // Sessions that are over must not keep out new ones until the next sweep.
         if self.count.get() >= self.limits.max {
             self.sweep(now);
@@ -294,7 +295,7 @@ impl Sessions {
 
     /// The session of that id, if it belongs to `principal` and is not over; it is marked as seen.
     pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let now = Instant::now();
+        let now = time::now();
         let session = self.open().get(id).cloned().filter(|session| session.principal == *principal)?;
         if let Some(reason) = self.is_over(&session, now) {
             self.close(&session, reason);

@@ -8,12 +8,13 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_host::digest::sha256_hex;
 use ptc_host::state::{Commit, End, Key, Kind, Owner, Secret, StateError, StateStore as _, Write};
+use ptc_host::time::{self, Instant};
 use ptc_mcp::LogLevel;
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::{Incoming, read};
@@ -98,7 +99,7 @@ impl Siblings {
     /// Whether one more cancellation may be handed on in this second.
     fn may_cancel(&self) -> bool {
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
+        let now = time::now();
         let (began, count) = match *second {
             Some((began, count)) if now.duration_since(began) < Duration::from_secs(1) => (began, count),
             _ => (now, 0),

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
+use ptc_host::time;
 use ptc_mcp::json::json;
 
 use super::answer::{self, Answer};
@@ -87,7 +87,7 @@ fn answered(endpoint: &Endpoint, peer: IpAddr, taken: Taken) -> Answer {
         Taken::NotAnAnswer(why) => (StatusCode::BAD_REQUEST, "no_answer", Some(why)),
         Taken::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "state_unavailable", None),
         Taken::NotTrusted(why) => {
-            let blocked = endpoint.limiter.as_ref().map(|limiter| limiter.failed(peer, Instant::now()));
+            let blocked = endpoint.limiter.as_ref().map(|limiter| limiter.failed(peer, time::now()));
             if let Some(Verdict::Blocked(seconds)) = blocked {
                 return answer::retry_after(answer::empty(StatusCode::TOO_MANY_REQUESTS), seconds);
             }

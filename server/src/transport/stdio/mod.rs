@@ -16,8 +16,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use frames::{Frame, FrameReader};
@@ -111,14 +111,14 @@ pub async fn run_stdio<R, W>(
                     }
                 };
                 // What came together is worked on together, but for so long only that answers do not wait.
-                let begun = Instant::now();
+                let begun = time::now();
                 let mut over = None;
                 while let Some(frame) = next.take() {
                     let running = pipe.connection.running();
                     over = pipe.take(frame, options.max_frame_bytes);
                     // What has been cancelled gives its permit back before the next request asks for one.
                     let cancelled = pipe.connection.running() < running;
-                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && begun.elapsed() < BURST_TIME;
+                    let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && time::since(begun) < BURST_TIME;
                     next = if go_on { frames.buffered() } else { None };
                 }
                 if let Some(grace) = over {
@@ -131,7 +131,7 @@ pub async fn run_stdio<R, W>(
     // Calls that are still running end here, unanswered.
     drop(pipe);
     // Whoever reads too late has left.
-    if let Ok(Err(failure)) = tokio::time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
+    if let Ok(Err(failure)) = time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
         error!(event = "stdout_write_error", reason = %failure);
     }
 }
@@ -307,7 +307,7 @@ impl Pipe {
         if self.calls.is_empty() {
             return;
         }
-        let begun = Instant::now();
+        let begun = time::now();
         let mut deadline = begun + grace;
         let outbox = self.outbox.clone();
         while !self.calls.is_empty() {
@@ -316,11 +316,11 @@ impl Pipe {
                 Some(finished) = self.calls.next() => {
                     self.finish(finished);
                     // As long as calls end one after the other, the rest may be as short, on however slow a machine.
-                    deadline = deadline.max((Instant::now() + grace).min(begun + EXIT_GRACE));
+                    deadline = deadline.max((time::now() + grace).min(begun + EXIT_GRACE));
                 }
                 // The writer may be gone; then the calls are only waited for.
                 Err(_) = outbox.drive(writer, None) => break,
-                () = tokio::time::sleep_until(deadline) => {
+                () = time::sleep_until(deadline) => {
                     warn!(event = "exit_grace_elapsed", remaining = self.calls.len());
                     return;
                 }

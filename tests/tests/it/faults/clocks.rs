@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 
 /// Files that read the time of day, and what for. None of these ends or admits anything but what another machine has dated: a token, a
 /// signed request, and files that others wrote.
-const TIME_OF_DAY: [(&str, &str); 21] = [
+const TIME_OF_DAY: [(&str, &str); 23] = [
     (
-        "agent/src/llm/bedrock/mod.rs",
-        "the date of a signed request, which its receiver compares with its own",
-    ),
-    (
-        "agent/src/llm/endpoint/refusal.rs",
-        "a date in Retry-After is relative to the sender's own, else to ours",
+        "agent/src/llm/endpoint/mod.rs",
+        "the date of a signed request, which its receiver compares with its own; and of ours, to which a date in Retry-After is relative where the sender tells none",
     ),
     ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),
     ("agent/src/run/text.rs", "the same"),
@@ -24,13 +20,16 @@ const TIME_OF_DAY: [(&str, &str); 21] = [
         "whether a token has ended, which its issuer dated, and when an HTTP session or a run began, for whatever process reads it; by the clock of the store that processes share",
     ),
     ("host/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
+    ("host/src/time/clock.rs", "the one clock"),
+    ("host/src/time/mod.rs", "the same"),
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
     ("server/src/observers/audit/mod.rs", "the time of a line"),
     ("server/src/observers/console/state.rs", "what the page shows as now"),
     ("server/src/protocol/observer.rs", "when a call began and ended, in records and traces"),
-    ("server/src/observers/log/clock.rs", "the time of a line"),
+    ("server/src/observers/log/timestamp.rs", "the time of a line"),
+    ("server/src/timestamp.rs", "the time of day, for those of this list"),
     ("server/src/observers/metrics/process.rs", "when the process started, as Prometheus wants it"),
     ("server/src/observers/console/runs.rs", "what the page shows as now"),
     (
@@ -39,6 +38,17 @@ const TIME_OF_DAY: [(&str, &str); 21] = [
     ),
     ("server/src/tools/lisp_debug/mod.rs", "which records `since` shows"),
     ("server/src/tools/lisp_task/journal.rs", "when an event of the planner happened, in traces"),
+];
+
+/// How the time of day is read: by the one clock, and by whatever goes around it.
+const READING: [&str; 7] = [
+    "time::time_of_day()",
+    "clock.time_of_day()",
+    "millis_of_day(",
+    "timestamp::now()",
+    "SystemTime::now",
+    "Timestamp::now",
+    "Zoned::now",
 ];
 
 /// The clocks of sessions and of stores read the time of day once, and from then on count by a clock that cannot be set.
@@ -67,8 +77,7 @@ fn the_time_of_day_decides_nothing() {
         let text = std::fs::read_to_string(&file).expect("a source");
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let name = file.strip_prefix(root).expect("below").to_str().expect("UTF-8").to_owned();
-        let reads =
-            ["SystemTime::now", "Timestamp::now", "Zoned::now"].iter().any(|call| code.contains(call));
+        let reads = READING.iter().any(|call| code.contains(call));
         if reads && !name.ends_with("tests.rs") {
             reading.push(name);
         }

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use ptc_host::http::{Client, Limits, Request, Target};
+use ptc_host::time;
 use ptc_mcp::json::{Value, json};
 use ptc_mcp::message::lenient::parse;
 use ptc_mcp::{Revision, RpcError, encode, headers as names, meta};
-use tokio::time::Instant;
 use url::Url;
 
 /// The revision that is spoken.
@@ -98,7 +98,7 @@ impl Caller {
             connect: Duration::from_secs(10),
             first_byte: None,
             total: PATIENCE,
-            deadline: Instant::now() + PATIENCE,
+            deadline: time::now() + PATIENCE,
             max_bytes: MAX_BYTES,
             allowance: 0,
         };

@@ -7,6 +7,7 @@ use ptc_host::engine::{
     CallRecord, EvalOutcome, EvalRequest, SessionDraft, SessionFault, SessionLimits, SessionReport,
     SessionRules,
 };
+use ptc_host::time;
 
 use super::super::Directory;
 use super::super::directory::Refusal;
@@ -103,7 +104,7 @@ async fn evaluated(
         biased;
         () = taken.killed() => Err(Refusal::Closed.into()),
         outcome = eval => Ok(outcome),
-        () = tokio::time::sleep(left) => {
+        () = time::sleep(left) => {
             directory.forget_here(&taken.id);
             Err(Refusal::Closed.into())
         }

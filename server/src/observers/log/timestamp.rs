@@ -1,9 +1,10 @@
 //! The timestamp of a log line.
 
 use std::cell::Cell;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use jiff::Timestamp;
+use ptc_host::time;
 
 /// A second as text: `2026-03-04T05:06:07.`
 type Second = [u8; 20];
@@ -12,7 +13,7 @@ type Second = [u8; 20];
 /// rest of a line.
 pub(super) fn write_now(out: &mut Vec<u8>) {
     // Before 1970 is as wrong as 1970.
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = time::time_of_day().duration_since(UNIX_EPOCH).unwrap_or_default();
     write(out, since.as_secs(), since.subsec_micros());
 }
 

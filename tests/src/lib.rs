@@ -3,6 +3,7 @@
 pub mod conformance;
 pub mod hostile;
 pub mod replicated;
+pub mod stepped_time;
 
 /// Runs a judge that descends into values by recursion, on a thread with room for it. What is judged must not need
 /// that: its own threads have what `RUST_MIN_STACK` says (docs/reliability.md, small stacks).

@@ -1,13 +1,10 @@
 //! Limits of hours, tested in moments: the server is a process whose clock the test sets ahead.
 
-#[path = "support/process.rs"]
-#[expect(dead_code, reason = "shared with other tests, which need more of it")]
-mod support;
-
 use std::time::Duration;
 
+use ptc_test_support::process::{Launch, Pipes, tool, waiting};
+use ptc_test_support::wait_until;
 use ptc_tests::stepped_time::{Steps, VARIABLE};
-use support::{Launch, Pipes, tool, wait_until, waiting};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

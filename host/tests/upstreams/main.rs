@@ -53,11 +53,5 @@ fn main() {
 
 /// The last servers of the tests, threads of this process, may take a moment to notice that their clients are gone.
 fn assert_nothing_is_left() {
-    for _ in 0..400 {
-        if faults::left_over().is_empty() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    panic!("the suite leaves {:?}", faults::left_over());
+    ptc_test_support::wait_until("the suite leaves nothing behind", || faults::left_over().is_empty());
 }

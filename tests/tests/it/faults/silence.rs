@@ -14,6 +14,7 @@ const BYTES_EACH: u64 = 16 << 10;
 
 /// As many connections as the issue asks for, or as this system lets a process have descriptors for.
 fn many() -> usize {
+    // Of all tests of this process, none of which depends on a low limit; servers that need one are started with their own.
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("what the system allows");
     let many = (hard as usize - 600).min(10_000);

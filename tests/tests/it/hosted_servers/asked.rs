@@ -313,7 +313,7 @@ impl<'s> Handshake<'s> {
             ("Accept", "application/json, text/event-stream"),
         ];
         let answer = server.ask("POST", "/mcp", &headers, &greeting.to_string());
-        let session = answer.header("mcp-session-id").unwrap_or_else(|| panic!("{}", answer.head)).to_owned();
+        let session = answer.header("mcp-session-id").unwrap_or_else(|| panic!("{answer:?}")).to_owned();
         let client = Handshake { server, session };
         client.says(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client

@@ -193,7 +193,9 @@ fn over_http(hosted: &AuthorizationServer, heard: &mut Heard) -> (String, Vec<St
     ] {
         for token in [ANN, BEN] {
             let answer = server.get(page, token);
-            heard.add(page, format!("{}\r\n\r\n{}", answer.head, answer.body));
+            let head: String =
+                answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+            heard.add(page, format!("{head}\n{}", answer.body));
         }
     }
     server.ends();

@@ -1,7 +1,7 @@
 //! `ptc start --http --public-url` with the upstream `notes`, and two callers; or what `PTC_TEST_SERVER` names in its place, such as two
 //! replicas (`tests/replicated`).
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use ptc_test_support::authorization_server::AuthorizationServer;
 use ptc_test_support::child_process::{listens, on_a_free_port};
-use ptc_test_support::process::program_on_http;
+use ptc_test_support::process::{Answer, program_on_http};
 use ptc_test_support::wait_until;
 
 pub(crate) const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
@@ -228,24 +228,6 @@ impl Drop for Server {
     }
 }
 
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-    }
-
-    /// The body, read as JSON.
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.body))
-    }
-}
-
 pub(crate) fn ask(port: u16, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let host = if headers.iter().any(|(name, _)| *name == "Host") {
@@ -259,11 +241,7 @@ pub(crate) fn ask(port: u16, method: &str, target: &str, headers: &[(&str, &str)
         "{method} {target} HTTP/1.1\r\n{host}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-    Answer { status, head: head.to_owned(), body: body.to_owned() }
+    Answer::read(stream).expect("an answer")
 }
 
 /// Consents at the authorization server, whose redirect leads back: gives the path and query of that.

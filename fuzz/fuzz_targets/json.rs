@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ptc_fuzz::check::json(data));
+libfuzzer_sys::fuzz_target!(init: ptc_fuzz_oracles::begin("json"), |data: &[u8]| ptc_fuzz_oracles::check::json(data));

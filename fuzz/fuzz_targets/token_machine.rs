@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ptc_fuzz::check::token_machine(data));
+libfuzzer_sys::fuzz_target!(init: ptc_fuzz_oracles::begin("token_machine"), |data: &[u8]| ptc_fuzz_oracles::check::token_machine(data));

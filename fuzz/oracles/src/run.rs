@@ -6,8 +6,8 @@ use ptc_compiler::{CompileError, CompileOptions};
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, Unwritten, write_code};
 use ptc_vm::machine::{
-    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Pinned, Reply, RestoreSetup, Setup,
-    SnapshotSetup,
+    BlockMember, ContentBlock, Damage, HostRequest, Limits, Payload, PendingCall, Pinned, Reply,
+    RestoreSetup, Setup, SnapshotSetup,
 };
 use ptc_vm::meter::{Allowance, pending_work};
 use ptc_vm::{Error, Machine, Program, Reason, Step, print};
@@ -178,7 +178,10 @@ fn reply(request: &HostRequest) -> Reply {
         },
         HostRequest::Ask { message, schema } => match digest(message.as_bytes()) % 4 {
             0 => Reply::fault("declined", "the question was declined"),
-            1 => Reply::Raise(Error::verbatim(Reason::RuntimeError, "runtime_error: ask: more than 32 questions")),
+            1 => Reply::Raise(Error::verbatim(
+                Reason::RuntimeError,
+                "runtime_error: ask: more than 32 questions",
+            )),
             _ => Reply::success(echo(schema.as_deref().unwrap_or(b"{}"))),
         },
     }

@@ -115,7 +115,7 @@ fn written(id: u64, method: &str, params: &str) {
     let Ok(Messages::One(again)) = parse(&line, 1) else { panic!("{}", String::from_utf8_lossy(&line)) };
     assert_eq!((again.id.and_then(number_of_id), again.method.as_deref()), (Some(id), Some(method)));
     let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
-    assert_eq!(again.params.map(|params| value(params)), Some(value(params)));
+    assert_eq!(again.params.map(value), Some(value(params)));
 }
 
 /// The length without white space outside strings, one byte at a time.

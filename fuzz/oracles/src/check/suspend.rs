@@ -41,12 +41,13 @@ pub fn suspend(data: &[u8]) {
     // Some replies never come.
     let mut machine = run::machine(&program, LIMITS);
     let ended = run::drive(&mut machine, LIMITS, slice, host, answered);
-    if answered % 2 == 0 {
+    let is_aborted = answered.is_multiple_of(2);
+    if is_aborted {
         machine.abort(Error::new(Reason::Timeout, "too late"));
     }
     let cut = run::ending(machine, LIMITS);
     if !ended {
-        let reason = if answered % 2 == 0 { Reason::Timeout } else { Reason::Cancelled };
+        let reason = if is_aborted { Reason::Timeout } else { Reason::Cancelled };
         assert_eq!(cut.result.map_err(|(reason, _)| reason), Err(reason), "{text}");
     }
     drop(run::machine(&program, LIMITS));

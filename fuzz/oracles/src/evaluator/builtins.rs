@@ -8,11 +8,11 @@ const TYPE: Stop = Stop::Fail("type_error");
 const ARITHMETIC: Stop = Stop::Fail("arithmetic_error");
 
 /// Calls a function of the program or of the library.
-pub type Apply<'a> = &'a mut dyn FnMut(&Value, Vec<Value>) -> Result;
+pub(super) type Apply<'a> = &'a mut dyn FnMut(&Value, Vec<Value>) -> Result;
 
 /// Calls a function by name, which may `apply` the functions among its arguments. Wrong counts of arguments, and kinds of
 /// arguments that the language gives a meaning of their own, are left open.
-pub fn call(apply: Apply<'_>, name: &str, arguments: Vec<Value>) -> Result {
+pub(super) fn call(apply: Apply<'_>, name: &str, arguments: Vec<Value>) -> Result {
     if let Some(value) = number(name, &arguments)? {
         return Ok(value);
     }
@@ -29,8 +29,7 @@ pub fn call(apply: Apply<'_>, name: &str, arguments: Vec<Value>) -> Result {
 }
 
 fn integers(arguments: &[Value]) -> Option<Vec<&BigInt>> {
-    let integer = |value| if let &Value::Int(ref n) = value { Some(n) } else { None };
-    arguments.iter().map(integer).collect()
+    arguments.iter().map(|value| if let Value::Int(n) = value { Some(n) } else { None }).collect()
 }
 
 fn number(name: &str, arguments: &[Value]) -> Result<Option<Value>> {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// Names and their values, innermost last.
 #[derive(Clone, Debug, Default)]
-pub struct Scope(Vec<(String, Value)>);
+pub(super) struct Scope(Vec<(String, Value)>);
 
 /// A function of the program.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Closure {
 
 /// Evaluates, within a number of calls and forms.
 #[derive(Debug, Default)]
-pub struct Evaluator {
+pub(super) struct Evaluator {
     work: u32,
 }
 
@@ -27,7 +27,7 @@ const MAX_WORK: u32 = 20_000;
 
 impl Evaluator {
     /// The value of a form.
-    pub fn eval(&mut self, form: &Form, scope: &Scope) -> Result {
+    pub(super) fn eval(&mut self, form: &Form, scope: &Scope) -> Result {
         self.work += 1;
         if self.work > MAX_WORK {
             return Err(Stop::Open);
@@ -172,7 +172,7 @@ impl Evaluator {
     }
 
     /// Calls a value.
-    pub fn call(&mut self, function: &Value, mut arguments: Vec<Value>) -> Result {
+    pub(super) fn call(&mut self, function: &Value, mut arguments: Vec<Value>) -> Result {
         self.work += 1;
         match function {
             Value::Closure(closure) => {

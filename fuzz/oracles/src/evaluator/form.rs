@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 
 /// A form.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
+pub(super) enum Form {
     /// An integer.
     Int(BigInt),
     /// A string.
@@ -22,7 +22,7 @@ pub enum Form {
 }
 
 /// The one form of a text.
-pub fn read(text: &str) -> Option<Form> {
+pub(super) fn read(text: &str) -> Option<Form> {
     let mut rest = text;
     let form = one(&mut rest)?;
     rest.trim().is_empty().then_some(form)

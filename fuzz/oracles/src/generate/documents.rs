@@ -22,8 +22,11 @@ fn word(choices: &mut Choices<'_>, words: &[&str]) -> Value {
     if choices.once_in(12) { any(choices) } else { json!(*choices.one(words)) }
 }
 
+/// Makes a part of a document.
+type Make = fn(&mut Choices<'_>) -> Value;
+
 /// An object with some of these keys, in the order of the list.
-fn object(choices: &mut Choices<'_>, keys: &[(&str, fn(&mut Choices<'_>) -> Value)]) -> Value {
+fn object(choices: &mut Choices<'_>, keys: &[(&str, Make)]) -> Value {
     let mut map = Map::new();
     for (key, make) in keys {
         match choices.below(8) {
@@ -42,7 +45,7 @@ fn object(choices: &mut Choices<'_>, keys: &[(&str, fn(&mut Choices<'_>) -> Valu
     Value::Object(map)
 }
 
-fn list(choices: &mut Choices<'_>, make: fn(&mut Choices<'_>) -> Value) -> Value {
+fn list(choices: &mut Choices<'_>, make: Make) -> Value {
     (0..choices.below(4)).map(|_| make(choices)).collect()
 }
 

@@ -32,12 +32,9 @@ use crate::server_state::ServerState;
 use crate::settings::{self, BootError, Http, Settings};
 use crate::tools::asking::{AskRules, Asks, Listener};
 use crate::tools::descriptions::{SharedCard, UpstreamCard, catalog_room, sentence_of};
-#[cfg(feature = "fixtures")]
-use crate::tools::fixtures;
+use crate::tools::extensions::{self, Extensions};
 use crate::tools::lisp_debug::LispDebug;
-#[cfg(feature = "fixtures")]
-use crate::tools::lisp_eval::Evaluator;
-use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
+use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
 use crate::tools::sessions::{Directory, Keeping, system_clock};
 use crate::tools::shaping::Shaper;
 use crate::tools::{descriptions, run_tools, sessions, task_desk};
@@ -55,7 +52,7 @@ pub struct Assembly {
     pub(super) runs: Option<Arc<Runs>>,
 }
 
-/// Puts a server together under these settings.
+/// Puts a server together under these settings, without extensions.
 ///
 /// # Errors
 /// If a file of the operator's cannot be used.
@@ -65,16 +62,18 @@ pub fn assemble(
     upstreams: Option<&Arc<Aggregator>>,
     redactor: &Redactor,
 ) -> Result<Assembly, BootError> {
-    assemble_with(settings, engine, (upstreams, None), redactor, ServerState::none())
+    let extensions = Extensions::default();
+    assemble_with(settings, engine, (upstreams, None), redactor, ServerState::none(), &extensions)
 }
 
-/// The same over a store of what outlives the process, with the audit log that upstreams write to.
+/// The same over a store of what outlives the process, with the audit log that upstreams write to, and with extensions.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
     (upstreams, audit): (Option<&Arc<Aggregator>>, Option<Arc<AuditLog>>),
     redactor: &Redactor,
     state: ServerState,
+    extensions: &Extensions,
 ) -> Result<Assembly, BootError> {
     let asking = asking(settings, &state)?;
     let limiter = limiter(settings, engine);
@@ -99,11 +98,10 @@ pub(super) fn assemble_with(
         tells_of_ask: people.are_asked,
         ..eval_options(settings, upstreams, redactor)
     };
+    let evaluator: Arc<dyn Evaluator> = Arc::new(engine.clone());
     if let Some(runs) = &runs {
-        let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(Arc::new(engine.clone()), options.clone()));
-        #[cfg(feature = "fixtures")]
-        let prepares = fixtures::prepares(prepares, &fixture_evaluator(engine), &options);
-        runs.prepared_by(prepares);
+        let prepares: Arc<dyn Prepares> = Arc::new(LispEval::new(evaluator.clone(), options.clone()));
+        runs.prepared_by(extensions::prepares(&extensions.tools, prepares, &evaluator, &options));
     }
     let card = options.card.clone();
     let recording = Recording { policy: settings.diagnostics.payloads, redactor: redactor.clone() };
@@ -113,8 +111,7 @@ pub(super) fn assemble_with(
         runs.on_status(move |run| told.run(run));
     }
     telemetry.audit = audit;
-    let mut tools: Vec<Box<dyn Tool>> =
-        vec![Box::new(LispEval::new(Arc::new(engine.clone()), options.clone()))];
+    let mut tools: Vec<Box<dyn Tool>> = vec![Box::new(LispEval::new(evaluator.clone(), options.clone()))];
     if let Some(upstreams) = upstreams.filter(|_| settings.planner.enabled) {
         tools.push(Box::new(task(settings, engine, upstreams, &options)?));
     }
@@ -133,8 +130,7 @@ pub(super) fn assemble_with(
         tools.extend(sessions::tools(&directory, options.clone()));
     }
     tools.extend(run_tools(&options));
-    #[cfg(feature = "fixtures")]
-    tools.extend(fixtures::tools(&fixture_evaluator(engine), &options));
+    tools.extend(extensions::tools(&extensions.tools, &evaluator, &options));
     let tasks = task_desk(&options);
     telemetry.sources.webhook = webhook(settings, engine, &state, runs.as_ref())?;
     telemetry.sources.runs = runs.clone();
@@ -149,18 +145,10 @@ pub(super) fn assemble_with(
     service.upstreams_say = upstreams.map(|_| redactor.clone());
     service.client_roots = upstreams.and_then(|upstreams| upstreams.client_roots().cloned());
     service.asking = asking;
-    #[cfg(feature = "fixtures")]
-    {
-        service.prompts = Registry::new(fixtures::prompts(&fixture_evaluator(engine), &options));
-    }
+    service.prompts = Registry::new(extensions::tools(&extensions.prompts, &evaluator, &options));
     service.tasks = tasks;
     service.observers = telemetry.observers(&recording);
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
-}
-
-#[cfg(feature = "fixtures")]
-fn fixture_evaluator(engine: &Engine) -> Arc<dyn Evaluator> {
-    Arc::new(engine.clone())
 }
 
 /// How clients are asked, unless nobody is.

@@ -11,6 +11,8 @@ mod task;
 mod upstreams;
 
 #[cfg(test)]
+mod extension_tests;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use crate::protocol::Service;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Http, Settings};
 use crate::tools::MAX_WAIT;
+use crate::tools::extensions::Extensions;
 use crate::transport::health::HealthListener;
 use crate::transport::http::{Bound, HttpServer, Listening};
 use crate::transport::readiness::Readiness;
@@ -49,7 +52,7 @@ const FLUSH_GRACE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If the server cannot be started.
-pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
+pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> Result<(), BootError> {
     let limits = &settings.limits;
     let memory = MemoryBudget::shared(limits.max_total_memory_bytes, limits.max_total_memory_bytes_per_owner);
     let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
@@ -58,7 +61,7 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
     // On a worker's thread, so that a short program starts and ends without a change of threads.
     let on_worker = engine.clone();
     engine.spawn_on(0, move || async move {
-        let outcome = run(&settings, &redactor, &on_worker).await;
+        let outcome = run(&settings, &redactor, &on_worker, &extensions).await;
         // The receiver waits for exactly this.
         let _ = done.send(outcome);
     });
@@ -67,7 +70,12 @@ pub fn serve(settings: Settings, redactor: Redactor) -> Result<(), BootError> {
 
 /// Starts the upstreams, serves, and stops the upstreams again. Upstreams that are slow to start are served without: programs
 /// wait for those that they call (ruling 59).
-async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Result<(), BootError> {
+async fn run(
+    settings: &Settings,
+    redactor: &Redactor,
+    engine: &Engine,
+    extensions: &Extensions,
+) -> Result<(), BootError> {
     survive_file_limits();
     ignore_signals(settings.http.is_some());
     // Whoever probes the process hears of it while it starts.
@@ -95,7 +103,7 @@ async fn run(settings: &Settings, redactor: &Redactor, engine: &Engine) -> Resul
     }
     let starting = Starting::begin(upstreams.as_ref(), settings).await?;
     let Assembly { service, telemetry, card, runs } =
-        assemble_with(settings, engine, (upstreams.as_ref(), audit), redactor, state)?;
+        assemble_with(settings, engine, (upstreams.as_ref(), audit), redactor, state, extensions)?;
     following::follow(upstreams.as_ref(), &service, settings, card.as_ref());
     if starting.is_some() {
         service.begin_starting();

@@ -36,6 +36,7 @@ use std::process::ExitCode;
 use ptc_host::config::ProcessEnv;
 
 use crate::options::command::spell_out_switches;
+use crate::tools::extensions::Extensions;
 
 /// Run one small program instead of many tool calls.
 #[derive(Parser, Debug)]
@@ -92,6 +93,11 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    main_with(Extensions::default())
+}
+
+/// Runs the command line of this process, whose server has these tools and prompts as well.
+pub fn main_with(extensions: Extensions) -> ExitCode {
     let arguments = default_to_start(std::env::args_os().collect(), std::io::stdin().is_terminal());
     let parsed = Cli::try_parse_from(spell_out_switches(arguments));
     let cli = match parsed {
@@ -109,7 +115,7 @@ pub fn main() -> ExitCode {
         return output::conclude(report::fault(&contradiction));
     }
     output::conclude(match cli.command {
-        Command::Start(args) => start::run(&args),
+        Command::Start(args) => start::run(&args, extensions),
         Command::Eval(args) => eval::run(args),
         Command::Repl(args) => repl::run(args),
         Command::Agent(args) => agent::run(*args),

@@ -12,6 +12,7 @@ use crate::observers::log;
 use crate::options::command::{Given, Takes};
 use crate::options::flags::{ALL, Group};
 use crate::settings::{BootError, Settings};
+use crate::tools::extensions::Extensions;
 
 /// What `ptc start` takes: everything.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ impl Takes for Everything {
 pub(crate) type StartArgs = Given<Everything>;
 
 /// Serves until the client leaves or a signal comes.
-pub(super) fn run(args: &StartArgs) -> ExitCode {
+pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     let redactor = Redactor::new();
     let settings = match Settings::resolve(&args.0, ProcessEnv::current()) {
         Ok(settings) => settings,
@@ -38,7 +39,7 @@ pub(super) fn run(args: &StartArgs) -> ExitCode {
     for warning in &settings.warnings {
         warn!(event = warning.event, "{}", warning.message);
     }
-    match boot::serve(settings, redactor) {
+    match boot::serve(settings, redactor, extensions) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => refuse(&failure),
     }

@@ -68,8 +68,7 @@ pub(crate) enum SessionNeed {
 pub struct Service {
     /// The tools.
     pub tools: Registry,
-    /// What makes the messages of prompts that the server has itself: fixtures.
-    #[cfg(feature = "fixtures")]
+    /// What makes the messages of prompts of extensions.
     pub(crate) prompts: Registry,
     /// The limit on calls in progress.
     pub limiter: Arc<ConcurrencyLimiter>,
@@ -107,7 +106,6 @@ impl Service {
     pub(crate) fn new(tools: Registry, calls: CallLimits) -> Self {
         Service {
             tools,
-            #[cfg(feature = "fixtures")]
             prompts: Registry::new(Vec::new()),
             limiter: ConcurrencyLimiter::new(calls),
             listeners: Listeners::new(ListenerLimits::default()),

@@ -3,8 +3,7 @@
 pub mod asking;
 pub mod descriptions;
 mod evaluator;
-#[cfg(feature = "fixtures")]
-pub(crate) mod fixtures;
+pub mod extensions;
 pub mod lisp_debug;
 pub mod lisp_eval;
 pub mod lisp_task;

@@ -115,12 +115,6 @@ fn modern_request(
     method: Option<&str>,
     message: &Message<'_>,
 ) -> Handled {
-    #[cfg(feature = "fixtures")]
-    if method == Some("prompts/get")
-        && let Some(handled) = tools_call::prompt(service, from, id, &message.params)
-    {
-        return handled;
-    }
     match method {
         Some("server/discover") => discover::answer(service, id),
         Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
@@ -128,7 +122,8 @@ fn modern_request(
         Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
         other => {
             let feature = other.and_then(|method| {
-                features::answer(service, from, id, method, &message.params)
+                tools_call::prompt(service, from, id, method, &message.params)
+                    .or_else(|| features::answer(service, from, id, method, &message.params))
                     .or_else(|| tasks::answer(service, from, id, method, &message.params))
             });
             feature.unwrap_or_else(|| {

@@ -30,7 +30,9 @@ use crate::protocol::observer::CallSpan;
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 use crate::protocol::tasks;
-use crate::protocol::tool::{Asked, CallContext, Origin, Prepared, Retry, Tool, ToolReply, short_name};
+use crate::protocol::tool::{
+    Asked, CallContext, CallExtras, Origin, Prepared, Retry, Tool, ToolReply, short_name,
+};
 use crate::request_state::{Bound, Refusal, RequestStates, arguments_digest};
 
 /// Answers a call, or prepares it to run.
@@ -59,15 +61,15 @@ pub fn answer(
     }
 }
 
-/// Answers a `prompts/get` of a prompt that the server has itself.
-#[cfg(feature = "fixtures")]
+/// Answers a `prompts/get` of a prompt that an extension has.
 pub(super) fn prompt(
     service: &Arc<Service>,
     from: MessageContext<'_>,
     id: &RequestId,
+    method: &str,
     params: &ParamsMember<'_>,
 ) -> Option<Handled> {
-    let params = params.object()?;
+    let params = params.object().filter(|_| method == "prompts/get")?;
     let name = params.name.and_then(Raw::as_str)?;
     let (known, prompt) = service.prompts.find(&name)?;
     Some(Request { service, from, id, params, name: &name }.prepare(known, prompt))
@@ -153,8 +155,6 @@ impl Request<'_> {
             takes_tasks: self.from.era == Era::Modern
                 && self.service.tasks.is_some()
                 && tasks::declared(self.params.meta.capabilities),
-            #[cfg(feature = "fixtures")]
-            given: crate::protocol::tool::Given::of(self.params),
             ..Asked::default()
         }
     }
@@ -201,24 +201,17 @@ impl Request<'_> {
         }
     }
 
-    /// Has the tool check the arguments, with the client's answers in the words of the product.
-    #[cfg(feature = "fixtures")]
-    fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
-        let responses = self.params.input_responses.and_then(|given| tool.responses(given));
-        let Some(Ok(responses)) = responses.as_deref().map(Raw::parse) else {
-            return self.prepared(name, tool);
-        };
-        let params = Params { input_responses: Some(responses), ..*self.params };
-        Request { params: &params, ..*self }.prepared(name, tool)
-    }
-
     /// Has the tool check the arguments. Many calls end here.
-    #[cfg(not(feature = "fixtures"))]
     fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
-        self.prepared(name, tool)
+        let Some(dialect) = tool.dialect() else { return self.prepared(name, tool, None) };
+        let responses = self.params.input_responses.map(|given| dialect.responses(given.text()));
+        let responses = responses.as_deref().and_then(|text| Raw::parse(text).ok());
+        let params = Params { input_responses: responses.or(self.params.input_responses), ..*self.params };
+        let extras = Some(CallExtras::of(&params).into());
+        Request { params: &params, ..*self }.prepared(name, tool, extras)
     }
 
-    fn prepared(&self, name: &'static str, tool: &dyn Tool) -> Handled {
+    fn prepared(&self, name: &'static str, tool: &dyn Tool, extras: Option<Arc<CallExtras>>) -> Handled {
         let level = match self.from.era {
             Era::Modern => {
                 self.params.meta.log_level.and_then(Raw::as_str).and_then(|name| LogLevel::from_name(&name))
@@ -238,6 +231,7 @@ impl Request<'_> {
             (None, Some(asking)) if asked.line.is_some() => asking.open,
             _ => Duration::ZERO,
         };
+        let asked = Asked { extras, ..asked };
         let context =
             CallContext { progress: telling.calls, audience: telling.audience, asked, ..self.context() };
         let arguments = self.params.arguments;

@@ -6,16 +6,13 @@ use ptc_host::audience::Audience;
 use ptc_host::engine::{CallsSoFar, EvalId};
 use ptc_host::questions::QuestionId;
 use ptc_mcp::Revision;
-#[cfg(feature = "fixtures")]
-use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
-#[cfg(feature = "fixtures")]
-use ptc_mcp::message::params::Params;
 use tokio::sync::watch;
 
 use crate::principal::Owner;
 use crate::protocol::client_requests::ClientLine;
 use crate::protocol::elicitation::Elicitation;
+use crate::protocol::tool::dialect::CallExtras;
 use crate::request_state::Opened;
 
 /// The facts of a call.
@@ -52,38 +49,8 @@ pub struct Asked {
     pub(crate) retry: Option<Arc<Retry>>,
     /// Whether the call may become a task, which is then asked what its program waits for: modern era.
     pub(crate) takes_tasks: bool,
-    /// What else a fixture knows of it.
-    #[cfg(feature = "fixtures")]
-    pub(crate) given: Given,
-}
-
-/// What only fixtures of the conformance suite care for.
-#[cfg(feature = "fixtures")]
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
-    /// `inputResponses` that came without a state.
-    pub(crate) responses: Option<Arc<str>>,
-    /// Whether the client declares sampling.
-    pub(crate) sampling: bool,
-    /// Whether it declares roots.
-    pub(crate) roots: bool,
-}
-
-#[cfg(feature = "fixtures")]
-impl Given {
-    /// Of the parameters of a call of the modern era.
-    pub(crate) fn of(params: &Params<'_>) -> Given {
-        let declares = |wanted: &str| {
-            let mut members = params.meta.capabilities.and_then(Raw::members).into_iter().flatten();
-            members.any(|(name, _)| name == wanted)
-        };
-        let responses = params.input_responses.filter(|_| params.request_state.is_none());
-        Given {
-            responses: responses.map(|responses| responses.text().into()),
-            sampling: declares("sampling"),
-            roots: declares("roots"),
-        }
-    }
+    /// What else a tool with a dialect knows of it.
+    pub(crate) extras: Option<Arc<CallExtras>>,
 }
 
 /// A call that goes on with a program that was given to the client.

@@ -5,16 +5,16 @@
 
 mod blocks;
 mod context;
+mod dialect;
 mod registry;
 pub mod reply;
 mod task;
 
 use futures_util::future::BoxFuture;
 
-#[cfg(feature = "fixtures")]
-pub(crate) use context::Given;
 pub use context::{Asked, CallContext, Origin};
 pub(crate) use context::{Retry, Visited};
+pub use dialect::{CallExtras, QuestionDialect};
 pub(crate) use registry::Registry;
 pub use reply::ToolReply;
 pub(crate) use reply::short_name;
@@ -90,9 +90,8 @@ pub trait Tool: Send + Sync {
         true
     }
 
-    /// What the client answers, in the words of the product: fixtures have names of their own for their questions.
-    #[cfg(feature = "fixtures")]
-    fn responses(&self, _given: Raw<'_>) -> Option<String> {
+    /// How its questions look to clients, if they look otherwise than those of the product.
+    fn dialect(&self) -> Option<&dyn QuestionDialect> {
         None
     }
 

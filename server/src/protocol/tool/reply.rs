@@ -71,7 +71,7 @@ pub(crate) enum Instead {
 
 impl ToolReply {
     /// A result that is text only.
-    pub(crate) fn text(is_error: bool, text: impl Into<String>) -> Self {
+    pub fn text(is_error: bool, text: impl Into<String>) -> Self {
         ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored_as(is_error, None) }
     }
 
@@ -103,13 +103,13 @@ impl ToolReply {
         ToolReply { instead, ..Self::text(false, "input required") }
     }
 
-    /// A result that was given before: its members.
-    pub(crate) fn written(is_error: bool, members: Vec<u8>) -> Self {
+    /// A result by the text of its members: one that was given before, or one that is no tool's.
+    pub fn written(is_error: bool, members: Vec<u8>) -> Self {
         ToolReply { instead: Some(Box::new(Instead::Written(members))), ..Self::mirrored_as(is_error, None) }
     }
 
-    /// Refuses what the client has brought back.
-    pub(crate) fn refused(error: RpcError) -> Self {
+    /// Refuses the call by a JSON-RPC error, as what the client has brought back.
+    pub fn refused(error: RpcError) -> Self {
         let text = error.message.clone();
         ToolReply { instead: Some(Box::new(Instead::Refused(error))), ..Self::text(true, text) }
     }

@@ -154,7 +154,6 @@ impl Asks {
     }
 
     /// The same, heard by somebody else as well.
-    #[cfg(feature = "fixtures")]
     pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
         let before = self.0.listener.clone();
         let listener: Listener = Arc::new(move |principal, run, asker| {

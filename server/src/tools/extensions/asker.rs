@@ -1,0 +1,47 @@
+//! Who puts the questions of a program that has a dialect.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ptc_host::engine::{Asker, Verdict};
+use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+
+use super::ProgramTool;
+use crate::protocol::tool::CallExtras;
+
+/// Puts the questions for which the client of the call declares a way, and no others.
+pub(super) struct DialectAsker {
+    pub(super) asker: Arc<dyn Asker>,
+    pub(super) extension: Arc<dyn ProgramTool>,
+    pub(super) extras: Arc<CallExtras>,
+    /// Whether its client shows forms, as the product has it.
+    pub(super) shows_forms: bool,
+}
+
+impl Asker for DialectAsker {
+    fn can_ask(&self, question: &Question) -> bool {
+        let dialect = self.extension.dialect();
+        let otherwise = dialect.and_then(|dialect| dialect.can_ask(question, &self.extras));
+        otherwise.unwrap_or(self.shows_forms) && self.asker.can_ask(question)
+    }
+
+    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        self.asker.ask(open)
+    }
+
+    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        self.asker.hold(open, why)
+    }
+
+    fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
+        self.asker.came(id, question, answer);
+    }
+
+    fn most_questions(&self) -> u32 {
+        self.asker.most_questions()
+    }
+
+    fn most_snapshot_bytes(&self) -> usize {
+        self.asker.most_snapshot_bytes()
+    }
+}

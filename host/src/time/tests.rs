@@ -3,6 +3,8 @@
 use std::future::pending;
 
 use super::*;
+use crate::engine::{Engine, EngineOptions};
+use crate::state::{MemoryState, Owner, StateStore as _};
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// What a machine that does much else may need, and no test waits for.
@@ -148,4 +150,41 @@ fn blocked_threads_and_blocking_tasks_have_the_clock_of_whoever_began_them() {
     let _entered = clock.enter();
     let theirs = runtime.block_on(async { spawn_blocking(now).await.unwrap() });
     assert!(theirs > Clock::default().now());
+}
+
+#[tokio::test]
+async fn an_engine_has_the_clock_of_whoever_starts_it() {
+    let clock = Clock::stepped();
+    let engine = {
+        let _entered = clock.enter();
+        Engine::start(EngineOptions { threads: 1, memory: None }).unwrap()
+    };
+    let (tell, told) = tokio::sync::oneshot::channel();
+    engine.spawn_on(0, || async move {
+        sleep(HOUR).await;
+        let _ = tell.send(now());
+    });
+    let mut told = std::pin::pin!(told);
+    let theirs = loop {
+        // The worker may not have begun to wait yet.
+        clock.advance(HOUR);
+        if let Ok(theirs) = tokio::time::timeout(Duration::from_millis(5), told.as_mut()).await {
+            break theirs.unwrap();
+        }
+    };
+    assert!(theirs >= now() + HOUR - PATIENCE);
+}
+
+#[tokio::test]
+async fn what_a_store_keeps_for_an_hour_is_gone_after_a_step() {
+    let clock = Clock::stepped();
+    let store = {
+        let _entered = clock.enter();
+        MemoryState::default()
+    };
+    let owner = Owner::principal("alice");
+    assert!(store.spend(&owner, &[1; 16], HOUR).await.unwrap());
+    assert!(!store.spend(&owner, &[1; 16], HOUR).await.unwrap());
+    clock.advance(HOUR);
+    assert!(store.spend(&owner, &[1; 16], HOUR).await.unwrap());
 }

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ptc_host::engine::{EvalId, MemoryBudget};
-use ptc_host::time;
+use ptc_host::time::{self, Clock};
 use tokio::sync::oneshot;
 use tracing::error;
 
@@ -92,10 +92,11 @@ impl Traces {
     pub(crate) fn start(options: TraceOptions) -> Arc<Self> {
         let (commands, receiver) = channel();
         let waiting = Arc::new(Waiting::new(options.memory.clone()));
-        let counts = waiting.clone();
-        let spawned = std::thread::Builder::new()
-            .name("ptc-trace".into())
-            .spawn(move || run(Writer::new(options), &receiver, &counts));
+        let (counts, clock) = (waiting.clone(), Clock::current());
+        let spawned = std::thread::Builder::new().name("ptc-trace".into()).spawn(move || {
+            let _entered = clock.enter();
+            run(Writer::new(options), &receiver, &counts);
+        });
         if let Err(failure) = spawned {
             error!(event = "trace_dir_create_failed", reason = %failure);
         }

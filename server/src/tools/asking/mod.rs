@@ -163,7 +163,7 @@ impl Asks {
             };
             listener(principal, run, asker)
         });
-        let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock);
+        let (states, store, clock) = (self.0.states.clone(), self.0.store.clone(), self.0.clock.clone());
         let (rules, runs, pages) = (self.0.rules.clone(), self.0.runs.clone(), self.0.pages.clone());
         Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs, pages }))
     }

@@ -19,6 +19,8 @@ use std::{env, fs};
 const TARGET: &str = "PTC_FUZZ_TARGET";
 /// How many mutants there are where `FUZZ_MUTANTS` does not say.
 const MUTANTS: usize = 1_000;
+/// Bytes of an input that a failure shows; its file has all.
+const MOST_SHOWN: usize = 300;
 /// Failures after which a target is given up.
 const MOST_FAILURES: usize = 5;
 
@@ -65,7 +67,8 @@ fn run(target: &Target) -> ExitCode {
         }
         let file = fuzz_folder().join("artifacts").join(target.name).join(name);
         keep(&file, &bytes);
-        eprintln!("a promise is broken: {}\n{}", file.display(), bytes.escape_ascii());
+        let shown = &bytes[..bytes.len().min(MOST_SHOWN)];
+        eprintln!("a promise is broken: {}\n{}", file.display(), shown.escape_ascii());
         failures += 1;
         if failures == MOST_FAILURES {
             break;

@@ -3,7 +3,7 @@
 fn main() -> std::process::ExitCode {
     ptc_host::child::guard::init();
     if let Err(error) = ptc_tests::stepped_time::follow_steps() {
-        eprintln!("{}: {error}", ptc_tests::stepped_time::VARIABLE);
+        eprintln!("{}: {error}", ptc_test_support::steps::VARIABLE);
         return std::process::ExitCode::FAILURE;
     }
     ptc_server::cli::main()

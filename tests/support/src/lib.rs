@@ -11,6 +11,7 @@ pub mod modern;
 pub mod other_clock;
 pub mod process;
 pub mod redis_server;
+pub mod steps;
 mod waiting;
 
 pub use waiting::{PATIENCE, wait_until, wait_until_async};

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -14,6 +15,7 @@ use ptc_mcp::json::{Value, json};
 use tempfile::TempDir;
 
 use crate::child_process::{self, on_a_free_port, program, program_text};
+use crate::steps::{self, Steps};
 use crate::{PATIENCE, wait_until};
 
 /// The program that is the server where a test starts one over HTTP: `own`, or what `PTC_TEST_SERVER` names in its place, such as two
@@ -34,6 +36,7 @@ pub struct Launch {
     /// What runs the server: a command and its first arguments.
     wrapper: Vec<String>,
     log: Option<File>,
+    steps: Option<Steps>,
     folder: TempDir,
 }
 
@@ -55,6 +58,7 @@ impl Launch {
             variables: Vec::new(),
             wrapper: Vec::new(),
             log: None,
+            steps: None,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
@@ -100,6 +104,19 @@ impl Launch {
         let script = format!("{setting} && exec \"$0\" \"$@\"");
         self.wrapper = vec!["/bin/sh".into(), "-c".into(), script];
         self
+    }
+
+    /// With a clock that [`Server::advance`] sets ahead; the program is `ptc-under-test`.
+    #[must_use]
+    pub fn stepped(self) -> Launch {
+        self.stepped_by(&Steps::new())
+    }
+
+    /// With the clock of `steps`, which other servers may follow too.
+    #[must_use]
+    pub fn stepped_by(self, steps: &Steps) -> Launch {
+        let launch = self.with_variable(steps::VARIABLE, steps.socket());
+        Launch { steps: Some(steps.clone()), ..launch }
     }
 
     /// With standard error going to `file`.
@@ -182,6 +199,14 @@ impl Server {
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         send(self.pid(), signal);
+    }
+
+    /// Sets its clock ahead.
+    ///
+    /// # Panics
+    /// It was not launched with a clock that can be, or it has ended.
+    pub fn advance(&self, by: Duration) {
+        self.launch.steps.as_ref().expect("a stepped launch").advance(by);
     }
 
     /// Most memory that it ever had, in bytes.
@@ -298,6 +323,17 @@ impl Pipes {
         let (id, text) = self.answer();
         assert_eq!(id, "eval", "{text}");
         text
+    }
+
+    /// The next answer, for which the clock is set ahead by `step` until it is there: nobody sees from outside when a limit begins to count.
+    pub fn answer_in_steps(&self, step: Duration) -> (Value, String) {
+        let mut line = None;
+        wait_until("an answer", || {
+            self.server.advance(step);
+            line = self.lines.try_recv().ok();
+            line.is_some()
+        });
+        answer_of(&line.expect("it is there"))
     }
 
     /// Closes the input.

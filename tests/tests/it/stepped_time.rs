@@ -4,31 +4,26 @@ use std::time::Duration;
 
 use ptc_test_support::process::{Launch, Pipes, tool, waiting};
 use ptc_test_support::wait_until;
-use ptc_tests::stepped_time::{Steps, VARIABLE};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A server on pipes, with the tool server of these tests as its upstream, whose calls have ten hours.
-fn server(flags: &[&str]) -> (tempfile::TempDir, Steps, Pipes) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let steps = Steps::listen(folder.path()).expect("a socket");
-    let socket = steps.socket().to_str().expect("UTF-8");
-    let launch = Launch::new(flags).with_only_the_upstream().after(&format!("export {VARIABLE}='{socket}'"));
-    let mut server = launch.on_pipes();
+fn server(flags: &[&str]) -> Pipes {
+    let mut server = Launch::new(flags).with_only_the_upstream().stepped().on_pipes();
     assert_eq!(server.eval("(+ 40 2)"), "user=> 42", "it has started");
-    (folder, steps, server)
+    server
 }
 
 #[test]
 fn a_program_whose_call_hangs_ends_when_its_hour_is_over() {
     let flags = ["--program-timeout-ms", "3600000", "--upstream-call-timeout-ms", "36000000"];
-    let (_folder, mut steps, mut server) = server(&flags);
+    let mut server = server(&flags);
     server.call("hangs", &tool("hang", "{}"));
     wait_until("the upstream has the call", || server.eval(&waiting()) == "user=> 1");
 
-    steps.advance(HOUR - Duration::from_secs(600)).expect("it runs");
+    server.server.advance(HOUR - Duration::from_secs(600));
     assert_eq!(server.eval(&waiting()), "user=> 1", "ten minutes are left");
-    steps.advance(Duration::from_secs(600)).expect("it runs");
+    server.server.advance(Duration::from_secs(600));
     let (id, text) = server.answer();
     assert_eq!(id, "hangs");
     assert!(text.contains("timeout"), "{text}");
@@ -38,9 +33,9 @@ fn a_program_whose_call_hangs_ends_when_its_hour_is_over() {
 #[test]
 fn a_call_of_an_upstream_ends_when_its_hours_are_over() {
     let flags = ["--program-timeout-ms", "360000000", "--upstream-call-timeout-ms", "36000000"];
-    let (_folder, mut steps, mut server) = server(&flags);
+    let mut server = server(&flags);
     server.call("hangs", &format!("(:reason {})", tool("hang", "{}")));
     wait_until("the upstream has the call", || server.eval(&waiting()) == "user=> 1");
-    steps.advance(10 * HOUR).expect("it runs");
+    server.server.advance(10 * HOUR);
     assert_eq!(server.answer(), ("hangs".into(), "user=> :timeout".to_owned()));
 }

@@ -3,6 +3,7 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
+use ptc_host::time::Clock;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::json;
 use ptc_test_support::wait_until_async;
@@ -21,7 +22,7 @@ impl World {
 
     async fn with(options: AggregatorOptions) -> World {
         let fake = env!("CARGO_BIN_EXE_fake-upstream");
-        let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": fake, "max_concurrency": 4096, "backoff_initial_ms": 2000}}});
+        let config = json!({"upstreams": {"fake": {"transport": "mcp_stdio", "command": fake, "max_concurrency": 4096, "backoff_initial_ms": 60_000}}});
         let env = ProcessEnv::current();
         let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&config, &load).expect("a right file");
@@ -127,6 +128,8 @@ async fn seen_shapes_show_unless_the_operator_hides_them() {
 
 #[tokio::test]
 async fn a_tool_is_missing_only_where_its_upstream_says_so() {
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
     let world = World::new(AggregatorLimits::default()).await;
     let call = |tool: &str| format!("(tool/call {{:server \"fake\" :tool \"{tool}\"}})");
     let outcome = world.eval(&format!("(:reason {})", call("die"))).await;
@@ -138,6 +141,7 @@ async fn a_tool_is_missing_only_where_its_upstream_says_so() {
     assert!(text(&outcome).contains(":message \"in recovery"), "{}", text(&outcome));
     assert_eq!(outcome.upstream_calls.len(), 1, "it is an attempt like any other");
     // Once it runs again, its list proves that there is no such tool.
+    clock.advance(Duration::from_secs(60));
     wait_until_async("it runs again", async || {
         let outcome = world.eval(&call("absent")).await;
         text(&outcome).starts_with("runtime_error: no tool 'absent' in upstream 'fake'")

@@ -4,12 +4,16 @@
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
+use ptc_host::time::Clock;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::json;
 use ptc_test_support::wait_until_async;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long an upstream that died rests.
+const BACKOFF: Duration = Duration::from_secs(60);
 
 struct World {
     engine: Engine,
@@ -25,7 +29,7 @@ impl World {
         let grown = folder.path().join("grown");
         let fake = env!("CARGO_BIN_EXE_fake-upstream");
         let entry = json!({"transport": "mcp_stdio", "command": fake, "args": [grown.to_str()],
-                           "backoff_initial_ms": 1, "backoff_max_ms": 1});
+                           "backoff_initial_ms": BACKOFF.as_millis() as u64, "backoff_max_ms": BACKOFF.as_millis() as u64});
         let env = ProcessEnv::current();
         let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
         let config = UpstreamsConfig::from_value(&json!({"upstreams": {"fake": entry}}), &load);
@@ -81,6 +85,8 @@ async fn an_announced_change_counts_for_calls_in_every_mode() {
 
 #[tokio::test]
 async fn a_restart_with_another_list_counts_for_calls() {
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
     let world = World::new(SnapshotMode::Frozen).await;
     world.grow();
     // Nobody has been told: the snapshot stands, and what the upstream makes of the call is its own affair.
@@ -89,7 +95,7 @@ async fn a_restart_with_another_list_counts_for_calls() {
     assert_eq!(died, ":upstream_unavailable");
     let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
     wait_until_async("it has died", async || upstream.health().phase != Phase::Started).await;
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    clock.advance(BACKOFF);
     world.is_grown("restarted").await;
     world.aggregator.shutdown().await;
 }

@@ -2,10 +2,12 @@
 //! (server.md 4.6); and an image that a program attaches reaches the client.
 
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::steps::{self, Steps};
 use ptc_test_support::wait_until;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 struct Client {
@@ -16,6 +18,7 @@ struct Client {
     next: u64,
     /// What came besides answers.
     heard: VecDeque<Value>,
+    steps: Steps,
     _folder: TempDir,
 }
 
@@ -29,6 +32,7 @@ impl Client {
         let config = folder.path().join("upstreams.json");
         let file = json!({"upstreams": {"a": fake(), "b c": second}});
         std::fs::write(&config, file.to_string()).expect("written");
+        let steps = Steps::new();
         let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
             .arg("start")
             .arg("--upstreams-config")
@@ -37,13 +41,14 @@ impl Client {
             .args(flags)
             .env_clear()
             .env("HOME", folder.path())
+            .env(steps::VARIABLE, steps.socket())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
         let input = child.stdin.take().expect("piped");
         let output = BufReader::new(child.stdout.take().expect("piped"));
-        Client { child, input, output, modern, next: 0, heard: VecDeque::new(), _folder: folder }
+        Client { child, input, output, modern, next: 0, heard: VecDeque::new(), steps, _folder: folder }
     }
 
     fn ask(&mut self, method: &str, mut params: Value) -> Value {
@@ -286,6 +291,8 @@ fn a_client_of_the_handshake_is_told_of_what_it_subscribed_to() {
     client.tool("a", "die", "");
     let again = json!({"uri": "ptc://a/text:3"});
     wait_until("a change is told", || {
+        // It is started again once it has rested for a while.
+        client.steps.advance(Duration::from_secs(1));
         client.tool("a", "touch", "text:4");
         !client.heard.is_empty()
     });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
 use ptc_server::options::flags::{ALL, ValueKind};
@@ -19,6 +20,15 @@ struct Case {
     flags: &'static [&'static str],
     at: (String, &'static str),
     over: (String, &'static str),
+    /// Whether it is a limit of time, of an hour.
+    is_time: bool,
+}
+
+impl Case {
+    /// The program over the limit ends when the clock is set ahead.
+    fn by_clock(self) -> Case {
+        Case { is_time: true, ..self }
+    }
 }
 
 fn case(
@@ -27,7 +37,7 @@ fn case(
     at: (impl Into<String>, &'static str),
     over: (impl Into<String>, &'static str),
 ) -> Case {
-    Case { limit, flags, at: (at.0.into(), at.1), over: (over.0.into(), over.1) }
+    Case { limit, flags, at: (at.0.into(), at.1), over: (over.0.into(), over.1), is_time: false }
 }
 
 fn nested(levels: usize) -> String {
@@ -57,20 +67,22 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "--program-timeout-ms",
-            &["--program-timeout-ms", "50", "--program-step-limit", "1000000000000"],
+            &["--program-timeout-ms", "3600000", "--program-step-limit", "1000000000000"],
             ("(+ 1 2)", "user=> 3"),
-            ("(loop [] (recur))", "timeout: execution exceeded 50ms limit"),
-        ),
+            ("(loop [] (recur))", "timeout: execution exceeded 3600000ms limit"),
+        )
+        .by_clock(),
         // One builtin, which works for longer than anybody could wait on values that are small in memory.
         case(
             "--program-timeout-ms",
-            &["--program-timeout-ms", "50", "--program-step-limit", "1000000000000"],
+            &["--program-timeout-ms", "3600000", "--program-step-limit", "1000000000000"],
             ("(first (sort [\"b\" \"a\"]))", "user=> \"a\""),
             (
                 "(let [s (apply str (repeat 5000 \"0123456789\"))] (first (sort (vec (take 100000 (cycle [(str s 1) (str s 2)]))))))",
-                "timeout: execution exceeded 50ms limit",
+                "timeout: execution exceeded 3600000ms limit",
             ),
-        ),
+        )
+        .by_clock(),
         case(
             "--program-memory-limit-bytes",
             &["--program-memory-limit-bytes", "100000"],
@@ -109,10 +121,11 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "--upstream-call-timeout-ms",
-            &["--upstream-call-timeout-ms", "100"],
+            &["--upstream-call-timeout-ms", "3600000", "--program-timeout-ms", "360000000000"],
             (format!("(:ok {echo})"), "user=> true"),
             (format!("(:reason {})", call("hang", "{}")), "user=> :timeout"),
-        ),
+        )
+        .by_clock(),
         case(
             "--max-upstream-response-bytes",
             &["--max-upstream-response-bytes", "10000"],
@@ -497,8 +510,8 @@ fn source(path: &str) -> String {
 
 #[test]
 fn at_each_limit_and_one_over_it() {
-    for Case { limit, flags, at, over } in cases() {
-        let mut launch = Launch::new(flags);
+    for Case { limit, flags, at, over, is_time } in cases() {
+        let mut launch = Launch::new(flags).stepped();
         if flags.iter().any(|flag| flag.contains("upstream") || flag.contains("catalog")) {
             launch = launch.with_only_the_upstream();
         }
@@ -509,7 +522,12 @@ fn at_each_limit_and_one_over_it() {
             .next()
             .is_some_and(|reason| reason.ends_with("_error") || reason.ends_with("_limit"));
         assert!(got.contains(at.1) && !is_refused, "{limit}: at it {got}");
-        let got = server.eval(&over.0);
+        let got = if is_time {
+            server.call("over", &over.0);
+            server.answer_in_steps(Duration::from_secs(3600)).1
+        } else {
+            server.eval(&over.0)
+        };
         assert!(got.contains(over.1), "{limit}: over it {got}");
         // What was refused leaves the server as it was.
         assert_eq!(server.eval("(+ 1 2)"), "user=> 3", "{limit}");

@@ -6,8 +6,11 @@ mod sampling;
 
 use model::{Provider, answer, calls, cut, says};
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::steps::{self, Steps};
 use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 const KEY: &str = "sk-a-very-secret-key";
 
@@ -27,18 +30,29 @@ fn ptc(arguments: &[&str], input: &str) -> Ran {
 
 /// As [`ptc`], for a person whose home this is.
 fn at_home(home: &std::path::Path, arguments: &[&str], input: &str) -> Ran {
+    ends(begin(home, arguments, input, &[]))
+}
+
+/// Starts it, with these variables.
+fn begin(home: &std::path::Path, arguments: &[&str], input: &str, variables: &[(&str, PathBuf)]) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
         .arg("agent")
         .args(arguments)
         .env_clear()
         .env("HOME", home)
         .env("OPENAI_COMPAT_API_KEY", KEY)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command starts");
     child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads or has ended");
+    child
+}
+
+/// Waits for its end.
+fn ends(child: Child) -> Ran {
     let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let ran = Ran { ok: status.success(), status: status.code(), out: text(stdout), err: text(stderr) };
@@ -308,8 +322,14 @@ fn a_text_agent_has_its_answer_held_to_the_schema() {
 fn a_deadline_is_the_questions_own() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let model = format!("openai-compat:http://{}|m", listener.local_addr().expect("an address"));
-    // Connections are taken by the system, and nobody answers.
-    let ran = ptc(&["--model", &model, "--timeout-ms", "300", "go"], "");
+    let home = tempfile::tempdir().expect("a folder");
+    let steps = Steps::new();
+    let arguments = ["--model", &model, "--timeout-ms", "3600000", "go"];
+    let child = begin(home.path(), &arguments, "", &[(steps::VARIABLE, steps.socket())]);
+    // Somebody listens, and never answers.
+    let _connection = listener.accept().expect("it asks");
+    steps.advance(Duration::from_secs(3600));
+    let ran = ends(child);
     assert_eq!(ran.err, "ptc: mission_timeout: Mission timeout exceeded\n");
     assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
 }

@@ -1,6 +1,7 @@
 //! Programs that wait for people although no client of theirs asks (waiting.md 4.4): on pipes, on a folder, on two replicas.
 
 use std::path::Path;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use ptc_mcp::json::{Value, json};
@@ -13,6 +14,8 @@ use ptc_test_support::wait_until;
 
 /// The flags of a server that keeps programs which wait.
 const KEPT: [&str; 4] = ["--questions", "auto", "--response-profile", "structured"];
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Asks for a region between two prints, inside `map`.
 const ASKS: &str = r#"
@@ -118,16 +121,16 @@ fn wrong_arguments_are_told_and_nothing_is_known_of_other_runs() {
 
 #[test]
 fn a_program_that_nobody_answers_ends() {
-    let mut server = on_pipes(&["--waiting-ttl-ms", "400"]);
+    let mut server = launch(&["--waiting-ttl-ms", "3600000"]).stepped().on_pipes();
     let (id, _) = begins(&mut server, ASKS);
-    let mut end = Value::Null;
-    wait_until("it expires", || {
-        end = server.tool("lisp_resume", &json!({"run_id": id, "wait_ms": 0}));
-        end["status"] != "waiting"
-    });
+    let look = json!({"run_id": id, "wait_ms": 0});
+    server.server.advance(HOUR / 2);
+    assert_eq!(server.tool("lisp_resume", &look)["status"], "waiting");
+    server.server.advance(HOUR / 2);
+    let end = server.tool("lisp_resume", &look);
     assert_eq!(
         (&end["reason"], &end["message"]),
-        (&json!("expired"), &json!("nobody answered within 400 ms"))
+        (&json!("expired"), &json!("nobody answered within 3600000 ms"))
     );
     assert_eq!(resume(&mut server, &id, json!({"q1": region("eu")}))["reason"], "expired");
 }
@@ -143,10 +146,17 @@ fn expired(logs: &[&Path]) -> usize {
 fn the_end_of_a_program_at_which_nobody_looks_is_written_down() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit");
-    let flags = ["--waiting-ttl-ms", "300", "--run-ttl-ms", "4000", "--audit-log", log.to_str().unwrap()];
-    let mut server = on_pipes(&flags);
+    // Its record lies there for a day longer: one of the looks finds it.
+    let flags =
+        ["--waiting-ttl-ms", "3600000", "--run-ttl-ms", "86400000", "--audit-log", log.to_str().unwrap()];
+    let mut server = launch(&flags).stepped().on_pipes();
     begins(&mut server, ASKS);
-    wait_until("it has expired", || expired(&[&log]) == 1);
+    server.server.advance(HOUR);
+    wait_until("it has expired", || {
+        // The time between two looks.
+        server.server.advance(Duration::from_secs(60));
+        expired(&[&log]) == 1
+    });
 }
 
 #[test]

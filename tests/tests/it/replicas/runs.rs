@@ -123,7 +123,7 @@ fn a_client_that_goes_away_ends_its_program_until_it_knows_the_id() {
 
 fn on_folder(folder: &Path) -> Http {
     let folder = folder.to_str().unwrap();
-    Launch::new(&[&WITH_SESSIONS[..], &["--state-dir", folder, "--http-shutdown-grace-ms", "300"]].concat())
+    Launch::new(&[&WITH_SESSIONS[..], &["--state-dir", folder, "--http-shutdown-grace-ms", "60000"]].concat())
         .with_upstream()
         .on_http()
 }

@@ -118,10 +118,11 @@ fn a_replica_that_is_killed_loses_no_definition_that_was_answered() {
     }
     // Of each session: how often it was counted up for certain, and how often perhaps.
     let mut counts: BTreeMap<&str, (u32, u32)> = sessions.iter().map(|id| (id.as_str(), (0, 0))).collect();
-    let stop = AtomicBool::new(false);
+    let (stop, rounds) = (AtomicBool::new(false), AtomicU32::new(0));
     std::thread::scope(|scope| {
         let counting = scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
+                rounds.fetch_add(1, Ordering::Relaxed);
                 for (session, (sure, perhaps)) in &mut counts {
                     match client.eval_in(session, "(def n (inc n)) n").map(|answer| answer.text()) {
                         Ok(text) if text.starts_with("user=> ") && !text.contains("[not stored") => {
@@ -137,7 +138,10 @@ fn a_replica_that_is_killed_loses_no_definition_that_was_answered() {
             }
         });
         for killed in 0..4 {
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            let begun = rounds.load(Ordering::Relaxed);
+            wait_until("they are counted up", || {
+                counting.is_finished() || rounds.load(Ordering::Relaxed) > begun + 10
+            });
             servers[killed % 2].server.signal(Signal::SIGKILL);
             servers[killed % 2] = place.replica();
             balancer.replace(killed % 2, &servers[killed % 2].address);

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
 
 use super::plain;
-use super::server::{ANN, BEN, Server};
+use super::server::{ANN, BEN, DAY_MS, Server};
 use ptc_test_support::authorization_server::AuthorizationServer;
 use ptc_test_support::{PATIENCE, wait_until};
 
@@ -16,6 +17,19 @@ const TWICE: &str = "(pmap (fn [_] (let [r (tool/call {:server \"notes\" :tool \
 const TOLD: &str = "echoes Bearer [REDACTED]";
 /// The reason that a call fails for.
 const REASON: &str = "(:reason (tool/call {:server \"notes\" :tool \"whoami\" :args {}}))";
+
+/// A server that waits for [`PAGE_STEP`] for what is done on a page, and for much longer for everything else.
+const PAGE_WAIT: [&str; 8] = [
+    "--log-level",
+    "error",
+    "--page-wait-ms",
+    "10000",
+    "--request-state-ttl-ms",
+    DAY_MS,
+    "--waiting-ttl-ms",
+    DAY_MS,
+];
+const PAGE_STEP: Duration = Duration::from_secs(10);
 
 /// A client that opens pages.
 fn opens() -> Value {
@@ -55,6 +69,11 @@ impl<'s> Modern<'s> {
     fn retries(&self, asked: &Value, responses: &Value) -> Value {
         self.evals(&json!({"requestState": asked["requestState"], "inputResponses": responses}))
     }
+
+    /// Says that the page was opened, on which nobody has signed in: the clock goes on until its time is over.
+    fn retries_in_vain(&self, asked: &Value) -> Value {
+        self.server.steps.advance_while(PAGE_STEP, || self.retries(asked, &accept()))
+    }
 }
 
 fn text(result: &Value) -> &str {
@@ -64,8 +83,7 @@ fn text(result: &Value) -> &str {
 #[test]
 fn a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let flags = ["--log-level", "error", "--page-wait-ms", "100", "--audit-log", "@audit"];
-    let server = Server::start(&hosted, &flags);
+    let server = Server::start(&hosted, &[&PAGE_WAIT[..], &["--audit-log", "@audit"]].concat());
     let client = Modern::new(&server, ANN, TWICE);
     let asked = client.evals(&json!({}));
     let page = format!("{}/oauth/start?upstream=notes", server.origin());
@@ -80,7 +98,7 @@ fn a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers(
     );
     // Somebody else's sign-in is not hers, and a page that was opened is no sign-in.
     server.signs_in(BEN);
-    let again = client.retries(&asked, &accept());
+    let again = client.retries_in_vain(&asked);
     assert_eq!(
         again["inputRequests"]["q1"]["params"]["message"],
         "nobody has signed in yet. Sign in to notes: a program calls it on your behalf."
@@ -115,7 +133,7 @@ fn a_missing_sign_in_is_one_question_which_only_a_sign_in_of_the_caller_answers(
 #[test]
 fn a_sign_in_needs_nobody_who_says_so_and_refusing_it_is_an_answer() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let server = Server::start(&hosted, &["--log-level", "error", "--page-wait-ms", "50"]);
+    let server = Server::start(&hosted, &PAGE_WAIT);
     // No is no, for all calls of the program.
     let program = "(mapv (fn [_] (let [r (tool/call {:server \"notes\" :tool \"whoami\" :args {}})] [(:reason r) (:message r)])) [1 2])";
     let client = Modern::new(&server, ANN, program);
@@ -132,10 +150,10 @@ fn a_sign_in_needs_nobody_who_says_so_and_refusing_it_is_an_answer() {
         Modern::new(&server, ANN, "(:message (tool/call {:server \"notes\" :tool \"whoami\" :args {}}))");
     let mut asked = client.evals(&json!({}));
     for _ in 0..3 {
-        asked = client.retries(&asked, &accept());
+        asked = client.retries_in_vain(&asked);
         assert_eq!(asked["resultType"], "input_required", "{asked}");
     }
-    let given_up = client.retries(&asked, &accept());
+    let given_up = client.retries_in_vain(&asked);
     let link = format!("{}/oauth/start?upstream=notes", server.origin());
     let fault = format!("not signed in to upstream 'notes'; a person must open: {link}");
     assert!(text(&given_up).contains(&fault), "{given_up}");
@@ -160,7 +178,7 @@ const FEATURES: &str = "(pcalls (fn [] (let [r (resource/read {:server \"notes\"
 #[test]
 fn resources_and_prompts_wait_for_a_sign_in_as_tools_do() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let server = Server::start(&hosted, &["--log-level", "error", "--page-wait-ms", "50"]);
+    let server = Server::start(&hosted, &PAGE_WAIT);
     let client = Modern::new(&server, ANN, FEATURES);
     let asked = client.evals(&json!({}));
     let questions = asked["inputRequests"].as_object().unwrap_or_else(|| panic!("{asked}"));
@@ -184,7 +202,7 @@ fn resources_and_prompts_wait_for_a_sign_in_as_tools_do() {
 #[test]
 fn a_client_that_shows_forms_alone_is_told_where_to_go() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let server = Server::start(&hosted, &["--log-level", "error", "--page-wait-ms", "50"]);
+    let server = Server::start(&hosted, &PAGE_WAIT);
     let mut client = Modern::new(&server, ANN, TWICE);
     client.capabilities = json!({"elicitation": {"form": {}}});
     let asked = client.evals(&json!({}));
@@ -220,8 +238,7 @@ fn an_answer_waits_for_its_page_without_a_permit() {
 #[test]
 fn whoever_cannot_be_asked_waits_in_a_run_until_they_have_signed_in() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
-    let flags = ["--log-level", "error", "--page-wait-ms", "50", "--questions", "auto"];
-    let server = Server::start(&hosted, &flags);
+    let server = Server::start(&hosted, &[&PAGE_WAIT[..], &["--questions", "auto"]].concat());
     let waiting = server.evals(ANN, TWICE);
     let page = format!("{}/oauth/start?upstream=notes", server.origin());
     assert!(waiting.starts_with("waiting: 1 answer is needed") && waiting.contains(&page), "{waiting}");
@@ -235,7 +252,7 @@ fn whoever_cannot_be_asked_waits_in_a_run_until_they_have_signed_in() {
         text(&message["result"]).to_owned()
     };
     assert!(resumes(Value::Null).starts_with("waiting: 1 answer"));
-    let opened = resumes(accept());
+    let opened = server.steps.advance_while(PAGE_STEP, || resumes(accept()));
     assert!(
         opened.starts_with("waiting: 1 answer") && opened.contains("nobody has signed in yet"),
         "{opened}"
@@ -397,21 +414,33 @@ fn a_sign_in_before_the_reply_is_enough() {
     assert_eq!(text(&rest[2]["result"]).matches(TOLD).count(), 2, "{rest:?}");
 }
 
+/// A server whose questions are open for [`OPEN_STEP`], and whose conversations live for much longer.
+const OPEN: [&str; 8] = [
+    "--log-level",
+    "error",
+    "--question-open-ms",
+    "60000",
+    "--http-session-ttl-ms",
+    DAY_MS,
+    "--http-session-idle-timeout-ms",
+    DAY_MS,
+];
+const OPEN_STEP: Duration = Duration::from_secs(60);
+
 #[test]
 fn a_client_of_the_handshake_era_refuses_or_only_opens_the_page() {
     let hosted = AuthorizationServer::start(plain("/mcp"));
     // A page that was only opened is waited for as long as a question is open.
-    for (action, reason, open) in [
-        ("decline", ":declined", "60000"),
-        ("cancel", ":cancelled", "60000"),
-        ("accept", ":auth_required", "1500"),
-    ] {
-        let server = Server::start(&hosted, &["--log-level", "error", "--question-open-ms", open]);
+    for (action, reason, waits) in
+        [("decline", ":declined", false), ("cancel", ":cancelled", false), ("accept", ":auth_required", true)]
+    {
+        let server = Server::start(&hosted, &OPEN);
         let client = Handshake::greet(&server, &opens());
         let mut stream = client.evals(REASON);
         let asked = stream.next().expect("a request");
         client.replies(&asked, &json!({"action": action}));
-        let rest: Vec<Value> = stream.collect();
+        let rest: Vec<Value> =
+            if waits { server.steps.advance_while(OPEN_STEP, || stream.collect()) } else { stream.collect() };
         assert_eq!(rest.len(), 1, "{rest:?}");
         assert!(text(&rest[0]["result"]).contains(reason), "{action}: {rest:?}");
     }

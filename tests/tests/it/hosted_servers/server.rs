@@ -14,10 +14,14 @@ use tempfile::TempDir;
 use ptc_test_support::authorization_server::AuthorizationServer;
 use ptc_test_support::child_process::{listens, on_a_free_port};
 use ptc_test_support::process::{Answer, program_on_http};
+use ptc_test_support::steps::{self, Steps};
 use ptc_test_support::wait_until;
 
 pub(crate) const ANN: &str = "ann-0123456789abcdef0123456789abcdef";
 pub(crate) const BEN: &str = "ben-0123456789abcdef0123456789abcdef";
+
+/// A day in milliseconds.
+pub(crate) const DAY_MS: &str = "86400000";
 
 /// The entry of a protected server, with these members in its `auth`.
 pub(crate) fn entry(hosted: &AuthorizationServer, members: Value) -> Value {
@@ -39,6 +43,8 @@ fn command() -> Command {
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
+    /// Its clock, and that of all replicas behind it.
+    pub(crate) steps: Steps,
     folder: TempDir,
 }
 
@@ -77,13 +83,17 @@ impl Server {
             None => (*flag).to_owned(),
         });
         let flags: Vec<String> = flags.collect();
+        let steps = Steps::new();
         let start = |free: SocketAddr| {
             let mut command = command();
-            command.env("HOME", folder.path());
+            command.env("HOME", folder.path()).env(steps::VARIABLE, steps.socket());
             command.envs(variables.iter().map(|(name, value)| (name, value)));
             command.args(["start", "--http", "--http-port", &free.port().to_string()]);
             command.args(["--public-url", &format!("http://{free}/mcp")]);
-            command.args(["--upstream-call-timeout-ms", "60000", "--program-timeout-ms", "60000"]);
+            // Longer than any test sets the clock ahead.
+            for limit in ["--upstream-call-timeout-ms", "--program-timeout-ms", "--http-request-timeout-ms"] {
+                command.args([limit, DAY_MS]);
+            }
             command.arg("--http-auth-token-file").arg(&tokens).arg("--upstreams-config").arg(&upstreams);
             // Where nobody says otherwise, whoever cannot be asked is told what to do.
             if !flags.iter().any(|flag| flag == "--questions") {
@@ -98,7 +108,7 @@ impl Server {
             listens(child.id(), free.port()) && TcpStream::connect(free).is_ok()
         };
         match on_a_free_port(start, is_ready) {
-            Some((child, address)) => Server { child, port: address.port(), folder },
+            Some((child, address)) => Server { child, port: address.port(), steps, folder },
             None => panic!(
                 "no server could be started: {}",
                 std::fs::read_to_string(path("log")).unwrap_or_default()

@@ -16,6 +16,7 @@ mod memory_budget;
 mod remote;
 mod replicas;
 mod results;
+mod slow_requests;
 mod stepped_time;
 mod task;
 mod turns;

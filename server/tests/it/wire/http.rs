@@ -9,7 +9,7 @@ const INITIALIZE: &[u8] =
 
 #[test]
 fn heads_that_are_no_requests() {
-    let server = on_http(&["--http-request-timeout-ms", "300"]);
+    let server = on_http(&[]);
     let many: String = (0..200).map(|n| format!("X-{n}: v\r\n")).collect();
     let rows = [
         ("\x01\x02garbage\r\n\r\n".to_owned(), 400),
@@ -36,10 +36,6 @@ fn heads_that_are_no_requests() {
         ("POST /MCP HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
         ("POST /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
         ("GET /../mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
-        // Too slow: a body gets an answer, half a head none.
-        ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{".to_owned(), 408),
-        ("POST /mcp HTTP/1.1\r\nHost: loc".to_owned(), 0),
-        (String::new(), 0),
     ];
     for (bytes, status) in rows {
         let answer = server.exchange(bytes.as_bytes());

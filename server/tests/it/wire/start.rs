@@ -4,10 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
 
+use ptc_test_support::process::family;
 use ptc_test_support::wait_until;
 
 use super::process::{HOME, on_http, on_pipes};
@@ -202,6 +202,8 @@ fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_v
     let described = |answer: &Value| answer["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
     let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "lisp_eval", "arguments":
         {"program": r#"(:name (tool/call! {:server "late" :tool "get" :args {:id 101}}))"#}}});
+    let idle = json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "lisp_eval", "arguments":
+        {"program": "(+ 1 2)"}}});
     for mode in ["live", "background"] {
         let gone = folder.path().join("gate");
         let _ = std::fs::remove_file(&gone);
@@ -220,8 +222,10 @@ fn a_catalog_that_is_not_frozen_follows_the_upstreams_and_starts_no_process_in_v
         let before = described(&pipes.receive());
         std::fs::write(gate, "").unwrap();
         if mode == "live" {
-            // Nothing is started that nobody asks for.
-            std::thread::sleep(Duration::from_millis(300));
+            // Nothing is started that nobody asks for, before or beside what is answered.
+            assert_eq!(pipes.request(&idle)["result"]["content"][0]["text"], "user=> 3");
+            let children = family(pipes.server.pid());
+            assert!(children.iter().all(|(_, name)| name != "sh"), "{children:?}");
             assert!(!folder.path().join("began").exists());
             pipes.send_line(call.to_string().as_bytes());
             let mut told = [pipes.receive(), pipes.receive()];
@@ -253,8 +257,8 @@ fn in_the_background_an_upstream_that_fails_ends_nothing() {
         let answer = pipes.receive();
         let text = answer["result"]["content"][0]["text"].as_str().unwrap().to_owned();
         assert!(text.starts_with("user=> :upstream_unavailable"), "{text}");
-        std::thread::sleep(Duration::from_millis(100));
     }
+    assert_eq!(pipes.ask(br#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#).unwrap()["id"], 4);
     assert!(pipes.finish().is_empty());
 }
 

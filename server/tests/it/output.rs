@@ -6,6 +6,8 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use ptc_test_support::child_process::copy_program;
+
 fn ptc(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ptc"));
     command.args(arguments).env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR"));
@@ -29,7 +31,7 @@ fn upstreams(folder: &Path) -> PathBuf {
     let path = folder.join("upstreams.json");
     let copy = folder.join("copy-of-ptc");
     // A server does not take its own executable for an upstream.
-    std::fs::copy(env!("CARGO_BIN_EXE_ptc"), &copy).expect("a copy");
+    copy_program(Path::new(env!("CARGO_BIN_EXE_ptc")), &copy);
     let config = ptc_mcp::json::json!({"upstreams": {"store": {"transport": "mcp_stdio",
         "command": copy.to_str().expect("UTF-8"), "args": ["demo-upstream", "store"]}}});
     std::fs::write(&path, config.to_string()).expect("written");

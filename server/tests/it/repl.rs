@@ -3,8 +3,10 @@
 use std::io::Write as _;
 #[cfg(unix)]
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use ptc_test_support::child_process::copy_program;
 
 const PTC: &str = env!("CARGO_BIN_EXE_ptc");
 
@@ -66,7 +68,7 @@ fn file(folder: &tempfile::TempDir, name: &str, content: &str) -> PathBuf {
 /// copied, since no upstream may be the very file that runs.
 fn upstreams(folder: &tempfile::TempDir) -> PathBuf {
     let server = folder.path().join("file-server");
-    std::fs::copy(PTC, &server).expect("copied");
+    copy_program(Path::new(PTC), &server);
     let config = ptc_mcp::json::json!({"upstreams": {"fs": {
         "transport": "mcp_stdio", "command": server, "args": ["demo-upstream", "fs"],
         "description": "Files", "env": {"PHRASE": "${TEST_PHRASE}"},

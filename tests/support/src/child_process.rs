@@ -1,9 +1,9 @@
 //! What tests ask of a child process: its lines, its memory, its port; and where programs to run are.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use crate::guarded::Guarded;
@@ -34,6 +34,31 @@ pub fn program(name: &str) -> PathBuf {
 #[must_use]
 pub fn program_text(name: &str) -> String {
     program(name).to_str().expect("UTF-8").to_owned()
+}
+
+/// Copies a program. A test that wrote the copy itself could not start it for as long as any child has inherited the descriptor that is
+/// open for writing, which those have that other tests begin to start meanwhile ("Text file busy"): so a child writes it.
+///
+/// # Panics
+/// If it cannot be copied.
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status().expect("cp is there");
+    assert!(copied.success(), "{} is not copied to {}", from.display(), to.display());
+}
+
+/// Writes a program that is a script; by a child, as [`copy_program`] does.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_program(path: &Path, script: &str) {
+    let mut child = Command::new("sh")
+        .args(["-c", "cat > \"$0\" && chmod 700 \"$0\""])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("sh is there");
+    child.stdin.take().expect("piped").write_all(script.as_bytes()).expect("it reads");
+    assert!(child.wait().expect("it ran").success(), "{} is not written", path.display());
 }
 
 /// This binary, to be run for the one test `name` of the module whose `module_path!()` is given.

@@ -11,7 +11,7 @@ use ptc_mcp::json::Value;
 use tempfile::TempDir;
 
 use ptc_test_support::PATIENCE;
-use ptc_test_support::child_process;
+use ptc_test_support::child_process::{self, write_program};
 
 /// Their home, with an upstreams file and a store.
 pub(crate) struct Person {
@@ -43,10 +43,8 @@ impl Person {
 
     /// Installs a program of theirs.
     pub(crate) fn installs(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt as _;
         std::fs::create_dir_all(self.path("bin")).expect("a folder");
-        let path = self.writes(&format!("bin/{name}"), script);
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).expect("its own");
+        write_program(&self.path(&format!("bin/{name}")), script);
     }
 
     /// Starts a command with their file.

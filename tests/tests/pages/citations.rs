@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -48,8 +49,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_owned()
 }
 
-/// All texts below the root, in order of their paths.
-fn texts() -> Vec<Text> {
+/// All texts below the root, in order of their paths. They are read once for all tests.
+static TEXTS: LazyLock<Vec<Text>> = LazyLock::new(|| {
     fn collect(folder: &Path, root: &Path, found: &mut Vec<Text>) {
         let mut entries: Vec<_> =
             fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry")).collect();
@@ -71,7 +72,7 @@ fn texts() -> Vec<Text> {
     let mut found = Vec::new();
     collect(&root(), &root(), &mut found);
     found
-}
+});
 
 /// The numbers at the start of headings: `2.11` of `### 2.11 Order`, `12` of `## 12. Writing to a map`.
 fn numbers(page: &Text) -> BTreeSet<String> {
@@ -114,7 +115,7 @@ fn expect_none(what: &str, faults: &[String]) {
 
 #[test]
 fn sections_exist() {
-    let texts = texts();
+    let texts = &*TEXTS;
     let sections: BTreeMap<&str, BTreeSet<String>> = texts
         .iter()
         .filter_map(|text| Some((text.path.strip_prefix("docs/spec/")?, numbers(text))))
@@ -128,7 +129,7 @@ fn sections_exist() {
     let own = pattern(&format!(r"\bsections? {LIST}"));
     let mut faults = Vec::new();
     let mut seen = 0;
-    for text in &texts {
+    for text in texts {
         for found in cited.captures_iter(&text.text) {
             let Some(numbers) = sections.get(&found[1]) else { continue };
             for number in listed(&found[2]) {
@@ -159,7 +160,7 @@ fn sections_exist() {
 
 #[test]
 fn decisions_exist() {
-    let texts = texts();
+    let texts = &*TEXTS;
     let mut decisions = BTreeSet::new();
     for page in texts.iter().filter(|text| text.path.starts_with("docs/decisions/")) {
         for number in numbers(page) {
@@ -169,7 +170,7 @@ fn decisions_exist() {
     let cited = pattern(&format!(r"\b[Rr]ulings?{ROOM}{LIST}"));
     let mut faults = Vec::new();
     let mut seen = 0;
-    for text in &texts {
+    for text in texts {
         for found in cited.captures_iter(&text.text) {
             for number in listed(&found[1]) {
                 seen += 1;
@@ -185,10 +186,10 @@ fn decisions_exist() {
 
 #[test]
 fn headings_exist() {
-    let texts = texts();
+    let texts = &*TEXTS;
     let cited = pattern(r#"\b([\w/-]+\.md), "([^"\n]+)""#);
     let mut faults = Vec::new();
-    for text in &texts {
+    for text in texts {
         for found in cited.captures_iter(&text.text) {
             let page = texts.iter().find(|page| page.path == found[1]);
             if !page.is_some_and(|page| page.headings().any(|heading| heading == &found[2])) {
@@ -229,7 +230,7 @@ fn followed(from: &str, link: &str) -> Option<String> {
 
 #[test]
 fn links_lead_somewhere() {
-    let texts = texts();
+    let texts = &*TEXTS;
     let link = pattern(r"\]\(([^()\s]+)\)");
     let mut faults = Vec::new();
     for page in texts.iter().filter(|text| text.is_page()) {
@@ -255,7 +256,7 @@ fn links_lead_somewhere() {
 
 #[test]
 fn paths_and_tests_that_pages_name_exist() {
-    let texts = texts();
+    let texts = &*TEXTS;
     let path = pattern(
         r"`((?:vm|mcp|compiler|host|agent|server|tests|benches|fuzz|docs|deploy|dist|\.ci|\.github)/[\w./-]*\w)/?(?: [^`]*)?`",
     );

@@ -2,8 +2,9 @@
 //! it and its bound, and this holds the sources against the list. Thread-locals have a list of their own.
 
 use super::shared_state::{self, Places, Types};
-use super::{houses, read, root, source_files};
+use super::{SOURCES, read, root};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// The crates that make up the product, but for the compiler's and the machine's libraries of data.
 const CRATES: [&str; 6] = ["vm", "mcp", "compiler", "host", "agent", "server"];
@@ -13,39 +14,49 @@ const METERED: [&str; 3] = ["vm", "compiler", "host"];
 #[test]
 fn whatever_can_grow_and_is_shared_has_an_account() {
     let listed = rows("### Shared state", 4);
-    let found = sources(&CRATES).1;
-    compare(&found, &listed, "Shared state", "who pays for it, and its bound");
+    compare(&FOUND.shared, &listed, "Shared state", "who pays for it, and its bound");
 }
 
 #[test]
 fn every_thread_local_says_what_becomes_of_it_in_a_pause() {
     let listed = rows("### Thread-locals", 2);
-    let mut found = Places::new();
-    for (path, file) in sources(&METERED).0 {
-        found.extend(shared_state::thread_locals(&file).into_iter().map(|name| (path.clone(), name)));
-    }
     compare(
-        &found,
+        &FOUND.thread_locals,
         &listed,
         "Thread-locals",
         "whether a pause puts it away (`Inside` in vm/src/meter/pausing.rs) or why it is not held across a charge",
     );
 }
 
-/// The product's files of these crates, and what they share that can grow.
-fn sources(crates: &[&str]) -> (Vec<(String, syn::File)>, Places) {
+/// What the sources of the product have.
+struct Found {
+    /// What is shared and can grow.
+    shared: Places,
+    /// The thread-locals of [`METERED`].
+    thread_locals: Places,
+}
+
+/// The sources are parsed once for both tables.
+static FOUND: LazyLock<Found> = LazyLock::new(|| {
     let mut files = Vec::new();
-    for house in houses().iter().filter(|house| crates.contains(&house.folder.as_str())) {
-        for (file, text) in source_files(house) {
-            let parsed = syn::parse_file(&text).expect("source that compiles");
-            files.push((format!("{}/src/{file}", house.folder), parsed));
+    let mut thread_locals = Places::new();
+    for source in SOURCES.iter().filter(|source| CRATES.contains(&source.house.folder.as_str())) {
+        let folder = &source.house.folder;
+        for (file, text) in &source.files {
+            let (path, parsed) =
+                (format!("{folder}/src/{file}"), syn::parse_file(text).expect("source that compiles"));
+            if METERED.contains(&folder.as_str()) {
+                let names = shared_state::thread_locals(&parsed).into_iter();
+                thread_locals.extend(names.map(|name| (path.clone(), name)));
+            }
+            files.push((path, parsed));
         }
     }
     let mut types = Types::default();
     files.iter().for_each(|(_, file)| types.read(file));
-    let found = files.iter().flat_map(|(path, file)| shared_state::places(path, file, &types)).collect();
-    (files, found)
-}
+    let shared = files.iter().flat_map(|(path, file)| shared_state::places(path, file, &types)).collect();
+    Found { shared, thread_locals }
+});
 
 /// The files and names of a table below `heading`, whose first cell has both: `` `path` `name` ``. No cell may be empty.
 fn rows(heading: &str, cells: usize) -> Places {

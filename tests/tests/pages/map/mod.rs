@@ -18,17 +18,17 @@ use modules::{Crate, Files};
 use resolve::Imports;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use table::House;
 
 #[test]
 fn every_import_keeps_to_the_floors_that_the_design_shows() {
     let mut broken = Vec::new();
-    for house in houses() {
-        let (files, imports) = source(&house);
-        broken.extend(rules::rooms(&house, &files.keys().cloned().collect()));
-        broken.extend(rules::globs(&house, &imports));
-        broken.extend(rules::upward(&house, &imports));
-        broken.extend(rules::circles_of_folders(&house, &imports));
+    for Source { house, files, imports } in &*SOURCES {
+        broken.extend(rules::rooms(house, &files.keys().cloned().collect()));
+        broken.extend(rules::globs(house, imports));
+        broken.extend(rules::upward(house, imports));
+        broken.extend(rules::circles_of_folders(house, imports));
     }
     assert!(
         broken.is_empty(),
@@ -58,8 +58,7 @@ fn every_crate_uses_the_crates_that_the_design_lists_and_no_others() {
 
 #[test]
 fn the_map_is_printed() {
-    for house in houses() {
-        let (files, imports) = source(&house);
+    for Source { house, files, imports } in &*SOURCES {
         let lines = |file: &String| files[file].lines().count();
         println!(
             "\n{}: {} files, uses {}",
@@ -72,7 +71,7 @@ fn the_map_is_printed() {
             let total: usize = here.iter().map(|file| lines(file)).sum();
             println!("  {}: {} ({} files, {total} lines)", floor.name, floor.rooms.join(", "), here.len());
         }
-        for circle in rules::circles_of_files(&imports) {
+        for circle in rules::circles_of_files(imports) {
             println!("  circle of {} files: {}", circle.len(), circle.join(", "));
         }
     }
@@ -88,17 +87,24 @@ fn name(folder: &str) -> String {
     manifest::name(&read(&root().join(folder).join("Cargo.toml")))
 }
 
-/// A crate's files, and their use of each other.
-fn source(house: &House) -> (Files, Imports) {
-    let (files, krate) = product(house);
-    let imports = resolve::imports(&krate);
-    (files, imports)
+/// A crate of the table.
+struct Source {
+    house: House,
+    /// Its files, without those of tests.
+    files: Files,
+    /// Their use of each other.
+    imports: Imports,
 }
 
-/// A crate's files, without those of tests.
-fn source_files(house: &House) -> Files {
-    product(house).0
-}
+/// All crates of the table. They are read once for all tests.
+static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
+    let source = |house| {
+        let (files, krate) = product(&house);
+        let imports = resolve::imports(&krate);
+        Source { house, files, imports }
+    };
+    houses().into_iter().map(source).collect()
+});
 
 fn product(house: &House) -> (Files, Crate) {
     let mut files = Files::new();

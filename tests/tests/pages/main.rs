@@ -5,3 +5,4 @@ mod citations;
 mod functions_doc;
 mod language_docs;
 mod map;
+mod waits;

@@ -16,17 +16,19 @@
 //! A binary that embeds this crate calls [`init`] first in `main`. Without that call, each child has its own process
 //! group and is ended when its handle is dropped, but nothing ends it when the host itself is killed.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsStr, OsString};
 use std::io::Write as _;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
 use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpgrp, getpid};
@@ -77,7 +79,7 @@ fn own_binary() -> Option<PathBuf> {
 const CANNOT_RUN: i32 = 126;
 
 fn run(mut command: Vec<OsString>) -> ! {
-    // A signal to the group is for the child; new processes get an empty mask from `Command`.
+    // A signal to the group is for the child.
     let _ = SigSet::all().thread_block();
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_child_subreaper(true);
@@ -85,8 +87,8 @@ fn run(mut command: Vec<OsString>) -> ! {
         std::process::exit(CANNOT_RUN);
     }
     let program = command.remove(0);
-    let child = match Command::new(&program).args(command).spawn() {
-        Ok(child) => Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX)),
+    let child = match spawn(&program, command) {
+        Ok(child) => child,
         Err(error) => {
             let program = program.to_string_lossy();
             let _ = writeln!(std::io::stderr(), "cannot run {program}: {error}");
@@ -101,6 +103,21 @@ fn run(mut command: Vec<OsString>) -> ! {
     let status = watch(child);
     end_family();
     exit_as(status)
+}
+
+/// Starts the child with no signal blocked. `Command` would hand down those that this thread blocks.
+fn spawn(program: &OsString, args: Vec<OsString>) -> std::io::Result<Pid> {
+    let text = |text: OsString| CString::new(text.into_vec());
+    let argv = std::iter::once(program.clone()).chain(args).map(text).collect::<Result<Vec<_>, _>>()?;
+    let variable = |(name, value): (OsString, OsString)| text([name, value].join(OsStr::new("=")));
+    let env = std::env::vars_os().map(variable).collect::<Result<Vec<_>, _>>()?;
+    let mut attributes = PosixSpawnAttr::init()?;
+    let flags = PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF;
+    attributes.set_flags(flags)?;
+    attributes.set_sigmask(&SigSet::empty())?;
+    // Ignored in every program of Rust, and in no other.
+    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+    Ok(posix_spawnp(&argv[0], &PosixSpawnFileActions::init()?, &attributes, &argv, &env)?)
 }
 
 /// Waits for the child or the owner to end. The owner's end ends the family and does not return.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -56,8 +56,10 @@ impl Hit {
 pub enum Step {
     /// Writes these.
     Bytes(Vec<u8>),
-    /// Waits so long.
+    /// Waits so long, in real time: between two pieces that are to arrive one by one.
     Pause(Duration),
+    /// Waits until the test lets it go on.
+    Wait(Gate),
     /// Ends the connection with a reset.
     Reset,
     /// Ends the connection.
@@ -66,6 +68,41 @@ pub enum Step {
     Hang,
     /// Writes what comes here, and closes at the end of it.
     Follow(Receiver<Vec<u8>>),
+}
+
+/// Where servers wait until the test lets them go on. Clones are the same gate.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<(Mutex<Queue>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// How many have ever come.
+    came: usize,
+    /// How many may go on, of those and of later ones.
+    passes: usize,
+}
+
+impl Gate {
+    /// Waits until somebody may go on.
+    pub fn wait(&self) {
+        let (queue, changed) = &*self.0;
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.came += 1;
+        queue = changed.wait_while(queue, |queue| queue.passes == 0).unwrap_or_else(PoisonError::into_inner);
+        queue.passes -= 1;
+    }
+
+    /// Lets one go on: one that waits, or the next that comes.
+    pub fn let_one_pass(&self) {
+        let (queue, changed) = &*self.0;
+        queue.lock().unwrap_or_else(PoisonError::into_inner).passes += 1;
+        changed.notify_one();
+    }
+
+    /// How many have ever come, whether they still wait or not.
+    pub fn came(&self) -> usize {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).came
+    }
 }
 
 /// What is done about a request, in this order.
@@ -227,6 +264,10 @@ fn serve(shared: &Shared, mut stream: TcpStream, connection: usize) {
                 Step::Bytes(bytes) => stream.write_all(&bytes).is_err(),
                 Step::Pause(pause) => {
                     std::thread::sleep(pause);
+                    false
+                }
+                Step::Wait(gate) => {
+                    gate.wait();
                     false
                 }
                 Step::Hang => {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ptc_mcp::json::Value;
 
+use crate::fake_http::Gate;
+
 /// What a refresh does to the refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rotation {
@@ -21,6 +23,8 @@ pub enum Rotation {
 pub enum Trouble {
     /// It takes so long, and is then answered as usual.
     Slow(Duration),
+    /// It is done, and answered as usual once the gate lets it pass.
+    Held(Gate),
     /// This status, with this `Retry-After`, and nothing is done.
     Status(u16, Option<u64>),
     /// This OAuth error with status 400, and nothing is done.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ptc_mcp::json::{Value, json};
 use url::form_urlencoded;
@@ -109,8 +109,9 @@ impl Shared {
             script.trouble.get_mut(hit.path.as_str()).and_then(|due| due.pop_front())
         };
         let (answer, pause) = match trouble {
-            None => (Some(self.answer(&hit)), Duration::ZERO),
-            Some(Trouble::Slow(pause)) => (Some(self.answer(&hit)), pause),
+            None => (Some(self.answer(&hit)), None),
+            Some(Trouble::Slow(pause)) => (Some(self.answer(&hit)), Some(Step::Pause(pause))),
+            Some(Trouble::Held(gate)) => (Some(self.answer(&hit)), Some(Step::Wait(gate))),
             Some(Trouble::Lost) => {
                 self.answer(&hit);
                 self.state().hits.push(hit);
@@ -125,14 +126,12 @@ impl Shared {
             }
             Some(Trouble::Status(status, after)) => {
                 let after = after.map(|seconds| ("retry-after".to_owned(), seconds.to_string()));
-                (Some((status, after.into_iter().collect(), Vec::new())), Duration::ZERO)
+                (Some((status, after.into_iter().collect(), Vec::new())), None)
             }
-            Some(Trouble::Error(code)) => (Some(refuse(&hit, 400, code)), Duration::ZERO),
-            Some(Trouble::Redirect(to)) => {
-                (Some((307, vec![("location".to_owned(), to)], Vec::new())), Duration::ZERO)
-            }
-            Some(Trouble::Huge(bytes)) => (Some((200, Vec::new(), vec![b' '; bytes])), Duration::ZERO),
-            Some(Trouble::Garbage) => (Some((200, Vec::new(), b"<html>".to_vec())), Duration::ZERO),
+            Some(Trouble::Error(code)) => (Some(refuse(&hit, 400, code)), None),
+            Some(Trouble::Redirect(to)) => (Some((307, vec![("location".to_owned(), to)], Vec::new())), None),
+            Some(Trouble::Huge(bytes)) => (Some((200, Vec::new(), vec![b' '; bytes])), None),
+            Some(Trouble::Garbage) => (Some((200, Vec::new(), b"<html>".to_vec())), None),
         };
         let (status, headers, body) = answer.expect("all others have returned");
         hit.status = status;
@@ -140,7 +139,7 @@ impl Shared {
         self.state().hits.push(hit);
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let mut steps = vec![Step::Pause(pause)];
+        let mut steps = Vec::from_iter(pause);
         steps.extend(response(status, &headers, &body));
         steps.extend(is_last.then_some(Step::Close));
         steps

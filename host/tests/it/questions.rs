@@ -10,6 +10,8 @@ use ptc_host::questions::{
     Action, Answer, Answered, AnsweredBy, AskedCall, Channel, Form, Level, Mode, OpenQuestion, Question,
     QuestionId, QuestionKind,
 };
+use ptc_host::time::{self, Clock};
+use ptc_test_support::wait_until_async;
 use ptc_vm::Reason;
 use ptc_vm::graph::Writer;
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -152,10 +154,10 @@ fn answers(open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
 
 impl Asker for Person {
     fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        let (leaves, hesitation) = (self.leaves, time::sleep(self.hesitates.unwrap_or_default()));
         self.seen.lock().unwrap().push(open.clone());
-        let (leaves, hesitates) = (self.leaves, self.hesitates);
         async move {
-            tokio::time::sleep(hesitates.unwrap_or_default()).await;
+            hesitation.await;
             if leaves { Verdict::Leave } else { Verdict::Answered(answers(&open)) }
         }
         .boxed()
@@ -438,13 +440,20 @@ async fn a_question_without_an_answer_is_asked_again_under_its_number() {
 
 #[tokio::test]
 async fn waiting_for_people_is_not_the_programs_time() {
-    let person = Arc::new(Person { hesitates: Some(Duration::from_millis(1500)), ..Person::default() });
+    const HOUR: Duration = Duration::from_secs(3600);
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
+    let person = Arc::new(Person { hesitates: Some(2 * HOUR), ..Person::default() });
     let program = format!("{CALL} (f \"ask\" 1)");
-    let limits = Limits { timeout: Duration::from_secs(1), ..Limits::plain() };
+    let limits = Limits { timeout: HOUR, ..Limits::plain() };
     let request = EvalRequest { limits, ..request(&program, &Arc::default(), &person) };
-    let outcome = engine().eval(request).await;
+    let engine = engine();
+    let (outcome, ()) = tokio::join!(engine.eval(request), async {
+        wait_until_async("somebody is asked", async || !person.seen.lock().unwrap().is_empty()).await;
+        clock.advance(2 * HOUR);
+    });
     assert_eq!(text(&outcome), "[1]");
-    assert!(outcome.duration < Duration::from_secs(1), "{:?}", outcome.duration);
+    assert!(outcome.duration < HOUR, "{:?}", outcome.duration);
 }
 
 #[tokio::test]

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use ptc_host::sign_in::PROCESS;
 use ptc_mcp::json::json;
 
 use super::world::{CLIENT_SECRET, World, call, call_as, fault, linear};
 use ptc_test_support::authorization_server::{AuthorizationServer, Rotation, Script, Trouble};
+use ptc_test_support::fake_http::Gate;
+use ptc_test_support::wait_until_async;
 
 const NEVER: &str = "not signed in to upstream 'linear'; a person must run: ptc login linear";
 
@@ -77,9 +80,16 @@ async fn a_call_that_is_given_up_does_not_give_up_the_refresh() {
     world.log_in().await.unwrap();
     let process = world.process().await;
     world.advance(3600);
-    world.server.trouble("/token", Trouble::Slow(std::time::Duration::from_millis(300)));
-    let short = std::time::Duration::from_millis(100);
-    assert!(tokio::time::timeout(short, call(&process, "whoami")).await.is_err());
+    let gate = Gate::default();
+    world.server.trouble("/token", Trouble::Held(gate.clone()));
+    let mut given_up = Box::pin(call(&process, "whoami"));
+    wait_until_async("it is refreshing", async || {
+        assert!(given_up.as_mut().now_or_never().is_none());
+        gate.came() == 1
+    })
+    .await;
+    drop(given_up);
+    gate.let_one_pass();
     call(&process, "whoami").await.unwrap();
     assert_eq!(world.server.grants("refresh_token").len(), 1);
     assert!(world.server.is_signed_in());

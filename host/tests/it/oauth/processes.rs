@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
 use ptc_host::sign_in::store::FileStore;
@@ -11,6 +10,7 @@ use ptc_mcp::json::json;
 
 use ptc_test_support::authorization_server::{Rotation, Script, Trouble};
 use ptc_test_support::child_process::own_test;
+use ptc_test_support::fake_http::Gate;
 use ptc_test_support::wait_until_async;
 
 use super::world::{World, ahead, call, config, fault, mcp_entry, open};
@@ -18,6 +18,8 @@ use super::world::{World, ahead, call, config, fault, mcp_entry, open};
 const URL: &str = "PTC_TEST_OAUTH_URL";
 const STATE: &str = "PTC_TEST_OAUTH_STATE";
 const AHEAD: &str = "PTC_TEST_OAUTH_AHEAD";
+/// Where each child leaves a file that says that it is there.
+const ATTENDANCE: &str = "PTC_TEST_OAUTH_ATTENDANCE";
 
 /// Plays a child, if it is one: calls at the end of a token's life.
 #[tokio::test]
@@ -26,6 +28,9 @@ async fn child() {
     else {
         return;
     };
+    if let Some(attendance) = std::env::var_os(ATTENDANCE) {
+        std::fs::write(Path::new(&attendance).join(std::process::id().to_string()), "").unwrap();
+    }
     let config = config(&mcp_entry(&url, &json!({"type": "oauth"})));
     let store = Arc::new(FileStore::new(Path::new(&state), None));
     let process = open(config, store, self::ahead(ahead.parse().unwrap()), Redactor::new()).await;
@@ -34,11 +39,12 @@ async fn child() {
     }
 }
 
-fn spawn(world: &World, ahead: u64) -> Child {
+fn spawn(world: &World, ahead: u64, attendance: &Path) -> Child {
     own_test(module_path!(), "child")
         .env(URL, world.server.mcp())
         .env(STATE, world.state.path())
         .env(AHEAD, ahead.to_string())
+        .env(ATTENDANCE, attendance)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
@@ -54,9 +60,14 @@ async fn four_processes_make_one_refresh() {
     world.log_in().await.unwrap();
     for round in 1..=2 {
         world.advance(3600);
-        // Slow enough for all to be there.
-        world.server.trouble("/token", Trouble::Slow(Duration::from_millis(500)));
-        let children: Vec<Child> = (0..4).map(|_| spawn(&world, round * 3600)).collect();
+        let (gate, attendance) = (Gate::default(), tempfile::tempdir().unwrap());
+        world.server.trouble("/token", Trouble::Held(gate.clone()));
+        let children: Vec<Child> = (0..4).map(|_| spawn(&world, round * 3600, attendance.path())).collect();
+        wait_until_async("all are there, and one refreshes", async || {
+            attendance.path().read_dir().unwrap().count() == 4 && gate.came() == 1
+        })
+        .await;
+        gate.let_one_pass();
         for child in children {
             assert!(ended(child).await);
         }
@@ -70,9 +81,9 @@ async fn a_process_killed_between_answer_and_write_loses_one_rotation_and_no_mor
     let world = World::new(Script { rotation: Rotation::ReuseEndsFamily, ..Script::default() });
     world.log_in().await.unwrap();
     world.advance(3600);
-    // Long after the child is gone.
-    world.server.trouble("/token", Trouble::Slow(Duration::from_secs(60)));
-    let mut child = spawn(&world, 3600);
+    world.server.trouble("/token", Trouble::Withheld);
+    let attendance = tempfile::tempdir().unwrap();
+    let mut child = spawn(&world, 3600, attendance.path());
     // The server has given out new tokens, and the child does not have them yet.
     wait_until_async("tokens are given out", async || {
         assert!(child.try_wait().unwrap().is_none(), "the child has ended");

@@ -10,15 +10,52 @@ mod redis_faults;
 mod suite;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
 use ptc_host::state::{StateStore, StoreLimits};
+use ptc_host::time::Clock;
+use ptc_test_support::PATIENCE;
 
 /// Two handles of one store, which is empty at first.
-#[derive(Clone)]
 struct Handles {
     one: Arc<dyn StateStore>,
     other: Arc<dyn StateStore>,
+    time: Time,
+}
+
+/// The time by which a store goes.
+#[derive(Clone)]
+enum Time {
+    /// The clock of the test, which is set ahead.
+    Stepped(Clock),
+    /// That of a server, which cannot be.
+    OfServer,
+}
+
+impl Time {
+    /// Long enough for what is to be done before, and short enough to wait for.
+    fn short(&self) -> Duration {
+        match self {
+            Time::Stepped(_) => Duration::from_secs(300),
+            Time::OfServer => Duration::from_millis(60),
+        }
+    }
+
+    /// Ends when so much time has passed, or soon will have.
+    fn pass(&self) {
+        if let Time::Stepped(clock) = self {
+            clock.advance(self.short());
+        }
+    }
+
+    /// Ends when it has passed.
+    async fn has_passed(&self) {
+        match self {
+            Time::Stepped(_) => self.pass(),
+            Time::OfServer => tokio::time::sleep(2 * self.short()).await,
+        }
+    }
 }
 
 /// A back end under test.
@@ -35,10 +72,13 @@ fn trials(back_end: Arc<dyn BackEnd>) -> impl Iterator<Item = Trial> {
     suite::CASES.iter().map(move |case| {
         let back_end = back_end.clone();
         Trial::test(format!("{}::{}", back_end.name(), case.name), move || {
+            let _entered = Clock::stepped().enter();
             let runtime =
                 tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-            runtime.block_on((case.run)(back_end.open(case.limits)));
-            Ok(())
+            let handles = back_end.open(case.limits);
+            runtime
+                .block_on(async { tokio::time::timeout(PATIENCE, (case.run)(handles)).await })
+                .map_err(|_| "it hangs".into())
         })
     })
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use ptc_host::state::{MemoryState, StoreLimits};
+use ptc_host::time::Clock;
 
-use crate::{BackEnd, Handles};
+use crate::{BackEnd, Handles, Time};
 
 pub(crate) struct Memory;
 
@@ -15,6 +16,10 @@ impl BackEnd for Memory {
 
     fn open(&self, limits: StoreLimits) -> Handles {
         let store = MemoryState::new(limits);
-        Handles { one: Arc::new(store.clone()), other: Arc::new(store) }
+        Handles {
+            one: Arc::new(store.clone()),
+            other: Arc::new(store),
+            time: Time::Stepped(Clock::current()),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The store in a file, with what it holds sealed and open; and a process that is killed while it writes.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use ptc_host::state::{
     Commit, Flushing, Key, Kind, Owner, RedbOptions, RedbState, SealedState, Secret, StateStore, StoreLimits,
     Write,
 };
+use ptc_host::time::Clock;
 
-use crate::{BackEnd, Handles};
+use crate::{BackEnd, Handles, Time};
 
 pub(crate) struct Redb {
     pub(crate) flushing: Flushing,
@@ -40,7 +42,7 @@ impl BackEnd for Redb {
             let secret = Secret::of(&[b"a secret of at least 32 bytes, so long"]).unwrap();
             Arc::new(SealedState::new(store, &secret))
         };
-        Handles { one: handle(), other: handle() }
+        Handles { one: handle(), other: handle(), time: Time::Stepped(Clock::current()) }
     }
 }
 
@@ -50,6 +52,8 @@ const CHILD: &str = "PTC_TEST_STATE_WRITER";
 const CHILD_FLUSHING: &str = "PTC_TEST_STATE_FLUSHING";
 /// Times that it is killed, in each mode.
 const KILLS: u32 = 500;
+/// Stores that are written side by side, as most of the time goes by while a disk flushes.
+const STORES: u32 = 5;
 
 fn key() -> Key {
     Key::new(&Owner::principal("alice"), Kind::Session, "ses_1").unwrap()
@@ -104,27 +108,37 @@ pub(crate) fn kills() -> impl Iterator<Item = Trial> {
     })
 }
 
-/// Kills a process that writes, at many moments: the last answered version is there, or the one behind it, whole.
-fn killed(name: &str, flushing: Flushing) -> Result<(), Failed> {
-    let dir = tempfile::tempdir()?;
+/// Kills processes that write, at many moments.
+fn killed(name: &'static str, flushing: Flushing) -> Result<(), Failed> {
+    let each = KILLS / STORES;
+    let killing =
+        |store: u32| std::thread::spawn(move || killed_at(name, flushing, store * each..(store + 1) * each));
+    let all: Vec<_> = (0..STORES).map(killing).collect();
+    all.into_iter().try_for_each(|killed| Ok(killed.join().map_err(|_| "it panics")??))
+}
+
+/// Kills a process that writes: the last answered version is there, or the one behind it, whole.
+fn killed_at(name: &str, flushing: Flushing, kills: Range<u32>) -> Result<(), String> {
+    let text = |error: std::io::Error| error.to_string();
+    let dir = tempfile::tempdir().map_err(text)?;
     let folder = dir.path().join("state");
-    let mut seen = 0;
-    for kill in 0..KILLS {
-        let mut child = Command::new(std::env::current_exe()?)
+    let (mut seen, lives) = (0, u64::from(kills.end - kills.start));
+    for kill in kills {
+        let mut child = Command::new(std::env::current_exe().map_err(text)?)
             .env(CHILD, &folder)
             .env(CHILD_FLUSHING, name)
             .stdout(Stdio::piped())
-            .spawn()?;
+            .spawn()
+            .map_err(text)?;
         let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
         // Some are killed while they open the file, others after some commits and a moment of the next one.
         let commits = u64::from(kill * 7 % 11);
         let mut answered = seen;
-        for line in lines.by_ref().take(usize::try_from(commits)?) {
-            answered = line?.parse()?;
+        for line in lines.by_ref().take(commits as usize) {
+            answered = line.map_err(text)?.parse().map_err(|_| "no number")?;
         }
         std::thread::sleep(Duration::from_micros(u64::from(kill * 7919 % 2311)));
-        child.kill()?;
-        child.wait()?;
+        child.kill().and_then(|()| child.wait()).map_err(text)?;
         // What it said before it died.
         for line in lines.map_while(Result::ok).filter(|line| !line.is_empty()) {
             answered = line.parse().unwrap_or(answered);
@@ -132,18 +146,18 @@ fn killed(name: &str, flushing: Flushing) -> Result<(), Failed> {
         // Whoever opens it next may flush otherwise.
         let other = if flushing == Flushing::Disk { Flushing::Process } else { Flushing::Disk };
         let state = open(&folder, if kill % 3 == 0 { other } else { flushing });
-        let found = runtime().block_on(state.read(&key()))?;
+        let found = runtime().block_on(state.read(&key())).map_err(|error| error.to_string())?;
         let version = found.as_ref().map_or(0, |found| found.version);
         if version != answered && version != answered + 1 {
-            return Err(format!("kill {kill}: {answered} was answered, {version} is there").into());
+            return Err(format!("kill {kill}: {answered} was answered, {version} is there"));
         }
         if found.and_then(|found| found.blob).is_some_and(|blob| *blob != content(version)) {
-            return Err(format!("kill {kill}: version {version} has another content").into());
+            return Err(format!("kill {kill}: version {version} has another content"));
         }
         seen = version;
     }
-    if seen < u64::from(KILLS) {
-        return Err(format!("only {seen} commits in {KILLS} lives").into());
+    if seen < lives {
+        return Err(format!("only {seen} commits in {lives} lives"));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use ptc_host::state::{RedisOptions, RedisState, SealedState, Secret, StateStore,
 use ptc_test_support::redis_server::RedisServer;
 use ptc_test_support::wait_until;
 
-use crate::{BackEnd, Handles};
+use crate::{BackEnd, Handles, Time};
 
 /// Which server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +187,6 @@ impl BackEnd for Redis {
             let secret = Secret::of(&[b"a secret of at least 32 bytes, so long"]).unwrap();
             Arc::new(SealedState::new(store, &secret))
         };
-        Handles { one: handle(), other: handle() }
+        Handles { one: handle(), other: handle(), time: Time::OfServer }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
@@ -11,7 +10,8 @@ use ptc_host::state::{
     Claim, Claimed, Commit, Key, Kind, Owner, RedisOptions, RedisState, SealedState, Secret, StateError,
     StateStore, Write,
 };
-use ptc_test_support::wait_until;
+use ptc_host::time::Clock;
+use ptc_test_support::{wait_until, wait_until_async};
 
 use crate::redis::{Server, Shape, cluster};
 
@@ -32,6 +32,7 @@ pub(crate) fn trials() -> impl Iterator<Item = Trial> {
     ];
     all.into_iter().map(|(name, test)| {
         Trial::test(format!("redis::{name}"), move || {
+            let _entered = Clock::stepped().enter();
             test();
             Ok(())
         })
@@ -102,18 +103,25 @@ fn a_full_server_refuses_and_reads_go_on() {
     runtime.block_on(store.commit(put(1, b"goes on"))).unwrap();
 }
 
-/// A wire to a server on which everything takes some time.
+/// A wire to a server that can hold back what goes through it.
 struct SlowWire {
     port: u16,
-    delay: Arc<AtomicU64>,
+    state: Arc<(Mutex<WireState>, Condvar)>,
+}
+
+#[derive(Default)]
+struct WireState {
+    holds: bool,
+    /// Pieces that were ever held back.
+    held: usize,
 }
 
 impl SlowWire {
     fn to(port: u16) -> SlowWire {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
-        let delay = Arc::new(AtomicU64::new(0));
-        let slowness = delay.clone();
+        let state = Arc::<(Mutex<WireState>, Condvar)>::default();
+        let of_wire = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", port))) else {
@@ -121,11 +129,14 @@ impl SlowWire {
                 };
                 let ways = [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];
                 for (mut from, mut to) in ways {
-                    let slowness = slowness.clone();
+                    let of_wire = of_wire.clone();
                     std::thread::spawn(move || {
                         let mut bytes = [0; 65536];
                         while let Ok(length @ 1..) = from.read(&mut bytes) {
-                            std::thread::sleep(Duration::from_millis(slowness.load(Ordering::Relaxed)));
+                            let (state, changed) = &*of_wire;
+                            let mut state = state.lock().unwrap();
+                            state.held += usize::from(state.holds);
+                            drop(changed.wait_while(state, |state| state.holds).unwrap());
                             if to.write_all(&bytes[..length]).is_err() {
                                 return;
                             }
@@ -135,7 +146,16 @@ impl SlowWire {
                 }
             }
         });
-        SlowWire { port: own, delay }
+        SlowWire { port: own, state }
+    }
+
+    fn hold(&self, holds: bool) {
+        self.state.0.lock().unwrap().holds = holds;
+        self.state.1.notify_all();
+    }
+
+    fn held(&self) -> usize {
+        self.state.0.lock().unwrap().held
     }
 }
 
@@ -146,10 +166,14 @@ fn a_slow_server_has_a_deadline() {
     let options = RedisOptions::of(format!("redis://127.0.0.1:{}", wire.port));
     let store = RedisState::new(&options).unwrap();
     runtime.block_on(store.commit(put(0, b"kept"))).unwrap();
-    wire.delay.store(2000, Ordering::Relaxed);
-    let refused = runtime.block_on(store.commit(put(1, b"late")));
+    wire.hold(true);
+    let late = async {
+        wait_until_async("the command is held back", async || wire.held() > 0).await;
+        Clock::current().advance(Duration::from_secs(60));
+    };
+    let (refused, ()) = runtime.block_on(async { tokio::join!(store.commit(put(1, b"late")), late) });
     assert!(is_unavailable(&refused), "{refused:?}");
-    wire.delay.store(0, Ordering::Relaxed);
+    wire.hold(false);
     wait_until("the wire is quick again", || runtime.block_on(store.read(&key())).is_ok());
     // Whether it was done is told by the version; it is never done twice.
     wait_until("the late command arrives, or never does", || {

@@ -70,8 +70,6 @@ cases![
 
 /// Long enough for everything that must not happen by itself.
 const HOUR: Duration = Duration::from_secs(3600);
-/// Short enough to wait for.
-const SHORT: Duration = Duration::from_millis(60);
 
 fn alice() -> Owner {
     Owner::principal("alice")
@@ -101,7 +99,7 @@ async fn taken(store: &Arc<dyn StateStore>, key: &Key, claim: Claim) -> Versione
     }
 }
 
-async fn what_one_handle_writes_the_other_reads(Handles { one, other }: Handles) {
+async fn what_one_handle_writes_the_other_reads(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     assert_eq!(other.read(&key).await.unwrap(), None);
     let large: Vec<u8> = (0..1 << 20).map(|at: u32| (at ^ (at >> 9)) as u8).collect();
@@ -113,14 +111,14 @@ async fn what_one_handle_writes_the_other_reads(Handles { one, other }: Handles)
     }
 }
 
-async fn a_new_record_must_not_exist(Handles { one, other }: Handles) {
+async fn a_new_record_must_not_exist(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"one").await.unwrap();
     assert_eq!(put(&other, &key, 0, b"other").await, Err(StateError::Conflict));
     assert_eq!(content(&one, &key).await, Some((1, b"one".to_vec())));
 }
 
-async fn a_version_is_written_over_once(Handles { one, other }: Handles) {
+async fn a_version_is_written_over_once(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"0").await.unwrap();
     put(&other, &key, 1, b"1").await.unwrap();
@@ -144,7 +142,7 @@ async fn what_was_never_there_is_gone(Handles { one, .. }: Handles) {
     assert_eq!(one.read(&key).await, Ok(None));
 }
 
-async fn a_buried_record_stays_away(Handles { one, other }: Handles) {
+async fn a_buried_record_stays_away(Handles { one, other, time }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     let mine = taken(&one, &key, claim("one", HOUR)).await;
@@ -165,18 +163,19 @@ async fn a_buried_record_stays_away(Handles { one, other }: Handles) {
     one.commit(Commit::one(Write::remove(key.clone()))).await.unwrap();
     put(&one, &key, 0, b"again").await.unwrap();
     // It is not remembered for ever.
-    one.commit(Commit::one(Write::bury(key.clone(), SHORT))).await.unwrap();
+    one.commit(Commit::one(Write::bury(key.clone(), time.short()))).await.unwrap();
+    time.pass();
     wait_until_async("a tombstone goes", async || other.read(&key).await == Ok(None)).await;
 }
 
-async fn what_never_was_can_be_buried(Handles { one, other }: Handles) {
+async fn what_never_was_can_be_buried(Handles { one, other, .. }: Handles) {
     let key = Key::new(&alice(), Kind::HttpSession, "mcp_1").unwrap();
     one.commit(Commit::one(Write::bury(key.clone(), HOUR))).await.unwrap();
     assert_eq!(other.read(&key).await, Err(StateError::Gone));
     assert_eq!(put(&other, &key, 0, b"late").await, Err(StateError::Gone));
 }
 
-async fn a_commit_is_made_whole_or_not_at_all(Handles { one, other }: Handles) {
+async fn a_commit_is_made_whole_or_not_at_all(Handles { one, other, .. }: Handles) {
     let owner = alice();
     let [first, second, third] = ["a", "b", "c"].map(|id| key(&owner, id));
     put(&one, &second, 0, b"second").await.unwrap();
@@ -206,7 +205,7 @@ async fn a_commit_is_made_whole_or_not_at_all(Handles { one, other }: Handles) {
     assert!(content(&other, &conversation).await.is_some());
 }
 
-async fn nothing_is_found_under_another_owner(Handles { one, other }: Handles) {
+async fn nothing_is_found_under_another_owner(Handles { one, other, .. }: Handles) {
     let owners = [
         alice(),
         Owner::principal("bob"),
@@ -234,7 +233,7 @@ async fn nothing_is_found_under_another_owner(Handles { one, other }: Handles) {
     assert_eq!(other.list(None, Kind::Session).await.unwrap().len(), owners.len());
 }
 
-async fn odd_names_of_owners_are_owners_like_others(Handles { one, other }: Handles) {
+async fn odd_names_of_owners_are_owners_like_others(Handles { one, other, .. }: Handles) {
     let names = ["*", "a*", "a}", "{a}", "a:s:x", "a", "", "ä\0\n", "a b", "?", "[a]", "%00", "process"];
     for name in names {
         let owner = Owner::conversation(name, "x:}*");
@@ -249,7 +248,7 @@ async fn odd_names_of_owners_are_owners_like_others(Handles { one, other }: Hand
     assert_eq!(owners.len(), names.len());
 }
 
-async fn a_claim_keeps_others_out_until_its_commit(Handles { one, other }: Handles) {
+async fn a_claim_keeps_others_out_until_its_commit(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     let mine = taken(&one, &key, claim("one", HOUR)).await;
@@ -269,7 +268,7 @@ async fn a_claim_keeps_others_out_until_its_commit(Handles { one, other }: Handl
     assert!(theirs.fence > mine.fence);
 }
 
-async fn a_claim_brings_no_content_that_is_known(Handles { one, other }: Handles) {
+async fn a_claim_brings_no_content_that_is_known(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     for (known, travels) in [(0, true), (1, false), (2, true)] {
@@ -279,12 +278,13 @@ async fn a_claim_brings_no_content_that_is_known(Handles { one, other }: Handles
     }
 }
 
-async fn whoever_was_overtaken_is_fenced(Handles { one, other }: Handles) {
+async fn whoever_was_overtaken_is_fenced(Handles { one, other, time }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
-    let mine = taken(&one, &key, claim("one", SHORT)).await;
+    let mine = taken(&one, &key, claim("one", time.short())).await;
     let late = |fence: u64| Commit::one(Write::put(key.clone(), 1, &b"late"[..]).under(fence));
     let waiting = Arc::new(std::sync::Mutex::new(None));
+    time.pass();
     wait_until_async("a lease runs out", async || {
         match other.claim(&key, claim("other", HOUR)).await.unwrap() {
             Claimed::Taken(found) => waiting.lock().unwrap().replace(found).is_none(),
@@ -300,13 +300,14 @@ async fn whoever_was_overtaken_is_fenced(Handles { one, other }: Handles) {
     assert_eq!(one.commit(late(mine.fence)).await, Err(StateError::Conflict));
     assert_eq!(content(&one, &key).await, Some((2, b"theirs".to_vec())));
     // The end of a lease proves nothing: as long as nobody came, the commit is good.
-    let mine = taken(&one, &key, claim("one", SHORT)).await;
+    let mine = taken(&one, &key, claim("one", time.short())).await;
+    time.pass();
     wait_until_async("a lease runs out", async || other.read(&key).await.unwrap().unwrap().lease.is_none())
         .await;
     one.commit(Commit::one(Write::put(key.clone(), 2, &b"mine"[..]).under(mine.fence))).await.unwrap();
 }
 
-async fn a_lease_is_renewed_and_given_back(Handles { one, other }: Handles) {
+async fn a_lease_is_renewed_and_given_back(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     let mine = taken(&one, &key, claim("one", Duration::from_secs(60))).await;
@@ -322,14 +323,15 @@ async fn a_lease_is_renewed_and_given_back(Handles { one, other }: Handles) {
     assert_eq!(one.renew(&key, mine.fence, HOUR).await, Err(StateError::Fenced));
 }
 
-async fn what_does_not_exist_can_be_claimed(Handles { one, other }: Handles) {
+async fn what_does_not_exist_can_be_claimed(Handles { one, other, time }: Handles) {
     let key = Key::new(&alice(), Kind::SignIn, "github").unwrap();
     let creating = |holder: &str, lease: Duration| Claim { creates: true, ..claim(holder, lease) };
-    let mine = taken(&one, &key, creating("one", SHORT)).await;
+    let mine = taken(&one, &key, creating("one", time.short())).await;
     assert_eq!((mine.version, mine.blob.as_ref()), (0, None));
     assert_eq!(other.read(&key).await, Ok(None));
     assert_eq!(other.list(Some(&alice()), Kind::SignIn).await, Ok(vec![]));
     let theirs = std::sync::Mutex::new(None);
+    time.pass();
     wait_until_async("a lease runs out", async || {
         match other.claim(&key, creating("other", HOUR)).await.unwrap() {
             Claimed::Taken(found) => theirs.lock().unwrap().replace(found).is_none(),
@@ -348,7 +350,7 @@ async fn what_does_not_exist_can_be_claimed(Handles { one, other }: Handles) {
     assert_eq!((found.version, found.blob.as_deref()), (1, Some(&b"tokens"[..])));
 }
 
-async fn a_commit_without_a_lease_goes_by_the_version(Handles { one, other }: Handles) {
+async fn a_commit_without_a_lease_goes_by_the_version(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     let mine = taken(&one, &key, claim("one", HOUR)).await;
@@ -358,7 +360,7 @@ async fn a_commit_without_a_lease_goes_by_the_version(Handles { one, other }: Ha
     assert_eq!(content(&one, &key).await, Some((2, b"theirs".to_vec())));
 }
 
-async fn a_lease_outlasts_a_commit_that_keeps_it(Handles { one, other }: Handles) {
+async fn a_lease_outlasts_a_commit_that_keeps_it(Handles { one, other, .. }: Handles) {
     let key = Key::new(&alice(), Kind::Run, "run_1").unwrap();
     put(&one, &key, 0, b"running").await.unwrap();
     let mine = taken(&one, &key, claim("one", HOUR)).await;
@@ -369,21 +371,23 @@ async fn a_lease_outlasts_a_commit_that_keeps_it(Handles { one, other }: Handles
     assert_eq!(taken(&other, &key, claim("other", HOUR)).await.version, 3);
 }
 
-async fn a_record_at_rest_expires(Handles { one, other }: Handles) {
+async fn a_record_at_rest_expires(Handles { one, other, time }: Handles) {
     let key = key(&alice(), "ses_1");
     let write = Write::put(key.clone(), 0, &b"content"[..]);
-    one.commit(Commit::one(write.clone().resting(SHORT).ending(End::After(HOUR)))).await.unwrap();
+    one.commit(Commit::one(write.clone().resting(time.short()).ending(End::After(HOUR)))).await.unwrap();
+    time.pass();
     wait_until_async("a record at rest goes", async || other.read(&key).await == Ok(None)).await;
     assert_eq!(one.claim(&key, claim("one", HOUR)).await, Ok(Claimed::Absent));
     assert_eq!(one.list(Some(&alice()), Kind::Session).await, Ok(vec![]));
     assert_eq!(put(&one, &key, 1, b"late").await, Err(StateError::Gone));
-    one.commit(Commit::one(write.resting(HOUR).ending(End::After(SHORT)))).await.unwrap();
+    one.commit(Commit::one(write.resting(HOUR).ending(End::After(time.short())))).await.unwrap();
+    time.pass();
     wait_until_async("a record ends", async || other.read(&key).await == Ok(None)).await;
     put(&other, &key, 0, b"again").await.unwrap();
     assert_eq!(content(&one, &key).await, Some((1, b"again".to_vec())));
 }
 
-async fn a_use_puts_expiry_off_but_not_the_end(Handles { one, other }: Handles) {
+async fn a_use_puts_expiry_off_but_not_the_end(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
     let write =
@@ -412,7 +416,7 @@ async fn a_use_puts_expiry_off_but_not_the_end(Handles { one, other }: Handles) 
     assert_eq!((found.version, found.ends_in, found.expires_in), (4, None, None));
 }
 
-async fn an_id_is_spent_once(Handles { one, other }: Handles) {
+async fn an_id_is_spent_once(Handles { one, other, time }: Handles) {
     let (alice, bob) = (alice(), Owner::principal("bob"));
     let id = [7; 16];
     let all = (0..64).map(|at| {
@@ -423,13 +427,14 @@ async fn an_id_is_spent_once(Handles { one, other }: Handles) {
     assert_eq!(firsts, 1);
     assert_eq!(one.spend(&Owner::conversation("alice", "mcp_1"), &id, HOUR).await, Ok(false));
     assert_eq!(one.spend(&bob, &id, HOUR).await, Ok(true));
-    assert_eq!(one.spend(&alice, &[8; 16], SHORT).await, Ok(true));
+    assert_eq!(one.spend(&alice, &[8; 16], time.short()).await, Ok(true));
+    time.pass();
     wait_until_async("a spent id is forgotten", async || other.spend(&alice, &[8; 16], HOUR).await.unwrap())
         .await;
     assert_eq!(one.spend(&alice, &[8; 16], HOUR).await, Ok(false));
 }
 
-async fn an_inbox_keeps_order_and_is_emptied_once(Handles { one, other }: Handles) {
+async fn an_inbox_keeps_order_and_is_emptied_once(Handles { one, other, time }: Handles) {
     let run = |owner: Owner| Key::new(&owner, Kind::Run, "run_1").unwrap();
     let (mine, foreign) = (run(alice()), run(Owner::principal("bob")));
     assert_eq!(one.drain(&mine).await, Ok(vec![]));
@@ -440,8 +445,8 @@ async fn an_inbox_keeps_order_and_is_emptied_once(Handles { one, other }: Handle
     assert_eq!(other.drain(&mine).await, Ok(["0\0", "1\0", "2\0"].map(Bytes::from).to_vec()));
     assert_eq!(one.drain(&mine).await, Ok(vec![]));
     assert_eq!(one.drain(&foreign).await, Ok(vec![Bytes::from("foreign")]));
-    one.push(&mine, "old".into(), SHORT).await.unwrap();
-    tokio::time::sleep(SHORT * 2).await;
+    one.push(&mine, "old".into(), time.short()).await.unwrap();
+    time.has_passed().await;
     one.push(&mine, "new".into(), HOUR).await.unwrap();
     assert_eq!(other.drain(&mine).await, Ok(vec![Bytes::from("new")]));
     // Each message is drained by one of two.
@@ -452,7 +457,7 @@ async fn an_inbox_keeps_order_and_is_emptied_once(Handles { one, other }: Handle
     assert_eq!(one_drained.unwrap().len() + other_drained.unwrap().len(), 50);
 }
 
-async fn the_holder_of_a_run_is_woken(Handles { one, other }: Handles) {
+async fn the_holder_of_a_run_is_woken(Handles { one, other, .. }: Handles) {
     let run = Key::new(&alice(), Kind::Run, "run_1").unwrap();
     put(&one, &run, 0, b"waiting").await.unwrap();
     taken(&one, &run, claim("one", HOUR)).await;
@@ -469,20 +474,19 @@ async fn the_holder_of_a_run_is_woken(Handles { one, other }: Handles) {
         }
     });
     other.push(&run, "answer".into(), HOUR).await.unwrap();
-    let messages = tokio::time::timeout(Duration::from_secs(30), woken).await.unwrap().unwrap();
-    assert_eq!(messages, [Bytes::from("answer")]);
+    assert_eq!(woken.await.unwrap(), [Bytes::from("answer")]);
 }
 
-async fn a_holder_is_woken_by_what_came_before_it_waited(Handles { one, other }: Handles) {
+async fn a_holder_is_woken_by_what_came_before_it_waited(Handles { one, other, .. }: Handles) {
     let run = Key::new(&alice(), Kind::Run, "run_1").unwrap();
     put(&one, &run, 0, b"waiting").await.unwrap();
     taken(&one, &run, claim("early", HOUR)).await;
     other.push(&run, "answer".into(), HOUR).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(30), one.woken("early")).await.expect("it is woken");
+    one.woken("early").await;
     assert_eq!(one.drain(&run).await, Ok(vec![Bytes::from("answer")]));
 }
 
-async fn a_list_has_what_is_there(Handles { one, other }: Handles) {
+async fn a_list_has_what_is_there(Handles { one, other, .. }: Handles) {
     let owner = alice();
     for at in 0..30 {
         let write = Write::put(key(&owner, &format!("ses_{at}")), 0, vec![b'x'; 100]).resting(HOUR);
@@ -524,7 +528,7 @@ async fn put_run(store: &Arc<dyn StateStore>, owner: &Owner, number: usize, rest
     store.commit(Commit::one(write)).await.unwrap();
 }
 
-async fn a_kind_has_room_up_to_each_of_its_bounds(Handles { one, other }: Handles) {
+async fn a_kind_has_room_up_to_each_of_its_bounds(Handles { one, other, .. }: Handles) {
     let (alice, bob) = (alice(), Owner::principal("bob"));
     let conversation = Owner::conversation("alice", "mcp_1");
     // There is room before there is anything.
@@ -558,12 +562,12 @@ async fn a_kind_has_room_up_to_each_of_its_bounds(Handles { one, other }: Handle
     assert_eq!(other.list(None, Kind::Run).await.unwrap().len(), 8);
 }
 
-async fn what_is_gone_leaves_its_room(Handles { one, other }: Handles) {
+async fn what_is_gone_leaves_its_room(Handles { one, other, time }: Handles) {
     let alice = alice();
     for number in 0..4 {
         put_run(&one, &alice, number, HOUR).await;
     }
-    put_run(&one, &alice, 4, SHORT).await;
+    put_run(&one, &alice, 4, time.short()).await;
     // By both bounds, which need not see a run go at the same moment.
     let has_room = async |store: &Arc<dyn StateStore>, most: usize| {
         let (own, all) = (Room { records: most, ..AMPLE }, Room { all: most, ..AMPLE });
@@ -575,13 +579,15 @@ async fn what_is_gone_leaves_its_room(Handles { one, other }: Handles) {
         let own = store.has_room(&alice, Kind::Run, own).await.unwrap();
         !own && !store.has_room(&alice, Kind::Run, all).await.unwrap()
     };
+    time.pass();
     wait_until_async("a run expires", || has_room(&other, 5)).await;
     assert!(is_full(&one, 4).await);
     // One is over, and told of for a while; one is deleted, one as if it had never been, one is new again.
-    let over = Write::put(run(&alice, 0), 1, vec![b'y'; 10]).resting(SHORT).ending(End::Keep);
+    let over = Write::put(run(&alice, 0), 1, vec![b'y'; 10]).resting(time.short()).ending(End::Keep);
     one.commit(Commit::one(over)).await.unwrap();
     one.commit(Commit::one(Write::bury(run(&alice, 1), HOUR))).await.unwrap();
     one.commit(Commit::one(Write::remove(run(&alice, 2)))).await.unwrap();
+    time.pass();
     wait_until_async("a run that is over expires", || has_room(&other, 2)).await;
     assert!(is_full(&one, 1).await);
     put_run(&other, &alice, 2, HOUR).await;
@@ -598,7 +604,7 @@ async fn what_is_gone_leaves_its_room(Handles { one, other }: Handles) {
     }
 }
 
-async fn an_operator_looks_at_records_and_erases_them(Handles { one, other }: Handles) {
+async fn an_operator_looks_at_records_and_erases_them(Handles { one, other, .. }: Handles) {
     let conversation = Owner::conversation("alice", "mcp_1");
     for owner in [alice(), conversation.clone(), Owner::principal("bob")] {
         put(&one, &key(&owner, "ses_1"), 0, b"content").await.unwrap();
@@ -618,7 +624,7 @@ async fn an_operator_looks_at_records_and_erases_them(Handles { one, other }: Ha
     assert_eq!(other.list(None, Kind::Session).await.unwrap().len(), 2);
 }
 
-async fn bytes_are_counted_over_all_of_a_principal(Handles { one, other }: Handles) {
+async fn bytes_are_counted_over_all_of_a_principal(Handles { one, other, .. }: Handles) {
     // Stores that seal add some bytes to each.
     let (kib, half) = (vec![b'x'; 1000], vec![b'x'; 500]);
     let owner = alice();
@@ -651,16 +657,17 @@ async fn bytes_are_counted_over_all_of_a_principal(Handles { one, other }: Handl
     one.commit(moved).await.unwrap();
 }
 
-async fn expired_records_do_not_count(Handles { one, other }: Handles) {
+async fn expired_records_do_not_count(Handles { one, other, time }: Handles) {
     let owner = alice();
-    let write = Write::put(key(&owner, "ses_1"), 0, vec![b'x'; 1000]).resting(SHORT);
+    let write = Write::put(key(&owner, "ses_1"), 0, vec![b'x'; 1000]).resting(time.short());
     one.commit(Commit::one(write)).await.unwrap();
+    time.pass();
     wait_until_async("a record expires", async || one.read(&key(&owner, "ses_1")).await == Ok(None)).await;
     put(&other, &key(&owner, "ses_2"), 0, &[b'x'; 1500]).await.unwrap();
     assert_eq!(put(&one, &key(&owner, "ses_3"), 0, &[b'x'; 1000]).await, Err(StateError::Full));
 }
 
-async fn announcements_reach_everybody(Handles { one, other }: Handles) {
+async fn announcements_reach_everybody(Handles { one, other, .. }: Handles) {
     let start = other.news(0).await.unwrap();
     assert!(start.said.is_empty() && !start.missed);
     one.announce("first").await.unwrap();
@@ -677,7 +684,7 @@ async fn announcements_reach_everybody(Handles { one, other }: Handles) {
     assert_eq!(news.said.iter().map(|said| &**said).collect::<Vec<_>>(), ["third"]);
 }
 
-async fn replicas_are_listed(Handles { one, other }: Handles) {
+async fn replicas_are_listed(Handles { one, other, .. }: Handles) {
     assert_eq!(one.replicas().await, Ok(vec![]));
     let replica =
         |name: &str, build: &str| Replica { name: name.into(), build: build.into(), seen: Duration::ZERO };
@@ -693,7 +700,7 @@ async fn replicas_are_listed(Handles { one, other }: Handles) {
 }
 
 /// Counters in two records that grow together, by many at once.
-async fn no_change_is_lost_among_many(Handles { one, other }: Handles) {
+async fn no_change_is_lost_among_many(Handles { one, other, .. }: Handles) {
     const EACH: u64 = 20;
     let owner = alice();
     let keys = ["a", "b"].map(|id| key(&owner, id));
@@ -725,7 +732,7 @@ async fn no_change_is_lost_among_many(Handles { one, other }: Handles) {
     }
 }
 
-async fn no_claim_is_given_twice(Handles { one, other }: Handles) {
+async fn no_claim_is_given_twice(Handles { one, other, .. }: Handles) {
     let key = key(&alice(), "ses_1");
     put(&one, &key, 0, b"content").await.unwrap();
     let mut last = 0;

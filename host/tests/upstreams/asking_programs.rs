@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use libtest_mimic::Trial;
-use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, Verdict};
 use ptc_host::questions::{
@@ -17,7 +16,7 @@ use ptc_mcp::json::{Value, json};
 use serde_json::value::RawValue;
 
 use crate::fake_stdio;
-use crate::support::trial;
+use crate::support::{AMPLE, HOUR, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -180,14 +179,15 @@ pub(crate) async fn start(entry: Value, tasks: bool) -> Arc<Aggregator> {
     let env = ProcessEnv::current();
     let load = LoadOptions { env: &env, base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&json!({"upstreams": {"up": entry}}), &load).unwrap();
-    let options =
-        AggregatorOptions { questions: true, tasks, ..AggregatorOptions::new(SnapshotMode::Frozen) };
+    let defaults = AggregatorOptions::new(SnapshotMode::Frozen);
+    let limits = AggregatorLimits { call_timeout: AMPLE, ..defaults.limits };
+    let options = AggregatorOptions { questions: true, tasks, limits, ..defaults };
     Aggregator::start(config, options).await.unwrap()
 }
 
 pub(crate) fn request(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>) -> EvalRequest {
     let mut request = EvalRequest::new(program);
-    request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
+    request.limits = Limits { timeout: AMPLE, ..Limits::aggregator() };
     request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
     request.asker = Some(person.clone());
     request
@@ -423,7 +423,7 @@ async fn a_call_behind_a_question() {
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let mut request = request(&aggregator, &program, &person);
         // Nobody would be asked before that.
-        request.limits.timeout = Duration::from_secs(3600);
+        request.limits.timeout = HOUR;
         assert_eq!(text(&engine.eval(request).await), "3");
         assert_eq!(person.messages().len(), 3, "one after the other");
         assert_eq!(person.held.load(Ordering::SeqCst) > 0, leaves, "it cannot leave");

@@ -1,11 +1,13 @@
 //! A tool server on standard streams whose tools misbehave on demand.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use nix::sys::signal::SigSet;
 use ptc_mcp::json::{Value, json};
 
 /// The first argument that makes the test binary this server; the second is its mode.
@@ -14,12 +16,16 @@ pub(crate) const ROLE: &str = "--fake-stdio-server";
 /// The first argument of processes that the tool `family` starts.
 pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 
-const TOOLS: [&str; 25] = [
+/// The pause between two bytes of an answer that has no end.
+const DRIP: Duration = Duration::from_millis(5);
+
+const TOOLS: [&str; 26] = [
     "echo",
     "text",
     "fail",
     "error",
     "later",
+    "signals",
     "never",
     "die",
     "noise",
@@ -191,11 +197,15 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
         "fail" => reply(&id, json!({"isError": true, "content": [{"type": "text", "text": "no such PR"}]})),
         "error" => error(&id, -32602, "bad arguments"),
         "later" => {
-            let (ms, args) = (number("ms"), args.clone());
+            let (port, args) = (u16::try_from(number("port")).unwrap(), args.clone());
             std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(ms));
+                hold(port, &args);
                 reply(&id, json!({ "structuredContent": args }));
             });
+        }
+        "signals" => {
+            let blocked = SigSet::thread_get_mask().unwrap().iter().count();
+            reply(&id, json!({ "structuredContent": blocked }));
         }
         "never" => {}
         "die" => {
@@ -274,7 +284,7 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
                 for byte in line.bytes().cycle() {
                     std::io::stdout().write_all(&[byte]).unwrap();
                     std::io::stdout().flush().unwrap();
-                    std::thread::sleep(Duration::from_millis(20));
+                    std::thread::sleep(DRIP);
                 }
             });
         }
@@ -292,6 +302,14 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
         }
         other => error(&id, -32602, &format!("Unknown tool: {other}")),
     }
+}
+
+/// Tells whoever listens at `port` of a call, and waits until they hang up.
+fn hold(port: u16, args: &Value) {
+    let mut holder = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    writeln!(holder, "{args}").unwrap();
+    // Whoever is killed with answers held back resets the connection.
+    let _ = holder.read(&mut [0; 1]);
 }
 
 /// Starts three long-lived descendants: a plain child, one in a session of its own, and the orphan of a process that

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use crate::fake_stdio;
 /// What a request carries whose answer is to be hurt.
 pub(crate) const MARK: &str = "hurt";
 
-/// The pause between two bytes of a slow answer: far longer than the call that waits for them has, all in all.
-const DRIP: Duration = Duration::from_millis(25);
+/// The pause between two bytes of a slow answer. The last one does not come as long as somebody waits for it.
+const DRIP: Duration = Duration::from_millis(5);
 
 /// What can happen to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,10 +187,12 @@ impl Shared {
         match self.fault {
             Fault::Refused | Fault::Reset => return None,
             Fault::Dripping => {
-                for byte in whole {
-                    client.write_all(&[byte]).ok()?;
+                for byte in &whole[..whole.len() - 1] {
+                    client.write_all(&[*byte]).ok()?;
                     std::thread::sleep(DRIP);
                 }
+                let _ = client.read(&mut [0; 1]);
+                return None;
             }
             Fault::TooShort => {
                 answer.set_length(answer.body.len() + 10);
@@ -298,8 +301,12 @@ pub(crate) fn serve_stdio(fault: &str) -> ! {
     let mut down = child.stdin.take().unwrap();
     let marked: Arc<Mutex<Vec<Value>>> = Arc::default();
     let noted = marked.clone();
+    let (give_up, given_up) = channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if line.contains("notifications/cancelled") {
+                let _ = give_up.send(());
+            }
             if line.contains(MARK) {
                 let request: Value = serde_json::from_str(&line).unwrap();
                 noted.lock().unwrap().push(request["id"].clone());
@@ -310,7 +317,7 @@ pub(crate) fn serve_stdio(fault: &str) -> ! {
     for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
         let reply: Value = serde_json::from_str(&line).unwrap();
         if marked.lock().unwrap().contains(&reply["id"]) {
-            hurt_line(fault, &line, reply);
+            hurt_line(fault, &line, reply, &given_up);
         } else {
             say(format!("{line}\n").as_bytes());
         }
@@ -319,7 +326,8 @@ pub(crate) fn serve_stdio(fault: &str) -> ! {
     std::process::exit(0)
 }
 
-fn hurt_line(fault: Fault, line: &str, mut reply: Value) {
+/// Says the hurt line. A slow one comes as a whole when the call is `given_up`.
+fn hurt_line(fault: Fault, line: &str, mut reply: Value, given_up: &Receiver<()>) {
     let error = |code: i64, message: &str| {
         let error = json!({"jsonrpc": "2.0", "id": reply["id"], "error": {"code": code, "message": message}});
         format!("{error}\n")
@@ -334,10 +342,16 @@ fn hurt_line(fault: Fault, line: &str, mut reply: Value) {
             std::process::exit(1);
         }
         Fault::Dripping => {
-            for byte in line.bytes() {
-                say(&[byte]);
-                std::thread::sleep(DRIP);
+            let bytes = line.as_bytes();
+            let (mut said, last) = (0, bytes.len() - 1);
+            while said < last && given_up.recv_timeout(DRIP) == Err(RecvTimeoutError::Timeout) {
+                say(&bytes[said..=said]);
+                said += 1;
             }
+            if said == last {
+                let _ = given_up.recv();
+            }
+            say(&bytes[said..]);
             say(b"\n");
         }
         // A line's only frame is its end.

@@ -14,10 +14,9 @@ use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 use crate::fault_proxy::{Fault, HttpProxy, MARK, ROLE};
-use crate::support::{limits, trial};
+use crate::support::{HOUR, advance, an_hour, limits, patient, run_out, run_out_of_all, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, chunk, chunked_event_head, reply};
 use ptc_test_support::wait_until_async;
 
@@ -112,7 +111,8 @@ fn healthy(way: Way) -> FakeHttp {
 }
 
 fn entry(way: Way, fault: Fault, proxy: &HttpProxy) -> Value {
-    let backoff = json!({"backoff_initial_ms": 1, "backoff_max_ms": 1});
+    let window = HOUR.as_millis() as u64;
+    let backoff = json!({"backoff_initial_ms": window, "backoff_max_ms": window});
     let mut entry = match way {
         Way::Stdio => {
             let number = Fault::ALL.iter().position(|known| *known == fault).unwrap();
@@ -121,9 +121,13 @@ fn entry(way: Way, fault: Fault, proxy: &HttpProxy) -> Value {
         }
         Way::OpenApi => {
             json!({"transport": "openapi", "base_url": proxy.url.as_str(), "allow_insecure_http": true,
-                               "include_operations": ["echo"]})
+                   "include_operations": ["echo"], "connect_timeout_ms": 24 * window, "timeout_ms": 24 * window})
         }
-        _ => json!({"transport": "mcp_http", "url": proxy.url.as_str(), "allow_insecure_http": true}),
+        _ => {
+            let entry =
+                json!({"transport": "mcp_http", "url": proxy.url.as_str(), "allow_insecure_http": true});
+            patient(entry)
+        }
     };
     let members = entry.as_object_mut().unwrap();
     members.extend(backoff.as_object().unwrap().clone());
@@ -184,18 +188,19 @@ async fn hurt(way: Way, fault: Fault) {
         wait_until_async("the connection is closed", async || proxy.open() == 0).await;
     }
 
-    let patience = match outcome(way, fault) {
+    let times_out = matches!(outcome(way, fault), Outcome::Fault(FaultReason::Timeout, _));
+    let hurt = CallLimits { max_bytes: CAP, ..if times_out { an_hour() } else { limits() } };
+    let word = format!("{MARK}-x");
+    let answer = echo(&**upstream, way, &word, hurt);
+    let answer = if times_out {
         // Nothing but the clock ends these.
-        Outcome::Fault(FaultReason::Timeout, _) => Duration::from_millis(200),
-        _ => Duration::from_secs(30),
+        run_out(answer, async || has_come(&**upstream, way, fault, &proxy).await).await
+    } else if (way, fault) == (Way::Stdio, Fault::HalfClosed) {
+        // The child has a moment for its end.
+        run_out_of_all(answer, Duration::from_secs(1)).await
+    } else {
+        answer.await
     };
-    let hurt = CallLimits {
-        timeout: patience,
-        deadline: Instant::now() + Duration::from_secs(30),
-        max_bytes: CAP,
-        binary_bytes: 0,
-    };
-    let answer = echo(&**upstream, way, &format!("{MARK}-x"), hurt).await;
     match (outcome(way, fault), answer) {
         (Outcome::Answered, answer) => assert!(word_of(answer.unwrap()).starts_with(MARK)),
         (Outcome::Fault(reason, text), answer) => {
@@ -225,10 +230,12 @@ async fn hurt(way: Way, fault: Fault) {
             _ => fault == Fault::Unauthorized,
         };
         if ends {
-            wait_until_async("the recovery window passes", async || {
-                upstream.health().phase == Phase::Stopped
+            wait_until_async("the recovery window opens", async || {
+                matches!(upstream.health().phase, Phase::Recovery(_))
             })
             .await;
+            advance(HOUR);
+            assert_eq!(upstream.health().phase, Phase::Stopped);
         }
         let after = echo(&**upstream, way, "after-x", limits()).await;
         assert_eq!(word_of(after.unwrap()), "after-x");
@@ -240,6 +247,19 @@ async fn hurt(way: Way, fault: Fault) {
     drop(aggregator);
     let tasks = || Handle::current().metrics().num_alive_tasks();
     wait_until_async("all tasks have ended", async || tasks() == 0).await;
+}
+
+/// Whether the hurt answer to the call in flight has come as far as it comes.
+async fn has_come(upstream: &dyn Upstream, way: Way, fault: Fault, proxy: &HttpProxy) -> bool {
+    if way != Way::Stdio {
+        return proxy.hurt() > 0;
+    }
+    // On the one pipe it lies before the answer to a later call, unless it keeps that one waiting.
+    if fault != Fault::Dripping {
+        let later = echo(upstream, way, "later-x", limits()).await;
+        assert_eq!(word_of(later.unwrap()), "later-x");
+    }
+    upstream.health().in_flight == 1
 }
 
 /// A call whose answer is under way when the upstream is shut down.

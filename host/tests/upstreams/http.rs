@@ -17,9 +17,11 @@ use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 use url::Url;
 
-use crate::support::{call, call_with, fault_of, json, json_of, limits, trial};
+use crate::support::{
+    AMPLE, HOUR, advance, an_hour, call, call_with, fault_of, json, json_of, limits, run_out, settle, trial,
+};
 use ptc_test_support::fake_http::{
-    FakeHttp, Hit, Step, Steps, chunk, chunked_event_head, event, event_head, reply, response,
+    FakeHttp, Gate, Hit, Step, Steps, chunk, chunked_event_head, event, event_head, reply, response,
 };
 use ptc_test_support::wait_until_async;
 
@@ -67,8 +69,9 @@ pub(crate) fn upstream_with(
     tweak: impl FnOnce(&mut HttpConfig, &mut UpstreamConfig),
 ) -> HttpUpstream {
     let mut entry = HttpConfig::for_url(url.clone());
+    (entry.connect_timeout, entry.handshake_timeout, entry.request_timeout) = (AMPLE, AMPLE, AMPLE);
     let mut config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
-    config.backoff = Backoff { initial: Duration::from_millis(100), max: Duration::from_millis(100) };
+    config.backoff = Backoff { initial: HOUR, max: HOUR };
     tweak(&mut entry, &mut config);
     let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
     HttpUpstream::new(&config, &entry, store, Client::new(), &roots, Handle::current()).unwrap()
@@ -414,15 +417,19 @@ async fn broken_connections_become_faults() {
         upstream.shutdown().await;
     }
     // More than was announced belongs to nobody: the connection is not used again.
-    let server = FakeHttp::handshake(|hit| {
+    let gate = Gate::default();
+    let has_said_more = gate.clone();
+    let server = FakeHttp::handshake(move |hit| {
         let mut steps = echo(hit);
-        steps.push(Step::Bytes(b"and more".to_vec()));
+        steps.extend([Step::Bytes(b"and more".to_vec()), Step::Wait(has_said_more.clone())]);
         steps
     });
     let upstream = upstream(&server);
-    for _ in 0..3 {
+    for n in 1..=3 {
         json(&upstream, "t", "{}").await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        wait_until_async("more is written", async || gate.came() == n).await;
+        settle().await;
+        gate.let_one_pass();
     }
     assert_eq!(server.connections(), 3);
     upstream.shutdown().await;
@@ -431,8 +438,7 @@ async fn broken_connections_become_faults() {
 async fn starts_that_fail_say_why() {
     async fn fault(handler: impl Fn(&Hit) -> Steps + Send + Sync + 'static) -> (FaultReason, String) {
         let server = FakeHttp::start(handler);
-        let upstream =
-            upstream_with(&server.url, |entry, _| entry.handshake_timeout = Duration::from_millis(400));
+        let upstream = upstream_with(&server.url, |entry, _| entry.handshake_timeout = HOUR);
         let fault = upstream.ensure_started().await.unwrap_err();
         (fault.reason, fault.message)
     }
@@ -463,9 +469,14 @@ async fn starts_that_fail_say_why() {
     assert!(message.ends_with("; Retry-After: 30"), "{message}");
     assert_eq!(fault(|_| response(500, &[], b"")).await, (UpstreamUnavailable, text("http 500")));
     assert_eq!(fault(|_| response(301, &[("location", "/")], b"")).await, (UpstreamError, text("http 301")));
+    let silent = FakeHttp::start(|_| vec![Step::Hang]);
+    let starting = upstream_with(&silent.url, |entry, _| entry.handshake_timeout = HOUR);
+    // It is asked for its era first, which takes a part of the time only.
+    let discovering = run_out(starting.ensure_started(), async || silent.count("server/discover") == 1);
+    let fault_of_silence = run_out(discovering, async || silent.count("initialize") == 1).await.unwrap_err();
     assert_eq!(
-        fault(|_| vec![Step::Hang]).await,
-        (UpstreamUnavailable, text("initialize was not answered within 400 ms (handshake_timeout_ms)"))
+        (fault_of_silence.reason, fault_of_silence.message),
+        (UpstreamUnavailable, text("initialize was not answered within 3600000 ms (handshake_timeout_ms)"))
     );
     assert_eq!(
         fault(|hit| match hit.rpc() {
@@ -586,6 +597,8 @@ async fn encoded_answers() {
 
 async fn event_streams() {
     let note = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+    let (before_end, behind_end) = (Gate::default(), Gate::default());
+    let (may_end, has_ended) = (before_end.clone(), behind_end.clone());
     let server = FakeHttp::handshake(move |hit| {
         let answer = hit.result(json!({"structuredContent": hit.body["params"]["arguments"]}));
         let other = json!({"jsonrpc": "2.0", "id": 99, "result": {}});
@@ -606,8 +619,9 @@ async fn event_streams() {
             _ => vec![
                 chunked_event_head(),
                 chunk(&format!("data: {answer}\n\n")),
-                Step::Pause(Duration::from_millis(20)),
+                Step::Wait(may_end.clone()),
                 chunk(""),
+                Step::Wait(has_ended.clone()),
             ],
         }
     });
@@ -617,10 +631,14 @@ async fn event_streams() {
         assert_eq!(json(&upstream, "t", &arguments).await, arguments);
     }
     let before = server.connections();
-    for _ in 0..3 {
-        wait_until_async("the stream has ended", async || true).await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        json(&upstream, "t", "{}").await;
+    for n in 1..=4 {
+        before_end.let_one_pass();
+        wait_until_async("the stream has ended", async || behind_end.came() == n).await;
+        behind_end.let_one_pass();
+        settle().await;
+        if n < 4 {
+            json(&upstream, "t", "{}").await;
+        }
     }
     assert_eq!(server.connections(), before, "a stream that ends soon after its answer keeps its connection");
     upstream.shutdown().await;
@@ -649,8 +667,9 @@ async fn event_streams_that_fail() {
     let bytes = endless.received_bytes;
     assert!((50_001..300_000).contains(&bytes), "{bytes}");
     assert_eq!(endless.message, format!("SSE response {bytes} bytes exceeds max_bytes (50000)"));
-    let short = CallLimits { timeout: Duration::from_millis(100), ..limits() };
-    let silent = fault_of(call_with(&upstream, "t", r#"{"kind":"silent"}"#, short).await);
+    let before = server.count("tools/call");
+    let silent = call_with(&upstream, "t", r#"{"kind":"silent"}"#, an_hour());
+    let silent = fault_of(run_out(silent, async || server.count("tools/call") > before).await);
     assert_eq!(silent, (FaultReason::Timeout, "http read timeout".to_owned()));
     upstream.shutdown().await;
     wait_until_async("all connections are closed", async || server.open() == 0).await;
@@ -677,14 +696,16 @@ async fn a_broken_stream_is_resumed() {
 }
 
 async fn server_requests_are_answered() {
-    let server = FakeHttp::handshake(|hit| {
+    let gate = Gate::default();
+    let may_answer = gate.clone();
+    let server = FakeHttp::handshake(move |hit| {
         let answer = hit.result(json!({"structuredContent": true}));
         vec![
             event_head(),
             event(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"})),
             event(&json!({"jsonrpc": "2.0", "id": 8, "method": "sampling/createMessage"})),
             event(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
-            Step::Pause(Duration::from_millis(100)),
+            Step::Wait(may_answer.clone()),
             event(&answer),
             Step::Close,
         ]
@@ -692,9 +713,14 @@ async fn server_requests_are_answered() {
     let upstream = upstream(&server);
     upstream.ensure_started().await.unwrap();
     let mut events = upstream.events();
-    json(&upstream, "t", "{}").await;
-    let replies: Vec<Value> =
-        server.hits().into_iter().map(|hit| hit.body).filter(|body| body.get("method").is_none()).collect();
+    let replies = || -> Vec<Value> {
+        server.hits().into_iter().map(|hit| hit.body).filter(|body| body.get("method").is_none()).collect()
+    };
+    tokio::join!(json(&upstream, "t", "{}"), async {
+        wait_until_async("both are answered", async || replies().len() == 2).await;
+        gate.let_one_pass();
+    });
+    let replies = replies();
     assert_eq!(replies[0], json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
     assert_eq!((&replies[1]["id"], &replies[1]["error"]["code"]), (&8.into(), &(-32601).into()));
     assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
@@ -752,7 +778,9 @@ async fn sessions_forgotten_again_and_again() {
     });
     let upstream = upstream(&server);
     json(&upstream, "t", r#"{"first":1}"#).await;
-    assert_eq!(json(&upstream, "t", "{}").await, "{}");
+    let again = json(&upstream, "t", "{}");
+    let in_recovery = async || matches!(upstream.health().phase, Phase::Recovery(_));
+    assert_eq!(run_out(again, in_recovery).await, "{}");
     assert_eq!((server.count("initialize"), server.count("tools/call")), (3, 4));
     upstream.shutdown().await;
     // One that keeps no session at all: each call is sent twice, and the fault says that it has not run.
@@ -827,7 +855,7 @@ async fn a_revision_refused_and_offered() {
 async fn refused_credentials() {
     let server = FakeHttp::handshake(|_| response(401, &[("www-authenticate", "Bearer")], b""));
     let upstream = upstream_with(&server.url, |_, config| {
-        config.backoff = Backoff { initial: Duration::from_secs(60), max: Duration::from_secs(60) };
+        config.backoff = Backoff { initial: HOUR, max: HOUR };
     });
     let fault = fault_of(call(&upstream, "t", "{}").await);
     assert_eq!(fault, (FaultReason::AuthFailed, "auth_failed".to_owned()));
@@ -844,43 +872,56 @@ async fn slow_answers_time_out() {
             Step::Bytes(bytes) => bytes,
             _ => unreachable!(),
         });
-        let drip = |byte: u8| [Step::Bytes(vec![byte]), Step::Pause(Duration::from_millis(50))];
-        text.unwrap().into_bytes().into_iter().flat_map(drip).collect()
+        let mut bytes = text.unwrap().into_bytes();
+        let last = bytes.pop().unwrap();
+        let drip = |byte: u8| [Step::Bytes(vec![byte]), Step::Pause(Duration::from_millis(5))];
+        // The end does not come as long as somebody waits for it.
+        let end = [Step::Hang, Step::Bytes(vec![last])];
+        bytes.into_iter().flat_map(drip).chain(end).collect()
     });
     let upstream = upstream(&server);
     upstream.ensure_started().await.unwrap();
-    let short = CallLimits { timeout: Duration::from_millis(300), ..limits() };
     let expected = (FaultReason::Timeout, "http read timeout".to_owned());
-    assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await), expected);
-    let impatient = upstream_with(&server.url, |entry, _| entry.request_timeout = Duration::from_millis(300));
-    assert_eq!(fault_of(call(&impatient, "t", "{}").await), expected);
+    let short = call_with(&upstream, "t", "{}", an_hour());
+    assert_eq!(fault_of(run_out(short, async || server.count("tools/call") == 1).await), expected);
+    let impatient = upstream_with(&server.url, |entry, _| entry.request_timeout = HOUR);
+    let short = call(&impatient, "t", "{}");
+    assert_eq!(fault_of(run_out(short, async || server.count("tools/call") == 2).await), expected);
     tokio::join!(upstream.shutdown(), impatient.shutdown());
 }
 
 async fn the_first_byte_has_a_limit_of_its_own() {
-    const FIRST_BYTE: Duration = Duration::from_secs(1);
-    let server = FakeHttp::handshake(|hit| {
+    let gate = Gate::default();
+    let may_go_on = gate.clone();
+    let server = FakeHttp::handshake(move |hit| {
         let mut steps = echo(hit);
         match hit.body["params"]["arguments"]["kind"].as_str() {
             Some("late") => steps.insert(0, Step::Hang),
             _ => {
                 let Step::Bytes(bytes) = steps.remove(0) else { unreachable!() };
                 let head = bytes.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
-                steps.push(Step::Bytes(bytes[..head].to_vec()));
-                steps.push(Step::Pause(FIRST_BYTE * 2));
-                steps.push(Step::Bytes(bytes[head..].to_vec()));
+                let (head, body) = bytes.split_at(head + 1);
+                let (head, body) = (head.to_vec(), body.to_vec());
+                steps.extend([Step::Bytes(head), Step::Wait(may_go_on.clone()), Step::Bytes(body)]);
             }
         }
         steps
     });
     let upstream = upstream_with(&server.url, |entry, _| {
-        entry.first_byte_timeout = Some(FIRST_BYTE);
+        entry.first_byte_timeout = Some(HOUR);
     });
     upstream.ensure_started().await.unwrap();
-    let late = fault_of(call(&upstream, "t", r#"{"kind":"late"}"#).await);
+    let late = call(&upstream, "t", r#"{"kind":"late"}"#);
+    let late = fault_of(run_out(late, async || server.count("tools/call") == 1).await);
     assert_eq!(late, (FaultReason::Timeout, "http read timeout".to_owned()));
     let slow = r#"{"kind":"slow body"}"#;
-    assert_eq!(json(&upstream, "t", slow).await, slow, "the body has the time of the whole call");
+    let (answer, ()) = tokio::join!(json(&upstream, "t", slow), async {
+        wait_until_async("the head and a byte are written", async || gate.came() == 1).await;
+        settle().await;
+        advance(2 * HOUR);
+        gate.let_one_pass();
+    });
+    assert_eq!(answer, slow, "the body has the time of the whole call");
     upstream.shutdown().await;
 }
 
@@ -888,8 +929,9 @@ async fn giving_up_cancels() {
     let server = FakeHttp::handshake(|_| vec![Step::Hang]);
     let upstream = upstream(&server);
     upstream.ensure_started().await.unwrap();
-    let short = CallLimits { timeout: Duration::from_millis(50), ..limits() };
-    assert_eq!(fault_of(call_with(&upstream, "t", "{}", short).await).0, FaultReason::Timeout);
+    let short = call_with(&upstream, "t", "{}", an_hour());
+    let fault = fault_of(run_out(short, async || server.count("tools/call") == 1).await);
+    assert_eq!(fault.0, FaultReason::Timeout);
     // Each has a connection of its own, and the server reads them as it comes to them.
     let both = ["tools/call", "notifications/cancelled"];
     wait_until_async("it is cancelled", async || both.iter().all(|method| server.count(method) == 1)).await;
@@ -917,17 +959,26 @@ async fn giving_up_cancels() {
 }
 
 async fn waiting_in_the_queue_is_free() {
-    let server = FakeHttp::handshake(|hit| {
+    let gate = Gate::default();
+    let may_answer = gate.clone();
+    let server = FakeHttp::handshake(move |hit| {
         let mut steps = echo(hit);
-        steps.insert(0, Step::Pause(Duration::from_millis(300)));
+        steps.insert(0, Step::Wait(may_answer.clone()));
         steps
     });
     let upstream = upstream_with(&server.url, |_, config| config.max_concurrency = 1);
     upstream.ensure_started().await.unwrap();
     // One after the other, each with a limit that its own time fits in and the last one's wait does not.
-    let each = CallLimits { timeout: Duration::from_millis(1400), ..limits() };
-    let calls = (0..6).map(|_| call_with(&upstream, "t", "{}", each));
-    for result in futures_util::future::join_all(calls).await {
+    let calls = (0..6).map(|_| call_with(&upstream, "t", "{}", an_hour()));
+    let answering = async {
+        for n in 1..=6 {
+            wait_until_async("a call has come", async || gate.came() == n).await;
+            advance(HOUR * 2 / 3);
+            gate.let_one_pass();
+        }
+    };
+    let (results, ()) = tokio::join!(futures_util::future::join_all(calls), answering);
+    for result in results {
         result.unwrap();
     }
     assert_eq!(server.connections(), 1);
@@ -999,7 +1050,7 @@ async fn changes_are_listened_for() {
                 (_, "notifications/initialized") => response(202, &[], b""),
                 (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
                 (_, "subscriptions/listen") | ("GET", _) => {
-                    vec![event_head(), Step::Pause(Duration::from_millis(50)), event(&change), Step::Hang]
+                    vec![event_head(), event(&change), Step::Hang]
                 }
                 _ => response(400, &[], b""),
             }

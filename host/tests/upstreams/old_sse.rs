@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use libtest_mimic::Trial;
 use ptc_host::mcp::HttpUpstream;
@@ -11,8 +10,10 @@ use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream as _, Upstream
 use ptc_mcp::json::{Value, json};
 
 use crate::http::upstream_with;
-use crate::support::{call, call_with, fault_of, json, limits, trial};
-use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event_head, reply, response};
+use crate::support::{
+    HOUR, advance, an_hour, call, call_with, fault_of, json, limits, run_out, run_out_of_all, settle, trial,
+};
+use ptc_test_support::fake_http::{FakeHttp, Gate, Hit, Step, Steps, event_head, reply, response};
 use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -162,6 +163,8 @@ async fn other_refusals() {
 async fn replies_in_any_order() {
     // All calls wait until the last has come; that one is answered first. The posts answer before and after.
     let waiting: Mutex<Vec<Hit>> = Mutex::default();
+    let gate = Gate::default();
+    let may_close = gate.clone();
     let server = OldServer::start(
         |_| response(405, &[], b""),
         move |hit, says| {
@@ -171,7 +174,7 @@ async fn replies_in_any_order() {
                 for hit in waiting.drain(..).rev() {
                     echo(&hit, says);
                 }
-                return Some(vec![Step::Pause(Duration::from_millis(20)), Step::Close]);
+                return Some(vec![Step::Wait(may_close.clone()), Step::Close]);
             }
             None
         },
@@ -181,7 +184,9 @@ async fn replies_in_any_order() {
         let (upstream, arguments) = (&upstream, format!(r#"{{"n":{n}}}"#));
         async move { assert_eq!(json(upstream, "t", &arguments).await, arguments) }
     });
-    futures_util::future::join_all(calls).await;
+    // A post that is not answered behind its reply is given up.
+    run_out(futures_util::future::join_all(calls), async || gate.came() == 1).await;
+    gate.let_one_pass();
     upstream.shutdown().await;
 }
 
@@ -224,13 +229,16 @@ async fn another_origin() {
     upstream.shutdown().await;
     // Neither a silent stream nor an endless first event holds a start for ever.
     for bytes in [b"".to_vec(), [b"data: ", vec![b'x'; 5000].as_slice()].concat()] {
+        let is_silent = bytes.is_empty();
         let server = FakeHttp::start(move |_| vec![event_head(), Step::Bytes(bytes.clone()), Step::Hang]);
         let upstream = upstream_with(&server.url, |entry, _| {
             entry.old_stream = true;
-            entry.handshake_timeout = Duration::from_millis(300);
+            entry.handshake_timeout = HOUR;
             entry.max_response_bytes = 4000;
         });
-        call(&upstream, "t", "{}").await.unwrap_err();
+        let starting = call(&upstream, "t", "{}");
+        let fault = if is_silent { run_out_of_all(starting, HOUR).await } else { starting.await };
+        fault.unwrap_err();
         upstream.shutdown().await;
     }
 }
@@ -295,14 +303,20 @@ async fn bounds() {
     let fault = fault_of(call_with(&upstream, "t", r#"{"bytes":3000}"#, strict).await);
     assert_eq!(fault.0, FaultReason::ResponseTooLarge);
     assert!(fault.1.ends_with("exceeds max_bytes (1000)"), "{}", fault.1);
-    let quick = CallLimits { timeout: Duration::from_millis(100), ..limits() };
-    let fault = fault_of(call_with(&upstream, "t", "{}", quick).await);
+    let before = server.http.count("tools/call");
+    let quick = call_with(&upstream, "t", "{}", an_hour());
+    let fault = fault_of(run_out(quick, async || server.http.count("tools/call") > before).await);
     assert_eq!(fault, (FaultReason::Timeout, "http read timeout".to_owned()));
     wait_until_async("it is cancelled", async || server.http.count("notifications/cancelled") == 1).await;
     assert_eq!(server.streams(), 1, "none of these ends the stream");
     // An event beyond all caps does.
     let fault = fault_of(call(&upstream, "t", r#"{"bytes":500000}"#).await);
     assert_eq!(fault.0, FaultReason::ResponseTooLarge);
+    settle().await;
+    // One that is read in one piece is dropped as a whole, and its stream goes on.
+    if matches!(upstream.health().phase, Phase::Recovery(_)) {
+        advance(HOUR);
+    }
     json(&upstream, "t", r#"{"bytes":10}"#).await;
     upstream.shutdown().await;
 }

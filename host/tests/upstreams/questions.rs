@@ -1,22 +1,21 @@
 //! What upstreams ask of people, in both eras and over both transports (waiting.md 3.2).
 
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use libtest_mimic::Trial;
 use ptc_host::config::{Offered, UpstreamConfig};
+use ptc_host::time;
 use ptc_host::upstream::{
     Again, Asked, Asking, Call, CallFault, CallLimits, CallReply, Caller, ElicitationMode, InputRequest,
     InputRequired, Unfinished, Upstream,
 };
 use ptc_mcp::json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::Instant;
 
 use crate::http::upstream_with;
 use crate::stdio;
-use crate::support::{fault_of, json_of, limits, trial};
+use crate::support::{HOUR, advance, fault_of, json_of, limits, settle, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
 use ptc_test_support::wait_until_async;
 
@@ -49,15 +48,15 @@ fn asks(config: &mut UpstreamConfig) {
     config.offered = Offered { questions: true, ..Offered::default() };
 }
 
-/// The time of a call whose person answers behind it: enough for its question to come, on a busy machine too.
+/// The time of a call whose person answers behind it.
 fn less_than_the_person_takes() -> CallLimits {
-    let timeout = Duration::from_secs(2);
-    CallLimits { timeout, deadline: Instant::now() + timeout, ..limits() }
+    CallLimits { timeout: HOUR, deadline: time::now() + HOUR, ..limits() }
 }
 
-/// Ends when a call would have timed out that has these limits, and does not while its person is asked.
-async fn past(limits: CallLimits) {
-    tokio::time::sleep_until(limits.deadline + Duration::from_millis(200)).await;
+/// Lets the time pass at which a call times out that has an hour, and does not while its person is asked.
+async fn past_an_hour() {
+    advance(2 * HOUR);
+    settle().await;
 }
 
 /// A call of a run, and what is asked during it.
@@ -215,7 +214,7 @@ async fn a_stream_of_a_call_asks() {
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
         assert_eq!(question.elicitation.message, "Which?");
-        past(limits).await;
+        past_an_hour().await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);
@@ -329,7 +328,7 @@ async fn asks_apart(old: bool) {
         let other = Questions::of_run(1);
         let quick = call(&upstream, &other.asking, ("quick", "{}"), Again::default(), self::limits()).await;
         assert_eq!(json_of(quick.unwrap()), "1");
-        past(limits).await;
+        past_an_hour().await;
         question.answer.send(r#"{"action":"accept","content":{"r":"eu"}}"#.to_owned()).unwrap();
     };
     let (reply, ()) = tokio::join!(calling, answering);
@@ -380,7 +379,7 @@ async fn a_pipe_asks_the_only_run() {
     };
     let answering = async {
         let asked = (first.asked.recv().await.unwrap(), second.asked.recv().await.unwrap());
-        past(limits).await;
+        past_an_hour().await;
         asked.0.answer.send(r#"{"action":"accept","content":{"r":"a"}}"#.to_owned()).unwrap();
         asked.1.answer.send(r#"{"action":"decline"}"#.to_owned()).unwrap();
     };
@@ -437,7 +436,9 @@ async fn asked_twice() {
     let calling = call(&upstream, &questions.asking, ("ask", &arguments), Again::default(), limits());
     let answering = async {
         let question = questions.asked.recv().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // What is answered now was said behind all three.
+        let other = Questions::of_run(1);
+        call(&upstream, &other.asking, ("echo", "{}"), Again::default(), limits()).await.unwrap();
         assert!(questions.asked.try_recv().is_err(), "the same id while it is open");
         question.answer.send(r#"{"action":"decline"}"#.to_owned()).unwrap();
     };
@@ -461,6 +462,7 @@ async fn a_withdrawn_question() {
         let of = ("answers", r#"{"withdraws":1}"#);
         call(&upstream, &withdrawing.asking, of, Again::default(), limits()).await.unwrap();
         question.answer.closed().await;
+        past_an_hour().await;
     };
     let (fault, ()) = tokio::join!(calling, answering);
     assert_eq!(fault_of(fault).1, "mcp_stdio request timed out", "its time goes on");

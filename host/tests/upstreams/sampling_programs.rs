@@ -14,13 +14,14 @@ use ptc_host::aggregator::{
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome};
+use ptc_host::time;
 use ptc_host::upstream::{Sampled, SamplingContent, SamplingFault, SamplingRequest, SamplingStop};
 use ptc_mcp::json::{Value, json};
 use tokio::time::Instant;
 
 use crate::asking_programs::{Person, eu, fault, region, request, text, value};
 use crate::fake_stdio;
-use crate::support::trial;
+use crate::support::{AMPLE, HOUR, advance, patient, run_out, run_out_of_all, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Step, Steps, event, event_head, reply, response};
 use ptc_test_support::wait_until_async;
 
@@ -66,14 +67,15 @@ impl Model {
 
 impl Sampler for Model {
     fn sample(&self, request: SamplingRequest, deadline: Instant) -> BoxFuture<'_, Said> {
-        assert!(deadline > Instant::now());
+        assert!(deadline > time::now());
+        let pause = time::sleep(self.takes);
         let before = {
             let mut seen = self.seen.lock().unwrap();
             seen.push(request.clone());
             seen.len() - 1
         };
         async move {
-            tokio::time::sleep(self.takes).await;
+            pause.await;
             match (self.answer)(&request, before) {
                 Some(answer) => answer,
                 None => std::future::pending().await,
@@ -103,7 +105,7 @@ struct World {
 
 impl World {
     async fn new(entry: Value, model: Option<&Arc<Model>>) -> World {
-        World::within(Duration::from_secs(60), entry, model).await
+        World::within(AMPLE, entry, model).await
     }
 
     async fn within(call_timeout: Duration, mut entry: Value, model: Option<&Arc<Model>>) -> World {
@@ -190,7 +192,7 @@ fn modern() -> FakeHttp {
 }
 
 fn entry(server: &FakeHttp) -> Value {
-    json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true})
+    patient(json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true}))
 }
 
 fn calls(server: &FakeHttp) -> Vec<Value> {
@@ -353,7 +355,8 @@ async fn a_task_asks() {
     });
     let model = Model::new(|_, _| says("short"));
     let world = World::new(entry(&server), Some(&model)).await;
-    assert_eq!(text(&world.eval(&value("t"), None).await), r#"{"rows" 7}"#);
+    let outcome = run_out_of_all(world.eval(&value("t"), None), Duration::from_secs(1)).await;
+    assert_eq!(text(&outcome), r#"{"rows" 7}"#);
     let update = server.hits().into_iter().find(|hit| hit.rpc() == "tasks/update").unwrap();
     assert_eq!(update.body["params"]["inputResponses"]["m"]["content"]["text"], "short");
     world.aggregator.shutdown().await;
@@ -378,25 +381,34 @@ fn child() -> Value {
 }
 
 async fn a_child_asks() {
-    // The model takes longer than a call may.
+    // The model takes longer than a call may, by a clock that runs as soon as it is asked.
     let model = Arc::new(Model {
         answer: |asked, before| match before {
             0 => says(asked.system.as_deref().unwrap_or_default()),
             1 => Some(Err(SamplingFault::request("images are not supported"))),
             _ => Some(Err(SamplingFault::model("no connection"))),
         },
-        takes: Duration::from_millis(2500),
+        takes: 2 * HOUR,
         seen: Mutex::default(),
     });
-    let world = World::within(Duration::from_millis(1500), child(), Some(&model)).await;
-    let outcome = world.eval(&asks_model(&params("x")), None).await;
+    let world = World::within(HOUR, child(), Some(&model)).await;
+    let ask = async |params: &Value| {
+        let (before, takes) = (model.count(), model.takes);
+        let program = asks_model(params);
+        let taking = async {
+            wait_until_async("the model is asked", async || model.count() > before).await;
+            advance(takes);
+        };
+        tokio::join!(world.eval(&program, None), taking).0
+    };
+    let outcome = ask(&params("x")).await;
     let answer = r#"{"content" {"text" "Keep [REDACTED] to yourself." "type" "text"} "model" "m-1" "role" "assistant" "stopReason" "endTurn"}"#;
     assert_eq!(text(&outcome), answer);
     for told in [
         r#"{"code" -32602 "message" "images are not supported"}"#,
         r#"{"code" -32603 "message" "no connection"}"#,
     ] {
-        assert_eq!(text(&world.eval(&asks_model(&params("x")), None).await), told);
+        assert_eq!(text(&ask(&params("x")).await), told);
     }
     let wrong = json!({"messages": "x", "maxTokens": 1});
     let outcome = world.eval(&asks_model(&wrong), None).await;
@@ -499,8 +511,10 @@ async fn a_model_that_hangs() {
         let is_child = entry["command"].is_string();
         let program = if is_child { asks_model(&params("x")) } else { value("model") };
         let mut request = request(&world.aggregator, &program, &Person::who(false, eu));
-        request.limits.timeout = Duration::from_millis(3000);
-        let outcome = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap().eval(request).await;
+        request.limits.timeout = HOUR;
+        let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+        let asked = model.count() + 1;
+        let outcome = run_out(engine.eval(request), async || model.count() == asked).await;
         assert!(outcome.result.is_err(), "{}", text(&outcome));
         wait_until_async("it is given up", async || !world.audited().is_empty()).await;
         let tool = if is_child { "ask" } else { "model" };
@@ -512,7 +526,7 @@ async fn a_model_that_hangs() {
 
 async fn a_withdrawn_request() {
     let model = Model::new(|_, _| None);
-    let world = World::within(Duration::from_secs(4), child(), Some(&model)).await;
+    let world = World::within(HOUR, child(), Some(&model)).await;
     let asks = asks_model(&params("x")).replace("(:value", "(:reason");
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let mut asking = Box::pin(engine.eval(request(&world.aggregator, &asks, &Person::who(false, eu))));
@@ -522,6 +536,7 @@ async fn a_withdrawn_request() {
     assert_eq!(text(&world.eval(withdraws, None).await), "[]");
     wait_until_async("it is given up", async || !world.audited().is_empty()).await;
     assert_eq!(world.audited(), ["up ask None None cancelled"]);
-    assert_eq!(text(&asking.await), ":timeout", "the time of the call goes on, and it gets no answer");
+    let outcome = run_out(asking, async || true).await;
+    assert_eq!(text(&outcome), ":timeout", "the time of the call goes on, and it gets no answer");
     world.aggregator.shutdown().await;
 }

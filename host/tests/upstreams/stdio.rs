@@ -1,5 +1,6 @@
 //! `mcp_stdio` against a child that is well, ill, noisy, slow, dead, or a parent of many.
 
+use std::cell::Cell;
 use std::io::{BufRead as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,12 +12,17 @@ use nix::unistd::Pid;
 use ptc_host::config::{Backoff, Protocol, StdioConfig, Transport, UpstreamConfig};
 use ptc_host::engine::MemoryBudget;
 use ptc_host::mcp::{ClientRoots, StdioUpstream};
+use ptc_host::time;
 use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 use crate::fake_stdio;
-use crate::support::{call, call_with, fault_of, json, json_of, limits, text, trial};
+use crate::support::{
+    HOUR, advance, an_hour, call, call_with, fault_of, json, json_of, limits, run_out, run_out_of_all, text,
+    trial,
+};
 use ptc_test_support::wait_until_async;
 
 /// The first argument that makes the test binary a process that owns an upstream and waits to be killed.
@@ -54,6 +60,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::callers_of_other_threads", callers_of_other_threads),
         trial("stdio::shutdown_ends_the_family", shutdown_ends_the_family),
         trial("stdio::shutdown_ends_a_child_that_ignores_eof", shutdown_ends_a_child_that_ignores_eof),
+        trial("stdio::a_child_starts_with_no_signal_blocked", a_child_starts_with_no_signal_blocked),
         trial("stdio::dropping_ends_the_family", dropping_ends_the_family),
         trial("stdio::killing_us_ends_the_family", killing_us_ends_the_family),
         trial("stdio::large_arguments_pass", large_arguments_pass),
@@ -64,13 +71,41 @@ pub(crate) fn entry(mode: &str) -> StdioConfig {
     let own = std::env::current_exe().unwrap();
     let mut entry = StdioConfig::for_command(own.to_str().unwrap());
     entry.args = vec![fake_stdio::ROLE.to_owned(), mode.to_owned()];
-    entry.handshake_timeout = Duration::from_secs(30);
+    entry.handshake_timeout = HOUR;
     entry
+}
+
+/// Holds back the answers to calls of the tool `later`.
+struct Holder(TcpListener);
+
+impl Holder {
+    async fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    /// Arguments of a call that is held back.
+    fn arguments(&self, n: u64) -> String {
+        format!(r#"{{"n":{n},"port":{}}}"#, self.0.local_addr().unwrap().port())
+    }
+
+    /// The next call that has come to the child. Dropped, it is answered.
+    async fn held(&self) -> Held {
+        let (connection, _) = self.0.accept().await.unwrap();
+        let mut connection = BufReader::new(connection);
+        let mut arguments = String::new();
+        connection.read_line(&mut arguments).await.unwrap();
+        Held { arguments: arguments.trim_end().to_owned(), _connection: connection }
+    }
+}
+
+struct Held {
+    arguments: String,
+    _connection: BufReader<TcpStream>,
 }
 
 pub(crate) fn upstream_of(entry: StdioConfig, tweak: impl FnOnce(&mut UpstreamConfig)) -> StdioUpstream {
     let mut config = UpstreamConfig::new("fake", Transport::Stdio(entry.clone()));
-    config.backoff = Backoff { initial: Duration::from_millis(300), max: Duration::from_millis(300) };
+    config.backoff = Backoff { initial: HOUR, max: HOUR };
     tweak(&mut config);
     StdioUpstream::new(&config, &entry, &ClientRoots::default(), Handle::current())
 }
@@ -117,11 +152,10 @@ async fn arguments_and_results_stay_as_written() {
 async fn a_reply_of_neither() {
     let upstream = upstream("plain");
     upstream.ensure_started().await.unwrap();
-    let began = Instant::now();
+    // Not at the timeout, which nobody steps to.
     let fault = fault_of(call(&upstream, "neither", "{}").await);
     assert_eq!(fault.0, FaultReason::UpstreamError);
     assert!(fault.1.starts_with("unexpected JSON-RPC response {"), "{}", fault.1);
-    assert!(began.elapsed() < limits().timeout / 2, "not at the timeout");
     upstream.shutdown().await;
 }
 
@@ -134,14 +168,30 @@ async fn a_revision_refused_and_offered() {
 async fn replies_come_in_any_order() {
     let upstream = upstream("plain");
     upstream.ensure_started().await.unwrap();
+    let (holder, answered) = (Holder::new().await, Cell::new(0));
     let calls = (0..20u64).map(|n| {
-        let arguments = format!(r#"{{"ms":{},"n":{n}}}"#, 200 - n * 10);
-        let upstream = &upstream;
-        async move { json(upstream, "later", &arguments).await }
+        let (upstream, arguments, answered) = (&upstream, holder.arguments(n), &answered);
+        async move {
+            assert_eq!(json(upstream, "later", &arguments).await, arguments);
+            answered.set(answered.get() + 1);
+        }
     });
-    for (n, got) in futures_util::future::join_all(calls).await.iter().enumerate() {
-        assert!(got.ends_with(&format!("\"n\":{n}}}")) || got.contains(&format!("\"n\":{n}")), "{n}: {got}");
-    }
+    let answering = async {
+        let mut held = Vec::new();
+        while held.len() < 20 {
+            held.push(holder.held().await);
+        }
+        // The last one is answered first.
+        held.sort_by_key(|held| {
+            let n = |n: &u64| held.arguments == holder.arguments(*n);
+            (0..20).find(n)
+        });
+        while held.pop().is_some() {
+            let so_many = 20 - held.len();
+            wait_until_async("it is answered", async || answered.get() == so_many).await;
+        }
+    };
+    tokio::join!(futures_util::future::join_all(calls), answering);
     upstream.shutdown().await;
 }
 
@@ -176,18 +226,25 @@ async fn an_oversized_line_fails_its_own_call_only() {
     entry.max_response_bytes = 5_000;
     let upstream = upstream_of(entry, |_| {});
     let small = CallLimits { max_bytes: 10_000, ..limits() };
+    let holder = Holder::new().await;
+    let (one, two) = (holder.arguments(1), holder.arguments(2));
     for tool in ["big", "big_id_last"] {
+        // Two others wait, and neither is its owner.
+        let oversized = async {
+            let _held = (holder.held().await, holder.held().await);
+            call_with(&upstream, tool, r#"{"bytes":3000000}"#, small).await
+        };
         let (oversized, other, patient) = tokio::join!(
-            call_with(&upstream, tool, r#"{"bytes":3000000}"#, small),
-            call_with(&upstream, "later", r#"{"ms":100}"#, small),
-            call_with(&upstream, "later", r#"{"ms":300}"#, small),
+            oversized,
+            call_with(&upstream, "later", &one, small),
+            call_with(&upstream, "later", &two, small),
         );
         let fault = oversized.unwrap_err();
         assert!(fault.oversize(), "{fault}");
         assert_eq!(fault.message, "mcp_stdio response exceeded 10000 bytes");
         assert!(fault.received_bytes >= 10_000);
-        assert_eq!(json_of(other.unwrap()), r#"{"ms":100}"#);
-        assert_eq!(json_of(patient.unwrap()), r#"{"ms":300}"#);
+        assert_eq!(json_of(other.unwrap()), one);
+        assert_eq!(json_of(patient.unwrap()), two);
     }
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     upstream.shutdown().await;
@@ -198,15 +255,24 @@ async fn a_late_oversized_line() {
     entry.max_response_bytes = 5_000;
     let upstream = upstream_of(entry, |_| {});
     let small = CallLimits { max_bytes: 10_000, ..limits() };
+    let holder = Holder::new().await;
+    let (one, two) = (holder.arguments(1), holder.arguments(2));
     // The second answer comes when the first has ended the call; two others wait, and neither is its owner.
+    let twice = async {
+        let _held = (holder.held().await, holder.held().await);
+        let twice = call_with(&upstream, "big_again", r#"{"bytes":3000000}"#, small).await;
+        // What comes behind the oversized line is answered.
+        assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+        twice
+    };
     let (twice, other, patient) = tokio::join!(
-        call_with(&upstream, "big_again", r#"{"bytes":3000000}"#, small),
-        call_with(&upstream, "later", r#"{"ms":300}"#, small),
-        call_with(&upstream, "later", r#"{"ms":400}"#, small),
+        twice,
+        call_with(&upstream, "later", &one, small),
+        call_with(&upstream, "later", &two, small),
     );
     assert_eq!(json_of(twice.unwrap()), "1");
-    assert_eq!(json_of(other.unwrap()), r#"{"ms":300}"#);
-    assert_eq!(json_of(patient.unwrap()), r#"{"ms":400}"#);
+    assert_eq!(json_of(other.unwrap()), one);
+    assert_eq!(json_of(patient.unwrap()), two);
     upstream.shutdown().await;
 }
 
@@ -247,7 +313,8 @@ async fn death_opens_a_window() {
     assert!(matches!(events.recv().await, Ok(UpstreamEvent::Ended { abnormal: true, .. })));
     let refused = (FaultReason::UpstreamUnavailable, "in recovery".to_owned());
     assert_eq!(fault_of(call(&upstream, "echo", "{}").await), refused);
-    wait_until_async("the window passes", async || upstream.health().phase == Phase::Stopped).await;
+    advance(HOUR);
+    assert_eq!(upstream.health().phase, Phase::Stopped);
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     assert_eq!(upstream.health().starts, 2);
     upstream.shutdown().await;
@@ -265,11 +332,12 @@ async fn a_clean_exit_opens_no_window() {
 async fn a_timeout_cancels_at_the_child() {
     let upstream = upstream("plain");
     upstream.ensure_started().await.unwrap();
-    let short = CallLimits { timeout: Duration::from_millis(50), ..limits() };
-    let fault = fault_of(call_with(&upstream, "never", "{}", short).await);
+    let in_flight = async || upstream.health().in_flight == 1;
+    let fault = fault_of(run_out(call_with(&upstream, "never", "{}", an_hour()), in_flight).await);
     assert_eq!(fault, (FaultReason::Timeout, "mcp_stdio request timed out".to_owned()));
-    let short = CallLimits { deadline: Instant::now() + Duration::from_millis(50), ..limits() };
-    assert_eq!(fault_of(call_with(&upstream, "never", "{}", short).await).0, FaultReason::Timeout);
+    let short = CallLimits { deadline: time::now() + HOUR, ..limits() };
+    let fault = fault_of(run_out(call_with(&upstream, "never", "{}", short), in_flight).await);
+    assert_eq!(fault.0, FaultReason::Timeout);
     let cancelled = json(&upstream, "cancelled", "{}").await;
     assert_eq!(cancelled.matches(',').count(), 1, "two ids: {cancelled}");
     upstream.shutdown().await;
@@ -299,8 +367,9 @@ async fn half_a_line_counts() {
 async fn a_dripping_reply_times_out() {
     let upstream = upstream("plain");
     upstream.ensure_started().await.unwrap();
-    let short = CallLimits { timeout: Duration::from_millis(200), ..limits() };
-    assert_eq!(fault_of(call_with(&upstream, "drip", "{}", short).await).0, FaultReason::Timeout);
+    let dripping = call_with(&upstream, "drip", "{}", an_hour());
+    let fault = fault_of(run_out(dripping, async || upstream.health().in_flight == 1).await);
+    assert_eq!(fault.0, FaultReason::Timeout);
     upstream.shutdown().await;
 }
 
@@ -319,18 +388,29 @@ async fn a_dropped_call_cancels_at_the_child() {
 async fn waiting_in_the_queue_is_free() {
     let upstream = upstream_of(entry("plain"), |config| config.max_concurrency = 1);
     upstream.ensure_started().await.unwrap();
+    let holder = Holder::new().await;
     // One after the other, each with a limit that its own time fits in and the last one's wait does not.
-    let each = CallLimits { timeout: Duration::from_millis(1400), ..limits() };
-    let calls = (0..6).map(|_| call_with(&upstream, "later", r#"{"ms":300}"#, each));
-    for result in futures_util::future::join_all(calls).await {
+    let arguments = holder.arguments(1);
+    let calls = (0..6).map(|_| call_with(&upstream, "later", &arguments, an_hour()));
+    let answering = async {
+        for _ in 0..6 {
+            let _held = holder.held().await;
+            advance(HOUR * 2 / 3);
+        }
+    };
+    let (results, ()) = tokio::join!(futures_util::future::join_all(calls), answering);
+    for result in results {
         result.unwrap();
     }
     // The program's own end bounds the wait.
-    let soon = CallLimits { deadline: Instant::now() + Duration::from_millis(100), ..limits() };
-    let (first, queued) = tokio::join!(
-        call(&upstream, "later", r#"{"ms":400}"#),
-        call_with(&upstream, "later", r#"{"ms":1}"#, soon),
-    );
+    let soon = CallLimits { deadline: time::now() + HOUR, ..limits() };
+    let queued = async {
+        let held = holder.held().await;
+        let queued = run_out(call_with(&upstream, "echo", "{}", soon), async || true).await;
+        drop(held);
+        queued
+    };
+    let (first, queued) = tokio::join!(call(&upstream, "later", &arguments), queued);
     first.unwrap();
     let queued = fault_of(queued);
     assert_eq!(queued, (FaultReason::Timeout, "mcp_stdio call timed out before it could be sent".to_owned()));
@@ -378,10 +458,10 @@ async fn starts_that_fail_say_why() {
 
 async fn a_silent_server_fails_the_handshake() {
     let mut entry = entry("no-initialize");
-    entry.handshake_timeout = Duration::from_millis(300);
+    entry.handshake_timeout = HOUR;
     let upstream = upstream_of(entry, |_| {});
-    let fault = upstream.ensure_started().await.unwrap_err();
-    assert_eq!(fault.message, "initialize was not answered within 300 ms (handshake_timeout_ms)");
+    let fault = run_out_of_all(upstream.ensure_started(), HOUR).await.unwrap_err();
+    assert_eq!(fault.message, "initialize was not answered within 3600000 ms (handshake_timeout_ms)");
     assert_eq!(fault.reason, FaultReason::UpstreamUnavailable);
     assert_eq!(upstream.health().phase, Phase::Stopped, "a failed start opens no window");
 }
@@ -408,12 +488,17 @@ async fn pages_of_tools_are_followed() {
 
 async fn a_closed_output_ends_the_child() {
     let upstream = upstream("plain");
-    let (reason, message) = fault_of(call(&upstream, "close_stdout", "{}").await);
+    let closing = call(&upstream, "close_stdout", "{}");
+    // The child has a moment for its end.
+    let (reason, message) = fault_of(run_out_of_all(closing, Duration::from_secs(1)).await);
     assert_eq!(
         (reason, message.as_str()),
         (FaultReason::UpstreamUnavailable, "mcp_stdio process closed its pipes")
     );
-    wait_until_async("the window passes", async || upstream.health().phase == Phase::Stopped).await;
+    wait_until_async("the end is noted", async || matches!(upstream.health().phase, Phase::Recovery(_)))
+        .await;
+    advance(HOUR);
+    assert_eq!(upstream.health().phase, Phase::Stopped);
     assert_eq!(json(&upstream, "echo", "{}").await, "{}");
     upstream.shutdown().await;
 }
@@ -468,13 +553,25 @@ async fn shutdown_ends_the_family() {
 async fn shutdown_ends_a_child_that_ignores_eof() {
     let upstream = upstream("ignores-eof");
     let pids = family_of(&upstream).await;
-    let waiting = call(&upstream, "never", "{}");
-    let (fault, ()) = tokio::join!(waiting, upstream.shutdown());
+    let ending = async {
+        let fault = call(&upstream, "never", "{}").await;
+        // Its input is closed, and it does not care: it has two seconds until it is asked by a signal.
+        assert!(alive(pids[0]));
+        advance(Duration::from_secs(2));
+        fault
+    };
+    let (fault, ()) = tokio::join!(ending, upstream.shutdown());
     assert_eq!(
         fault_of(fault),
         (FaultReason::UpstreamUnavailable, "the upstream has been shut down".to_owned())
     );
     assert!(!pids.iter().any(|pid| alive(*pid)));
+}
+
+async fn a_child_starts_with_no_signal_blocked() {
+    let upstream = upstream("plain");
+    assert_eq!(json(&upstream, "signals", "{}").await, "0");
+    upstream.shutdown().await;
 }
 
 async fn dropping_ends_the_family() {

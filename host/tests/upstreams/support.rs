@@ -3,22 +3,29 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use libtest_mimic::Trial;
+use ptc_host::time::{self, Clock};
 use ptc_host::upstream::{
     Again, Call, CallFault, CallLimits, CallReply, Caller, FaultReason, ReplyPayload, Upstream,
 };
-use tokio::time::Instant;
+use ptc_mcp::json::Value;
+use ptc_test_support::{PATIENCE, wait_until_async};
 
-/// Nothing here may take longer, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A limit that runs out in a test, which sets its clock ahead for that.
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
-/// A test that runs on a single-threaded runtime of its own and must come to an end.
+/// A limit that runs out in no test.
+pub(crate) const AMPLE: Duration = Duration::from_secs(24 * 3600);
+
+/// A test that runs on a single-threaded runtime and by a clock of its own, and must come to an end.
 pub(crate) fn trial<F: Future<Output = ()> + 'static>(
     name: impl Into<String>,
     test: impl FnOnce() -> F + Send + 'static,
 ) -> Trial {
     let name = name.into();
     Trial::test(name.clone(), move || {
+        let _entered = Clock::stepped().enter();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime
             .block_on(async { tokio::time::timeout(PATIENCE, test()).await })
@@ -26,10 +33,58 @@ pub(crate) fn trial<F: Future<Output = ()> + 'static>(
     })
 }
 
-/// Ample limits.
+/// Sets the clock of the test ahead.
+pub(crate) fn advance(by: Duration) {
+    Clock::current().advance(by);
+}
+
+/// The output of `limited`, whose time is set ahead by an hour once `has_begun`.
+pub(crate) async fn run_out<T>(limited: impl Future<Output = T>, has_begun: impl AsyncFnMut() -> bool) -> T {
+    let step = async {
+        wait_until_async("what has a limit has begun", has_begun).await;
+        advance(HOUR);
+    };
+    tokio::join!(limited, step).0
+}
+
+/// The output of `limited`, whose time is set ahead again and again by `step`: how many limits it waits for, and when each begins, cannot be seen.
+pub(crate) async fn run_out_of_all<T>(limited: impl Future<Output = T>, step: Duration) -> T {
+    let mut limited = std::pin::pin!(limited);
+    let mut output = None;
+    wait_until_async("its limits run out", async || {
+        output = limited.as_mut().now_or_never();
+        if output.is_none() {
+            advance(step);
+        }
+        output.is_some()
+    })
+    .await;
+    output.expect("it is there")
+}
+
+/// Lets the tasks of this thread read what lies in their sockets already.
+pub(crate) async fn settle() {
+    for _ in 0..32 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Limits that do not run out.
 pub(crate) fn limits() -> CallLimits {
-    let timeout = Duration::from_secs(30);
-    CallLimits { timeout, deadline: Instant::now() + timeout, max_bytes: 1 << 20, binary_bytes: 0 }
+    CallLimits { timeout: AMPLE, deadline: time::now() + AMPLE, max_bytes: 1 << 20, binary_bytes: 0 }
+}
+
+/// The entry of an `mcp_http` upstream with limits that do not run out.
+pub(crate) fn patient(mut entry: Value) -> Value {
+    for limit in ["connect_timeout_ms", "handshake_timeout_ms", "request_timeout_ms"] {
+        entry[limit] = u64::try_from(AMPLE.as_millis()).unwrap().into();
+    }
+    entry
+}
+
+/// Limits of a call that has an hour.
+pub(crate) fn an_hour() -> CallLimits {
+    CallLimits { timeout: HOUR, ..limits() }
 }
 
 /// Calls with ample limits.

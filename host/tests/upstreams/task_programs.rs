@@ -12,7 +12,7 @@ use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::{Person, eu, fault, form, region, request, start, text, value};
-use crate::support::trial;
+use crate::support::{HOUR, advance, patient, run_out, run_out_of_all, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
 use ptc_test_support::wait_until_async;
 
@@ -77,13 +77,18 @@ fn done() -> Value {
 }
 
 fn entry(server: &FakeHttp) -> Value {
-    json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true})
+    patient(json!({"transport": "mcp_http", "url": server.url.as_str(), "allow_insecure_http": true}))
+}
+
+/// The output of what asks again and again for the state of a task.
+async fn polling<T>(program: impl Future<Output = T>) -> T {
+    run_out_of_all(program, Duration::from_secs(1)).await
 }
 
 async fn eval(server: &FakeHttp, program: &str, person: &Arc<Person>) -> String {
     let aggregator = start(entry(server), true).await;
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let outcome = engine.eval(request(&aggregator, program, person)).await;
+    let outcome = polling(engine.eval(request(&aggregator, program, person))).await;
     aggregator.shutdown().await;
     text(&outcome).to_owned()
 }
@@ -142,13 +147,13 @@ async fn a_task_is_waited_for_elsewhere() {
     let person = Person::who(true, eu);
     let program = value("t");
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    let mut outcome = engine.eval(request(&aggregator, &program, &person)).await;
+    let mut outcome = polling(engine.eval(request(&aggregator, &program, &person))).await;
     let Suspended { snapshot, questions } = *outcome.suspended.take().expect("it leaves");
     let resume = Resume { snapshot, answers: person.answers(&questions), gate: None };
     let mut again = request(&aggregator, &program, &person);
     again.resume = Some(Arc::new(resume));
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
-    assert_eq!(text(&engine.eval(again).await), r#"{"rows" 7}"#);
+    assert_eq!(text(&polling(engine.eval(again)).await), r#"{"rows" 7}"#);
     assert_eq!(told(&server), [json!({"k": {"action": "accept", "content": {"region": "eu"}}})]);
     assert_eq!((server.count("tools/call"), server.count("tasks/cancel")), (1, 0));
     aggregator.shutdown().await;
@@ -182,8 +187,13 @@ async fn a_program_that_ends() {
     let aggregator = start(entry(&server), true).await;
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
-    request.limits.timeout = Duration::from_millis(1500);
-    let outcome = engine.eval(request).await;
+    request.limits.timeout = HOUR;
+    let outcome = run_out(engine.eval(request), async || {
+        // The next look at the task is due.
+        advance(Duration::from_secs(1));
+        server.count("tasks/get") >= 2
+    })
+    .await;
     assert!(outcome.result.is_err());
     wait_until_async("the task is cancelled", async || server.count("tasks/cancel") > 0).await;
     assert_eq!(server.count("tasks/cancel"), 1);
@@ -215,7 +225,11 @@ async fn ends_while_asked() {
     let mut request = request(&aggregator, &value("t"), &Person::who(false, eu));
     request.asker = Some(silent.clone());
     let running = tokio::spawn(async move { engine.eval(request).await });
-    wait_until_async("somebody is asked", async || silent.asked.load(Ordering::SeqCst) > 0).await;
+    wait_until_async("somebody is asked", async || {
+        advance(Duration::from_secs(1));
+        silent.asked.load(Ordering::SeqCst) > 0
+    })
+    .await;
     assert_eq!(server.count("tasks/cancel"), 0);
     running.abort();
     wait_until_async("the task is cancelled", async || server.count("tasks/cancel") > 0).await;

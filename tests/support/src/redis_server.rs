@@ -4,11 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use crate::child_process::on_a_free_port;
 use crate::guarded::Guarded;
-use crate::wait_until;
+use crate::{PATIENCE, wait_until};
 
 /// What it says once it has read what lies in its folder and has its port.
 const READY: &str = "Ready to accept connections";
@@ -100,7 +99,7 @@ impl RedisServer {
     /// If there is no answer.
     pub fn ask(&self, command: &[&str]) -> String {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        connection.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        connection.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let mut text = format!("*{}\r\n", command.len());
         for part in command {
             text += &format!("${}\r\n{part}\r\n", part.len());

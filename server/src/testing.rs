@@ -1,9 +1,11 @@
 //! Helpers for the tests of protocol and transports.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use jsonschema::Validator;
 use ptc_host::state::Secret;
 use ptc_mcp::json::Raw;
 use tokio::sync::Semaphore;
@@ -113,11 +115,23 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
         );
         return;
     };
-    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
-    let validator = jsonschema::validator_for(&parsed(schema)).expect("a schema");
-    let structured = parsed(structured);
+    let validator = validator_of(schema);
+    let structured: serde_json::Value = serde_json::from_str(structured).expect("JSON");
     let faults: Vec<_> = validator.iter_errors(&structured).map(|fault| fault.to_string()).collect();
     assert!(faults.is_empty(), "{}: {structured} does not fit: {faults:?}", definition.name);
+}
+
+/// A validator of `schema`, which is compiled once for all replies.
+fn validator_of(schema: &str) -> Arc<Validator> {
+    static VALIDATORS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(validator) = validators.get(schema) {
+        return validator.clone();
+    }
+    let parsed: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+    let validator = Arc::new(jsonschema::validator_for(&parsed).expect("a schema"));
+    validators.insert(schema.to_owned(), validator.clone());
+    validator
 }
 
 /// How clients of a test are asked.

@@ -17,7 +17,7 @@ use crate::settings::Sessions;
 use crate::timestamp::instant;
 
 /// What is kept of a title, in bytes.
-const MAX_TITLE_BYTES: usize = 1024;
+pub(super) const MAX_TITLE_BYTES: usize = 1024;
 
 /// The tool.
 pub(super) struct Start(pub(super) Arc<Directory>);

@@ -13,9 +13,10 @@ use ptc_mcp::message::id::RequestId;
 use super::back_ends::{Back, Shared};
 use super::directory::SessionTime;
 use super::over_http::OverHttp;
+use super::start::MAX_TITLE_BYTES;
 use super::*;
 use crate::principal::{Owner, Principal};
-use crate::protocol::tool::{CallContext, Prepared, ReplyText};
+use crate::protocol::tool::{CallContext, Definition, Prepared, ReplyText};
 use crate::settings::{Profile, Sessions};
 use crate::testing::assert_fits;
 use crate::tools::lisp_eval::ArgumentCaps;
@@ -24,6 +25,8 @@ use crate::tools::shaping::Shaper;
 /// The six tools over a real engine, and a clock that a test sets.
 pub(super) struct Bench {
     pub(super) tools: Vec<Box<dyn Tool>>,
+    /// Of each of the tools.
+    definitions: Vec<Definition>,
     pub(super) directory: Arc<Directory>,
     seconds: Arc<AtomicI64>,
     /// Answers in their place, if it is there.
@@ -141,7 +144,9 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         asks: None,
         runs: None,
     };
-    Bench { tools: tools(&directory, options), directory, seconds, over_http: None }
+    let tools = tools(&directory, options);
+    let definitions = tools.iter().map(|tool| tool.definition()).collect();
+    Bench { tools, definitions, directory, seconds, over_http: None }
 }
 
 pub(super) fn owner(name: &str) -> Owner {
@@ -150,7 +155,7 @@ pub(super) fn owner(name: &str) -> Owner {
 
 impl Bench {
     pub(super) fn prepare(&self, owner: &Owner, tool: &str, arguments: &Value) -> Prepared {
-        let tool = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
+        let place = self.definitions.iter().position(|known| known.name == tool).unwrap();
         let context = CallContext {
             origin: None,
             owner: owner.clone(),
@@ -162,7 +167,7 @@ impl Bench {
             audience: None,
             asked: Default::default(),
         };
-        tool.prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
+        self.tools[place].prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }
 
     /// The conversation of a caller is over.
@@ -183,8 +188,7 @@ impl Bench {
             Prepared::Full(full) => panic!("not let in: {full}"),
             Prepared::After(_) => panic!("nobody is asked here"),
         };
-        let known = self.tools.iter().find(|known| known.definition().name == tool).unwrap();
-        assert_fits(&known.definition(), &reply);
+        assert_fits(self.definitions.iter().find(|known| known.name == tool).unwrap(), &reply);
         let structured: Value =
             reply.structured.as_deref().map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
         let text = match reply.text {
@@ -565,7 +569,7 @@ wherever_sessions_are! {
         let settings = Sessions { max: 1000, max_per_owner: 1000, ttl: hour, idle: hour, ..limits() };
         let Some((bench, _shared)) = bench_on(back, Profile::Slim, settings) else { return };
         for _ in 0..1000 {
-            bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(5000)})).await;
+            bench.call("me", "lisp_session_start", json!({"title":"\u{1}".repeat(MAX_TITLE_BYTES + 1)})).await;
         }
         let (listed, text) = bench.call("me", "lisp_session_list", json!({})).await;
         assert_eq!((&listed["count"], &listed["truncated"]), (&json!(1000), &json!(true)));

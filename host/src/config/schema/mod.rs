@@ -12,7 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use ptc_mcp::json::Value;
 
 use self::path::Path;
-use self::validate::{Misfit, validate};
+use self::validate::{Misfit, Validator};
 use super::clients;
 use super::file::decode;
 use crate::config_error::{ConfigError, ConfigPart};
@@ -58,7 +58,7 @@ pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> 
         let (line, column) = position(text, path.offset(&tree, to_key));
         FileFault { line, column, message }
     };
-    let misfits = validate(&schema, &file);
+    let misfits = Validator::new(&schema).validate(&file);
     let mut faults = Vec::new();
     for (path, fault) in &said {
         // What the key may have been typed as is known to the schema only.

@@ -1,6 +1,8 @@
 //! A validator for the part of JSON Schema that the schema of the upstreams file uses. It says of each fault where it is
 //! and what to write.
 
+use std::collections::HashMap;
+
 use ptc_mcp::json::{Map, Value};
 use regex_automata::meta::Regex;
 
@@ -19,25 +21,39 @@ pub(super) struct Misfit {
     pub(super) detail: String,
 }
 
-/// All misfits of `value`, in the order of the schema's keywords, from the outside in.
-pub(super) fn validate(root: &Value, value: &Value) -> Vec<Misfit> {
-    let mut misfits = Vec::new();
-    Walk { root }.check(root, value, &Path::default(), &mut misfits);
-    // Two parts of the schema may say the same of one place.
-    let mut told: Vec<Misfit> = Vec::with_capacity(misfits.len());
-    for misfit in misfits {
-        if !told.contains(&misfit) {
-            told.push(misfit);
-        }
-    }
-    told
-}
-
-struct Walk<'s> {
+/// A schema with its patterns compiled.
+pub(super) struct Validator<'s> {
     root: &'s Value,
+    /// `None` for a pattern that is none: a mistake of the schema's, which a test finds.
+    patterns: HashMap<&'s str, Option<Regex>>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> Validator<'s> {
+    /// The validator of a schema.
+    pub(super) fn new(root: &'s Value) -> Validator<'s> {
+        let mut patterns = HashMap::new();
+        compile_patterns(root, &mut patterns);
+        Validator { root, patterns }
+    }
+
+    /// All misfits of `value`, in the order of the schema's keywords, from the outside in.
+    pub(super) fn validate(&self, value: &Value) -> Vec<Misfit> {
+        let mut misfits = Vec::new();
+        self.check(self.root, value, &Path::default(), &mut misfits);
+        // Two parts of the schema may say the same of one place.
+        let mut told: Vec<Misfit> = Vec::with_capacity(misfits.len());
+        for misfit in misfits {
+            if !told.contains(&misfit) {
+                told.push(misfit);
+            }
+        }
+        told
+    }
+
+    fn matches(&self, pattern: &str, text: &str) -> bool {
+        self.patterns.get(pattern).and_then(Option::as_ref).is_some_and(|regex| regex.is_match(text))
+    }
+
     fn fits(&self, schema: &'s Value, value: &Value) -> bool {
         let mut misfits = Vec::new();
         self.check(schema, value, &Path::default(), &mut misfits);
@@ -76,7 +92,7 @@ impl<'s> Walk<'s> {
             misfit(detail);
         }
         if let (Some(pattern), Some(text)) = (keywords.get("pattern").and_then(Value::as_str), value.as_str())
-            && !matches(pattern, text)
+            && !self.matches(pattern, text)
         {
             misfit(if text.is_empty() {
                 "must not be empty".into()
@@ -208,9 +224,22 @@ fn explained(detail: String, keywords: &Map) -> String {
     }
 }
 
-fn matches(pattern: &str, text: &str) -> bool {
-    // A pattern that is none is a mistake of the schema's, which a test finds.
-    Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+/// Compiles the patterns in a part of a schema.
+fn compile_patterns<'s>(part: &'s Value, patterns: &mut HashMap<&'s str, Option<Regex>>) {
+    match part {
+        Value::Object(keywords) => {
+            for (keyword, value) in keywords {
+                match (keyword.as_str(), value) {
+                    ("pattern", Value::String(pattern)) => {
+                        patterns.entry(pattern).or_insert_with(|| Regex::new(pattern).ok());
+                    }
+                    _ => compile_patterns(value, patterns),
+                }
+            }
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| compile_patterns(part, patterns)),
+        _ => {}
+    }
 }
 
 fn words(kinds: &Value) -> impl Iterator<Item = &str> {

@@ -467,11 +467,17 @@ fn patterns_too_dear_for_automata_cost_little() {
 
 #[test]
 fn what_a_thread_keeps_is_bounded() {
-    for i in 0..600 {
+    const PATTERNS: usize = 200;
+    let mut first = 0;
+    for i in 0..PATTERNS {
         let regex = compiled(&format!(r"(?:\w\w|{i})\p{{L}}+x"));
         find(&regex, "ab", 0).expect("within limits");
         find(&regex, &"ab ".repeat(500), 0).expect("within limits");
+        if i == 0 {
+            first = super::compiled_bytes();
+        }
     }
+    assert!(first * PATTERNS > 2 * (9 << 20), "all of them are twice what may be kept: {first} bytes each");
     assert!(super::compiled_bytes() < 9 << 20, "{}", super::compiled_bytes());
     super::give_way();
     assert_eq!(super::compiled_bytes(), 0);

@@ -202,12 +202,14 @@ fn nesting_takes_no_native_stack() {
         |value| Value::Map(Map::from_entries(vec![(value, Value::Nil)])),
         |value| Value::Vector(Vector::repeat(value, 20)),
     ];
+    // Sixteen bytes for each would be more than the stack has.
+    const DEPTH: usize = 20_000;
     let check = move || {
         let mut account = Account::new(u64::MAX >> 1);
         let _installed = account.install();
-        meter::set_work_limit(1_500_000);
+        meter::set_work_limit(300_000);
         for wrap in wraps {
-            let (a, b) = (nested(100_000, Value::Int(1), wrap), nested(100_000, Value::Int(2), wrap));
+            let (a, b) = (nested(DEPTH, Value::Int(1), wrap), nested(DEPTH, Value::Int(2), wrap));
             assert_eq!(key_compare(&a, &b), Less);
             assert_eq!(compare(&b, &a), Greater);
             assert!(!equal(&a, &b));

@@ -49,13 +49,17 @@ impl Steps {
     /// # Panics
     /// No process follows.
     pub fn advance(&self, by: Duration) {
+        wait_until("a process follows the steps", || self.try_advance(by));
+    }
+
+    /// The same of processes that may have ended; whether any follows.
+    #[must_use]
+    pub fn try_advance(&self, by: Duration) -> bool {
         let mut followers = self.followers();
-        wait_until("a process follows the steps", || {
-            followers.welcome();
-            // A process that has ended, such as one whose port was taken, follows no more.
-            followers.processes.retain_mut(|process| step(process, by).is_ok());
-            !followers.processes.is_empty()
-        });
+        followers.welcome();
+        // A process that has ended, such as one whose port was taken, follows no more.
+        followers.processes.retain_mut(|process| step(process, by).is_ok());
+        !followers.processes.is_empty()
     }
 
     /// Does `work` while the clocks are set ahead by `step` again and again: a wait that begins somewhere in it ends after one step, and

@@ -30,24 +30,17 @@ fn begin(server: &Http, bytes: &str, state: &str) -> TcpStream {
 }
 
 #[test]
-fn half_a_body_is_answered_and_half_a_head_is_not() {
-    for (bytes, state, status) in [
-        (format!("{BODY}9\r\n\r\n{{"), "receiving", 408),
-        ("POST /mcp HTTP/1.1\r\nHost: loc".to_owned(), "silent", 0),
-        (String::new(), "silent", 0),
-    ] {
-        let server = server();
-        let stream = begin(&server, &bytes, state);
-        stream.set_nonblocking(true).expect("a socket");
-        // The time for a body begins somewhat later than its connection counts as receiving one.
-        wait_until("it is answered or closed", || {
-            server.server.advance(LIMIT);
-            stream.peek(&mut [0]).is_ok()
-        });
-        stream.set_nonblocking(false).expect("a socket");
-        let answer = Answer::read_one(&mut BufReader::new(stream));
-        assert_eq!(answer.status, status, "{bytes}: {answer:?}");
-    }
+fn half_a_body_is_answered() {
+    let server = server();
+    let stream = begin(&server, &format!("{BODY}9\r\n\r\n{{"), "receiving");
+    stream.set_nonblocking(true).expect("a socket");
+    // The time for a body begins somewhat later than its connection counts as receiving one.
+    wait_until("it is answered", || {
+        server.server.advance(LIMIT);
+        stream.peek(&mut [0]).is_ok()
+    });
+    stream.set_nonblocking(false).expect("a socket");
+    assert_eq!(Answer::read_one(&mut BufReader::new(stream)).status, 408);
 }
 
 #[test]

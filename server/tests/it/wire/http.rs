@@ -47,6 +47,14 @@ fn heads_that_are_no_requests() {
     }
 }
 
+#[test]
+fn half_a_head_has_no_answer() {
+    let server = on_http(&["--http-request-timeout-ms", "300"]);
+    for bytes in ["POST /mcp HTTP/1.1\r\nHost: loc", ""] {
+        assert_eq!(server.exchange(bytes.as_bytes()).status, 0, "{bytes}");
+    }
+}
+
 const GONE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found: it has ended, or never began here; send initialize again without MCP-Session-Id"}}"#;
 
 #[test]

@@ -56,8 +56,10 @@ const ENDLESS_BUILTINS: &[(&str, &str)] = &[
     ("into a set", r#"(into #{} (mapv (fn [n] [s (mod n 7)]) (range 100000)))"#),
 ];
 
-const SETTING: &str = r#"(def s (apply str (repeat 5000 "0123456789")))
-  (def accents (str "e" (apply str (repeat 100000 "\u0301"))))
+/// Makes the text that most of them need.
+const TEXT: &str = r#"(def s (apply str (repeat 5000 "0123456789")))"#;
+/// Makes what the others need, which takes longer.
+const OTHERS: &str = r#"(def accents (str "e" (apply str (repeat 100000 "\u0301"))))
   (def small (reduce (fn [inner _] [inner inner]) 1 (range 15)))"#;
 
 fn engine() -> Engine {
@@ -89,7 +91,7 @@ async fn programs_are_answered_while_a_builtin_works() {
     let engine = engine();
     for (name, call) in ENDLESS_BUILTINS {
         let reached = Arc::new(Reached::default());
-        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        let long = endless(format!("{TEXT} {OTHERS} (tool/here {{}}) {call}"), &reached);
         let long = start(&engine, long, &reached).await;
         short_ones(&engine, "another", name).await;
         if long.is_finished() {
@@ -105,8 +107,9 @@ async fn more_endless_programs_than_there_are_stacks_hold_nobody() {
     let mut all = Vec::new();
     for n in 0..40 {
         let reached = Arc::new(Reached::default());
+        // They need nothing but the text, and each makes it beside all before it.
         let (_, call) = ENDLESS_BUILTINS[n % 2];
-        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        let long = endless(format!("{TEXT} (tool/here {{}}) {call}"), &reached);
         all.push(start(&engine, EvalRequest { principal: Some("greedy".into()), ..long }, &reached).await);
     }
     short_ones(&engine, "another", "beside forty").await;
@@ -124,7 +127,7 @@ async fn a_program_given_up_in_a_builtin_leaves_its_session_as_it_was() {
     let _ = engine.eval(within(EvalRequest::new("(def kept 1)"))).await;
     for (name, call) in ENDLESS_BUILTINS {
         let reached = Arc::new(Reached::default());
-        let program = format!("(def kept 2) {SETTING} (tool/here {{}}) {call}");
+        let program = format!("(def kept 2) {TEXT} {OTHERS} (tool/here {{}}) {call}");
         let long = start(&engine, within(endless(program, &reached)), &reached).await;
         short_ones(&engine, "another", name).await;
         long.abort();
@@ -149,7 +152,7 @@ async fn an_engine_that_ends_ends_what_has_paused() {
     let mut all = Vec::new();
     for (_, call) in ENDLESS_BUILTINS {
         let reached = Arc::new(Reached::default());
-        let long = endless(format!("{SETTING} (tool/here {{}}) {call}"), &reached);
+        let long = endless(format!("{TEXT} {OTHERS} (tool/here {{}}) {call}"), &reached);
         all.push(start(&engine, long, &reached).await);
     }
     assert!(memory.used() > 0);

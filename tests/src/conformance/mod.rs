@@ -7,7 +7,7 @@ mod canon;
 mod check;
 mod read;
 
-pub use check::{Case, Rules, Verdict, check_case};
+pub use check::{Case, Rules, STEPS_TO_LIMIT, Verdict, check_case};
 pub use read::{Tagged, parse};
 
 use ptc_mcp::json::{Value, parse_within};
@@ -16,6 +16,11 @@ use std::path::PathBuf;
 /// The folder of the conformance data.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("conformance")
+}
+
+/// The tags of a case or of one of its steps.
+pub fn tags(of: &Value) -> Vec<&str> {
+    of["tags"].as_array().map_or_else(Vec::new, |tags| tags.iter().filter_map(Value::as_str).collect())
 }
 
 /// The lines of a JSON Lines file of that folder.

@@ -5,7 +5,7 @@
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
 use ptc_mcp::json::{Value, json};
-use ptc_tests::conformance::{Case, Rules, Verdict, check_case, folder, json_lines};
+use ptc_tests::conformance::{Case, Rules, STEPS_TO_LIMIT, Verdict, check_case, folder, json_lines, tags};
 use ptc_tests::with_room;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -14,11 +14,16 @@ use std::sync::Arc;
 /// Least share of cases that must be right in reason, message and prints too.
 const MIN_FULL: f64 = 0.97;
 
-async fn run(engine: &Engine, program: &str, context: Option<&Value>, session: Option<&str>) -> Value {
+/// Runs a program of a case, or of a step of one.
+async fn run(engine: &Engine, part: &Value, case: &Case<'_>, session: Option<&str>) -> Value {
+    let program = part["program"].as_str().expect("a case or a step has a program");
     let mut request = EvalRequest::new(program);
     request.strict_data = true;
-    request.context = context.map(|context| Arc::from(context.to_string()));
+    request.context = part.get("context").map(|context| Arc::from(context.to_string()));
     request.session = session.map(Arc::from);
+    if case.is_stopped_by_limit() {
+        request.limits.steps = STEPS_TO_LIMIT;
+    }
     if program.len() > request.limits.program_bytes {
         // Refused by the command line and the server before it becomes a program.
         return json!({"ok": false, "result": null, "prints": [], "error": {"reason": "args_error",
@@ -32,10 +37,6 @@ async fn run(engine: &Engine, program: &str, context: Option<&Value>, session: O
     }
 }
 
-fn tags(of: &Value) -> Vec<&str> {
-    of["tags"].as_array().map_or_else(Vec::new, |tags| tags.iter().filter_map(Value::as_str).collect())
-}
-
 /// All verdicts of a case, with its results.
 async fn judge(engine: &Engine, rules: &Rules, case: &Value) -> (Vec<Verdict>, Vec<Value>) {
     let id = case["id"].as_str().expect("a case has an id");
@@ -43,16 +44,15 @@ async fn judge(engine: &Engine, rules: &Rules, case: &Value) -> (Vec<Verdict>, V
     let mut results = Vec::new();
     if let Some(steps) = case["steps"].as_array() {
         for step in steps {
-            let program = step["program"].as_str().expect("a step has a program");
-            let got = run(engine, program, step.get("context"), Some(id)).await;
             let part = Case { case, expect: &step["expect"], tags: tags(step) };
+            let got = run(engine, step, &part, Some(id)).await;
             verdicts.push(check_case(rules, &part, &got));
             results.push(got);
         }
     } else {
-        let program = case["program"].as_str().expect("a case has a program");
-        let got = run(engine, program, case.get("context"), None).await;
-        verdicts.push(check_case(rules, &Case { case, expect: &case["expect"], tags: tags(case) }, &got));
+        let whole = Case { case, expect: &case["expect"], tags: tags(case) };
+        let got = run(engine, case, &whole, None).await;
+        verdicts.push(check_case(rules, &whole, &got));
         results.push(got);
     }
     (verdicts, results)

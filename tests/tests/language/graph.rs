@@ -3,11 +3,11 @@
 
 use ptc_compiler::{CompileOptions, compile};
 use ptc_mcp::json::Value as CaseValue;
-use ptc_tests::conformance::json_lines;
+use ptc_tests::conformance::{Case, STEPS_TO_LIMIT, json_lines, tags};
 use ptc_tests::with_room;
 use ptc_vm::builtins::library;
 use ptc_vm::graph::{Bounds, Encoder, Graph, Reader, Unread, Unwritten, Writer, decode, write_code};
-use ptc_vm::machine::{Binding, Namespace, Restoring, Setup};
+use ptc_vm::machine::{Binding, Limits, Namespace, Restoring, Setup};
 use ptc_vm::meter::Account;
 use ptc_vm::{Error, Machine, Program, Step, Value, json, print};
 use std::rc::Rc;
@@ -23,8 +23,17 @@ fn program(source: &str) -> Option<Rc<Program>> {
     compile(source, library(), &CompileOptions::default()).ok().map(Rc::new)
 }
 
-fn run(program: Rc<Program>, namespace: Namespace, context: &Value) -> Left {
-    let setup = Setup { namespace, context: context.clone(), strict_data: true, ..Setup::new(library()) };
+/// What a program is given.
+#[derive(Default)]
+struct Given {
+    context: Value,
+    limits: Limits,
+}
+
+fn run(program: Rc<Program>, namespace: Namespace, given: &Given) -> Left {
+    let context = given.context.clone();
+    let setup =
+        Setup { namespace, context, limits: given.limits, strict_data: true, ..Setup::new(library()) };
     let mut machine = Machine::new(program, setup);
     loop {
         match machine.resume(100_000) {
@@ -108,9 +117,9 @@ fn shown(left: &Left) -> String {
 }
 
 /// What `source` leaves comes back, and gives the same bytes again. Gives what came back, to go on with.
-fn comes_back(source: &str, before: Namespace, context: &Value) -> Namespace {
+fn comes_back(source: &str, before: Namespace, given: &Given) -> Namespace {
     let Some(first) = program(source) else { return before };
-    let left = run(first.clone(), before, context);
+    let left = run(first.clone(), before, given);
     let (bytes, programs) = match written(&left) {
         Ok(written) => written,
         // No value of the language's tests is as large as that.
@@ -142,10 +151,15 @@ fn again_count(programs: &[Rc<Program>]) -> usize {
     addresses.len()
 }
 
-fn context(of: &CaseValue) -> Value {
-    let text = of.get("context").map(ToString::to_string);
-    let value = text.and_then(|text| json::parse(text.as_bytes()).ok().flatten());
-    value.unwrap_or_default()
+/// What a step of a case is given.
+fn given(case: &CaseValue, step: &CaseValue) -> Given {
+    let text = step.get("context").map(ToString::to_string);
+    let context = text.and_then(|text| json::parse(text.as_bytes()).ok().flatten()).unwrap_or_default();
+    let mut limits = Limits::default();
+    if (Case { case, expect: &step["expect"], tags: tags(step) }).is_stopped_by_limit() {
+        limits.steps = STEPS_TO_LIMIT;
+    }
+    Given { context, limits }
 }
 
 #[test]
@@ -159,7 +173,7 @@ fn what_the_conformance_programs_make_comes_back_as_bytes() {
             let steps = case["steps"].as_array().cloned().unwrap_or_else(|| vec![case.clone()]);
             for step in steps {
                 let source = step["program"].as_str().expect("a program");
-                namespace = comes_back(source, namespace, &context(&step));
+                namespace = comes_back(source, namespace, &given(&case, &step));
                 programs += 1;
             }
         }
@@ -171,7 +185,7 @@ fn what_the_conformance_programs_make_comes_back_as_bytes() {
 fn what_the_examples_of_builtins_make_comes_back_as_bytes() {
     with_room(|| {
         for example in library().all().iter().flat_map(|builtin| builtin.examples.iter()) {
-            comes_back(example.program, Namespace::new(library()), &Value::Nil);
+            comes_back(example.program, Namespace::new(library()), &Given::default());
         }
     });
 }
@@ -206,7 +220,7 @@ fn functions_that_came_back_do_what_they_did() {
     let mut namespace = Namespace::new(library());
     for (source, expected) in steps {
         let compiled = program(source).unwrap_or_else(|| panic!("{source}"));
-        let left = run(compiled, namespace, &Value::Nil);
+        let left = run(compiled, namespace, &Given::default());
         assert!(left.error.is_none(), "{source}: {:?}", left.error);
         assert_eq!(left.value.as_ref().map(print::readable_lossy).as_deref(), Some(*expected), "{source}");
         let (bytes, programs) = written(&left).expect("it fits");

@@ -23,6 +23,13 @@ pub struct Class {
     pub calls: &'static str,
 }
 
+impl Class {
+    /// Whether walking the input ends by a limit only: it has more parts than anybody can visit.
+    pub fn is_endless(&self) -> bool {
+        matches!(self.input, TREE | TWINS | MAP_TREE)
+    }
+}
+
 const NOTHING: fn(usize) -> String = |_| "0".to_owned();
 const DROPPED: &str = "(do CALL nil)";
 

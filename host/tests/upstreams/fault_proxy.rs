@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -76,6 +77,8 @@ impl Fault {
 pub(crate) struct HttpProxy {
     pub(crate) url: Url,
     shared: Arc<Shared>,
+    /// Has the listener until it ends.
+    accepting: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -108,9 +111,9 @@ impl HttpProxy {
             over: AtomicBool::new(false),
         });
         let accepting = shared.clone();
-        std::thread::spawn(move || {
+        let accepting = std::thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
-                // The listener goes with this thread: from then on connections are refused.
+                // The listener goes with this thread.
                 if accepting.over.load(Ordering::SeqCst) {
                     return;
                 }
@@ -122,7 +125,7 @@ impl HttpProxy {
                 });
             }
         });
-        Self { url, shared }
+        Self { url, shared, accepting: Mutex::new(Some(accepting)) }
     }
 
     /// Answers that were hurt.
@@ -135,10 +138,13 @@ impl HttpProxy {
         self.shared.open.lock().unwrap().len()
     }
 
-    /// Stops listening and closes what is open.
+    /// Stops listening and closes what is open. From then on connections are refused.
     pub(crate) fn close(&self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        let _ = TcpStream::connect(("127.0.0.1", self.url.port().unwrap()));
+        if let Some(accepting) = self.accepting.lock().unwrap().take() {
+            let _ = TcpStream::connect(("127.0.0.1", self.url.port().unwrap()));
+            accepting.join().unwrap();
+        }
         for (_, stream) in &*self.shared.open.lock().unwrap() {
             let _ = stream.shutdown(Shutdown::Both);
         }

@@ -11,8 +11,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// The lists. The second one is there until the first has its rows.
-const LISTS: [&str; 2] = ["tests/waits.tsv", "tests/waits.d-host.tsv"];
+const LIST: &str = "tests/waits.tsv";
 /// What test programs share, besides the folder `tests` of each crate.
 const SHARED: [&str; 2] = ["tests/src", "tests/support/src"];
 /// This file names what it looks for.
@@ -102,12 +101,10 @@ fn waits(text: &str) -> BTreeMap<&str, usize> {
     counts
 }
 
-/// The rows of the lists that are there.
+/// The rows of the list.
 fn listed() -> BTreeMap<Place, usize> {
     let mut rows = BTreeMap::new();
-    let lists: Vec<String> =
-        LISTS.iter().filter_map(|list| fs::read_to_string(root().join(list)).ok()).collect();
-    for row in lists.iter().flat_map(|list| list.lines()) {
+    for row in fs::read_to_string(root().join(LIST)).expect("the list").lines() {
         let cells: Vec<&str> = row.split('\t').map(str::trim).collect();
         let [file, line, count, reason] = cells[..] else { panic!("four cells between tabs: {row}") };
         assert!(!reason.is_empty(), "no reason: {row}");
@@ -117,7 +114,7 @@ fn listed() -> BTreeMap<Place, usize> {
     rows
 }
 
-/// Rows as the lists have them.
+/// Rows as the list has them.
 fn rows<'a>(places: impl Iterator<Item = (&'a Place, &'a usize)>) -> String {
     let mut rows = String::new();
     for ((file, line), count) in places {
@@ -135,19 +132,12 @@ fn every_wait_for_real_time_has_a_row_with_its_reason() {
     }
     let differs =
         |there: &BTreeMap<Place, usize>, (place, count): &(&Place, &usize)| there.get(*place) != Some(*count);
-    let of_host = |place: &Place| place.0.starts_with("host/");
-    let missing = || found.iter().filter(|row| differs(&listed, row));
-    // The rows of this crate come with its tests.
-    let has_host = listed.keys().any(of_host);
-    let (host, others) =
-        (rows(missing().filter(|row| of_host(row.0))), rows(missing().filter(|row| !of_host(row.0))));
+    let missing = rows(found.iter().filter(|row| differs(&listed, row)));
     let gone = rows(listed.iter().filter(|row| differs(&found, row)));
-    println!("rows that host/tests lacks:\n{host}");
     assert!(
-        others.is_empty() && gone.is_empty() && (host.is_empty() || !has_host),
-        "{} lists what waits for real time.\nNot in the list, or another number of times; use the clock (CONTRIBUTING.md, \"Tests\") or give \
-         the reason:\n{others}\nIn the list, and not so in the sources:\n{gone}",
-        LISTS[0]
+        missing.is_empty() && gone.is_empty(),
+        "{LIST} lists what waits for real time.\nNot in the list, or another number of times; use the clock (CONTRIBUTING.md, \"Tests\") or give \
+         the reason:\n{missing}\nIn the list, and not so in the sources:\n{gone}"
     );
 }
 

@@ -52,6 +52,8 @@ impl Killed {
             let mut command = Command::new(env!("CARGO_BIN_EXE_replicated"));
             command.args(["start", "--http", "--http-disable-auth", "--http-port", &free.port().to_string()]);
             command.args(["--log-level", "error", "--upstreams-config"]).arg(&upstreams).args(flags);
+            // A test goes on until there were enough kills, however many runs that takes.
+            command.args(["--max-runs", "100000", "--max-runs-per-owner", "100000"]);
             command.env("HOME", folder.path()).env("PTC_TEST_KILL_LOG", log(folder.path()));
             if std::env::var_os("PTC_TEST_KILL_MS").is_none() {
                 command.env("PTC_TEST_KILL_MS", "1000");

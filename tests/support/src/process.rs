@@ -109,14 +109,9 @@ impl Launch {
     /// With a clock that [`Server::advance`] sets ahead; the program is `ptc-under-test`.
     #[must_use]
     pub fn stepped(self) -> Launch {
-        self.stepped_by(&Steps::new())
-    }
-
-    /// With the clock of `steps`, which other servers may follow too.
-    #[must_use]
-    pub fn stepped_by(self, steps: &Steps) -> Launch {
+        let steps = Steps::new();
         let launch = self.with_variable(steps::VARIABLE, steps.socket());
-        Launch { steps: Some(steps.clone()), ..launch }
+        Launch { steps: Some(steps), ..launch }
     }
 
     /// With standard error going to `file`.

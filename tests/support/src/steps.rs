@@ -53,8 +53,7 @@ impl Steps {
     }
 
     /// The same of processes that may have ended; whether any follows.
-    #[must_use]
-    pub fn try_advance(&self, by: Duration) -> bool {
+    fn try_advance(&self, by: Duration) -> bool {
         let mut followers = self.followers();
         followers.welcome();
         // A process that has ended, such as one whose port was taken, follows no more.

@@ -1,13 +1,16 @@
 //! What a program waits for whose client was given a task: it is asked by the task (waiting.md 6.3).
 
+use ptc_host::engine::EvalId;
 use ptc_host::questions::{Mode, Question};
 use ptc_mcp::Revision;
-use ptc_mcp::json::object_text;
+use ptc_mcp::json::{Raw, object_text};
+use ptc_mcp::message::id::RequestId;
 
 use super::shown::Screen;
 use super::{Asks, Caller};
+use crate::principal::{Owner, Principal};
 use crate::protocol::Elicitation;
-use crate::protocol::tool::Asked;
+use crate::protocol::tool::{Asked, CallContext};
 use crate::runs::{KeptCall, KeptQuestion, WaitingRun};
 
 impl Caller {
@@ -18,13 +21,29 @@ impl Caller {
     }
 }
 
-impl Asks {
-    /// How the client of a run that goes on can be asked: by its task, if it has one.
-    pub(crate) fn of_run(call: &KeptCall) -> Asked {
+impl CallContext {
+    /// The context of a run that goes on; its client can be asked by its task, if it has one. `None`: its record is of another build.
+    pub(crate) fn of_run(call: &KeptCall, principal: &Principal) -> Option<CallContext> {
         let modes = call.task_modes.map(Elicitation::of_bits);
-        Asked { takes_tasks: modes.is_some(), modes: modes.unwrap_or_default(), ..Asked::default() }
+        Some(CallContext {
+            owner: Owner::of(principal.clone()),
+            request_id: RequestId::from_raw(Raw::parse("0").ok()?)?,
+            revision: Revision::from_name(&call.revision)?,
+            origin: None,
+            eval_id: EvalId::from_number(call.eval),
+            result_room: call.result_room,
+            progress: None,
+            audience: None,
+            asked: Asked {
+                takes_tasks: modes.is_some(),
+                modes: modes.unwrap_or_default(),
+                ..Asked::default()
+            },
+        })
     }
+}
 
+impl Asks {
     /// What a run waits for, as `inputRequests`: a JSON object of all that a client of these modes can be shown. What it may not answer is
     /// a page of the console, if there is one.
     pub(crate) fn input_requests(&self, run: &WaitingRun, modes: Elicitation) -> String {

@@ -11,9 +11,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{EvalId, EvalOutcome, EvalRequest, HostCalls, Limits, Render};
-use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
-use ptc_mcp::message::id::RequestId;
 
 use super::asking::Asks;
 use super::descriptions::SharedCard;
@@ -21,7 +19,7 @@ use super::long;
 use super::long::WhenWaiting;
 use super::shaping::{Shaper, shape, waiting};
 use crate::concurrency_limiter::Full;
-use crate::principal::{Owner, Principal};
+use crate::principal::Principal;
 use crate::protocol::tool::reply::{busy_feedback, busy_message};
 use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::report::{CallReport, Usage};
@@ -140,17 +138,7 @@ impl Prepares for LispEval {
         }
         let given = call.arguments.as_deref().and_then(|text| Raw::parse(text).ok());
         let arguments = Arguments::read(given, &self.options.caps).ok()?;
-        let context = CallContext {
-            owner: Owner::of(principal.clone()),
-            request_id: RequestId::from_raw(Raw::parse("0").ok()?)?,
-            revision: Revision::from_name(&call.revision)?,
-            origin: None,
-            eval_id: EvalId::from_number(call.eval),
-            result_room: call.result_room,
-            progress: None,
-            audience: None,
-            asked: Asks::of_run(call),
-        };
+        let context = CallContext::of_run(call, principal)?;
         let request = self.request(arguments, &context);
         let shaped = shaping(&self.options, &request, self.options.shaper_for(&context));
         let asks = self.options.asks.as_ref();

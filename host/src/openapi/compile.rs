@@ -6,7 +6,7 @@
 use ptc_mcp::json::{Map, Value, json};
 use url::Url;
 
-use super::document::{Document, InlineBudget};
+use super::document::{Document, InlineBudget, MAX_SCHEMA_NODES};
 use super::kinds::misfit;
 use super::parameter::{Parameter, Place};
 use super::style::Style;
@@ -17,6 +17,8 @@ use crate::upstream::CallFault;
 use crate::visible::has_hidden;
 
 const METHODS: [&str; 8] = ["get", "post", "put", "patch", "delete", "options", "head", "trace"];
+/// Most parameters of one operation: they are compared with each other.
+const MAX_PARAMETERS: usize = 256;
 /// Longest rendering of a parameter in a message, in characters.
 const MAX_SHOWN: usize = 120;
 
@@ -209,6 +211,9 @@ impl<'d> Source<'d> {
                 query.push((parameter.name.to_owned(), parameter.style));
             }
         }
+        if budget.is_overdrawn() {
+            return Err(self.refuse(format_args!("has schemas of more than {MAX_SCHEMA_NODES} JSON nodes")));
+        }
         self.check_defaults(&default_args, &properties)?;
         let tool = json!({
             "name": name,
@@ -287,6 +292,9 @@ impl<'d> Source<'d> {
             }
             match parameters.iter().position(|known| (known.name, known.place) == key) {
                 Some(known) => parameters[known] = parameter,
+                None if parameters.len() == MAX_PARAMETERS => {
+                    return Err(self.refuse(format_args!("declares more than {MAX_PARAMETERS} parameters")));
+                }
                 None => parameters.push(parameter),
             }
         }

@@ -14,6 +14,8 @@ use crate::upstream::{CallFault, FaultReason};
 const MAX_REF_DEPTH: usize = 16;
 /// JSON nodes that the references of one tool's schemas may bring in.
 const MAX_INLINED_NODES: usize = 20_000;
+/// JSON nodes of one tool's schemas, inlined references included.
+pub(super) const MAX_SCHEMA_NODES: usize = 100_000;
 
 /// A decoded OpenAPI 3 document.
 #[derive(Debug)]
@@ -101,16 +103,17 @@ impl Document {
     }
 
     fn inline_at(&self, value: &Value, depth: usize, budget: &mut InlineBudget) -> Value {
-        budget.0 = budget.0.saturating_sub(1);
+        if !budget.takes_node() {
+            return Value::Null;
+        }
         match value {
             Value::Array(items) => items.iter().map(|item| self.inline_at(item, depth, budget)).collect(),
             Value::Object(map) => {
-                let within = depth < MAX_REF_DEPTH && budget.0 > 0;
                 let target = match map.get("$ref") {
-                    Some(Value::String(_)) if within => self.resolve(value),
+                    Some(Value::String(_)) if depth < MAX_REF_DEPTH => self.resolve(value),
                     _ => None,
                 };
-                let Some(target) = target else {
+                let Some(target) = target.filter(|target| budget.takes_target(target)) else {
                     return map.iter().map(|(k, v)| (k.clone(), self.inline_at(v, depth, budget))).collect();
                 };
                 let mut inlined = self.inline_at(target, depth + 1, budget);
@@ -128,11 +131,49 @@ impl Document {
 }
 
 /// What the schemas of one tool may still grow by, in JSON nodes.
-pub(super) struct InlineBudget(usize);
+pub(super) struct InlineBudget {
+    /// What references may still bring in.
+    inlined: usize,
+    /// Of all nodes together; `None` once a node found no room.
+    nodes: Option<usize>,
+}
 
 impl Default for InlineBudget {
     fn default() -> Self {
-        Self(MAX_INLINED_NODES)
+        Self { inlined: MAX_INLINED_NODES, nodes: Some(MAX_SCHEMA_NODES) }
+    }
+}
+
+impl InlineBudget {
+    /// True if the schemas have more than [`MAX_SCHEMA_NODES`]: what was inlined lacks some of them.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.nodes.is_none()
+    }
+
+    fn takes_node(&mut self) -> bool {
+        self.nodes = self.nodes.and_then(|left| left.checked_sub(1));
+        self.nodes.is_some()
+    }
+
+    /// Takes what stands behind a reference, whole or not at all. The first target that does not fit ends all inlining: a count
+    /// that begins again at each of many references would take longer than what it bounds.
+    fn takes_target(&mut self, target: &Value) -> bool {
+        let fits = counts_down(target, &mut self.inlined);
+        if !fits {
+            self.inlined = 0;
+        }
+        fits
+    }
+}
+
+/// Takes the nodes of `value` from `left`; false as soon as there are more.
+fn counts_down(value: &Value, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
+    match value {
+        Value::Array(items) => items.iter().all(|item| counts_down(item, left)),
+        Value::Object(map) => map.values().all(|item| counts_down(item, left)),
+        _ => true,
     }
 }
 
@@ -180,6 +221,23 @@ mod tests {
             Document::too_large(10).to_string(),
             "response_too_large: schema response exceeded 10 bytes"
         );
+    }
+
+    #[test]
+    fn references_bring_in_a_bounded_number_of_nodes() {
+        let huge: Vec<Value> = (0..MAX_INLINED_NODES).map(Value::from).collect();
+        let document = Document(json!({"huge": {"enum": huge}, "small": {"type": "string"}}));
+        let inline = |schema: &Value| {
+            let mut budget = InlineBudget::default();
+            let inlined = document.inline(schema, &mut budget);
+            (inlined, budget.is_overdrawn())
+        };
+        let [huge, small] = ["#/huge", "#/small"].map(|to| json!({"$ref": to}));
+        assert_eq!(inline(&huge), (huge.clone(), false), "it does not fit, and stays a reference");
+        let (inlined, _) = inline(&json!([small, huge, small]));
+        assert_eq!(inlined, json!([{"type": "string"}, huge, small]));
+        let own: Value = (0..MAX_SCHEMA_NODES).map(Value::from).collect();
+        assert!(inline(&own).1);
     }
 
     #[test]

@@ -140,6 +140,18 @@ fn each_check_names_the_operation() {
         refusal(json!({"parameters": [id(), id()]})),
         "OpenAPI operation op declares parameter \"id\" twice"
     );
+    let query = |n: usize| json!({"name": format!("q{n}"), "in": "query"});
+    let many: Vec<Value> = (0..256).map(query).chain([id()]).collect();
+    assert_eq!(
+        refusal(json!({"parameters": many})),
+        "OpenAPI operation op declares more than 256 parameters"
+    );
+    let wide: Vec<usize> = (0..100_000).collect();
+    let wide = json!({"name": "wide", "in": "query", "schema": {"enum": wide}});
+    assert_eq!(
+        refusal(json!({"parameters": [id(), wide]})),
+        "OpenAPI operation op has schemas of more than 100000 JSON nodes"
+    );
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(crate) struct OpenApiUpstream<H> {
 }
 
 struct Service<H> {
-    entry: OpenApiConfig,
+    entry: Arc<OpenApiConfig>,
     credentials: Arc<CredentialStore>,
     /// Whose tokens requests carry, if they need one.
     sign_in: Option<Arc<SignIn>>,
@@ -164,7 +164,7 @@ impl<H: HttpGet> OpenApiUpstream<H> {
         http.make_room(&entry.base_url, config.max_concurrency);
         Ok(Self {
             name: config.name.as_str().into(),
-            service: Arc::new(Service { entry: entry.clone(), credentials, sign_in, http }),
+            service: Arc::new(Service { entry: Arc::new(entry.clone()), credentials, sign_in, http }),
             slots: Slots::new(config.max_concurrency),
             lifecycle: Arc::new(Lifecycle::new(owner, config.backoff)),
             from_file,
@@ -274,7 +274,14 @@ impl<H: HttpGet> Service<H> {
             GetFault::TooLarge { received } => Document::too_large(cap).with_bytes(received),
             GetFault::Failed(fault) => fault,
         })?;
-        Api::compile(&Document::fetched(answer.status, &answer.body)?, &self.entry)
+        // A document of megabytes takes longer than others should wait.
+        let entry = self.entry.clone();
+        let compiled = time::spawn_blocking(move || {
+            Api::compile(&Document::fetched(answer.status, &answer.body)?, &entry)
+        });
+        compiled
+            .await
+            .unwrap_or_else(|_| Err(CallFault::unavailable("the OpenAPI document could not be compiled")))
     }
 
     async fn call(&self, operation: &Operation, call: Call<'_>) -> Result<CallReply, CallFault> {

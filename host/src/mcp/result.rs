@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::content;
 use super::protocol::render;
 use super::{unfinished, wrapped};
+use crate::pace::apart;
 use crate::upstream::{CallFault, CallReply, FailureAnswer, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
@@ -36,6 +37,14 @@ impl RawResult {
     pub(super) fn of(reply: &Bytes, result: &str, message: &Message<'_>) -> RawResult {
         RawResult { bytes: reply.slice_ref(result.as_bytes()), outline: message.outline.clone() }
     }
+}
+
+/// As [`read`]; a long one is read apart.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn read_apart(result: RawResult, may_wrap: bool) -> Result<CallReply, CallFault> {
+    apart(result.bytes.len(), move || read(result, may_wrap)).await
 }
 
 /// Turns the `result` member of a reply into what the program gets. `may_wrap` says that nothing is known against a

@@ -12,9 +12,11 @@ use tokio::sync::oneshot;
 
 use super::super::elicit::Link;
 use super::super::protocol;
+use super::event_rate::{EVENTS_PER_SECOND, EventRate};
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
+use crate::pace::{Pace, STEP, apart};
 use crate::time;
 use crate::upstream::UpstreamEvent;
 use crate::upstream::lifecycle::Lifecycle;
@@ -116,19 +118,41 @@ async fn open(
     }
 }
 
-/// Reads a stream to its end. One event is held to the size of an answer.
+/// Reads a stream to its end. One event is held to the size of an answer, and all of them to [`EVENTS_PER_SECOND`].
 async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: Body) -> SseDecoder {
-    let mut decoder = SseDecoder::default();
-    while let Some(Ok(chunk)) = body.chunk().await {
-        let mut replies = Vec::new();
-        decoder.feed(&chunk, |event| {
-            // No request of ours has the id 0: everything but notifications and requests is skipped.
-            let _ = endpoint.read_event(&event.data, (0, session.era), None, Link::Session, &mut replies);
-            true
-        });
-        endpoint.send_replies(session, replies, &super::transport::shutdown_limits()).await;
-        if decoder.buffered() > endpoint.entry.max_response_bytes {
-            break;
+    let (mut decoder, mut rate, mut pace) = (SseDecoder::default(), EventRate::default(), Pace::default());
+    while let Some(Ok(chunk)) = pace.wait(body.chunk()).await {
+        for piece in chunk.chunks(STEP) {
+            let (mut events, marks) = (Vec::new(), decoder.marks());
+            decoder.feed(piece, |event| {
+                events.push(event.data);
+                true
+            });
+            for data in events {
+                let (reader, era) = (endpoint.clone(), session.era);
+                let read = apart(data.len(), move || {
+                    let mut replies = Vec::new();
+                    // No request of ours has the id 0: everything but notifications and requests is skipped.
+                    let _ = reader.read_event(&data, (0, era), None, Link::Session, &mut replies);
+                    replies
+                });
+                let replies = pace.wait(read).await;
+                let limits = super::transport::shutdown_limits();
+                pace.wait(endpoint.send_replies(session, replies, &limits)).await;
+            }
+            if !rate.admits(decoder.marks() - marks, time::now()) {
+                let upstream = &*endpoint.name;
+                tracing::warn!(
+                    upstream,
+                    limit = EVENTS_PER_SECOND,
+                    "upstream_stream_too_fast: closed for a while"
+                );
+                return decoder;
+            }
+            if decoder.buffered() > endpoint.entry.max_response_bytes {
+                return decoder;
+            }
+            pace.worked(piece.len()).await;
         }
     }
     decoder

@@ -17,6 +17,7 @@ use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::pace::{Pace, apart};
 use crate::time::{self, timeout};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
@@ -57,21 +58,28 @@ async fn read(
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
     let reservation = memory.map(MemoryReservation::new);
     let mut oversized = Oversized { settled: false, why: Refused::TooLong };
+    let mut pace = Pace::default();
     loop {
-        match stdout.read_buf(lines.space()).await {
+        match pace.wait(stdout.read_buf(lines.space())).await {
             Ok(0) | Err(_) => return,
             Ok(n) => lines.filled(n),
         }
+        let mut unread = lines.unread();
         while let Some(frame) = lines.next(connection.line_cap()) {
             match frame {
                 Frame::Line(line) => {
-                    dispatch(&connection, &lifecycle, &line);
+                    let (connection, lifecycle) = (connection.clone(), lifecycle.clone());
+                    apart(line.len(), move || dispatch(&connection, &lifecycle, &line)).await;
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
                 Frame::OverflowEnd { tail, bytes, .. } => oversized.end(&connection, &tail, bytes),
             }
+            pace.worked(unread - lines.unread()).await;
+            unread = lines.unread();
         }
-        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unfinished() as u64)) {
+        // What was looked at without coming to the end of a line.
+        pace.worked(unread).await;
+        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unread() as u64)) {
             oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
             let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(0));
             debug_assert!(fits, "a reservation shrinks");
@@ -213,16 +221,18 @@ async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receive
     let mut lines = LineBuffer::default();
     let mut second = time::now();
     let mut logged = 0;
+    let mut pace = Pace::default();
     loop {
         let buffer = lines.space();
         let old = buffer.len();
-        match stderr.read_buf(buffer).await {
+        match pace.wait(stderr.read_buf(buffer)).await {
             Ok(0) | Err(_) => return,
             Ok(_) => connection.stderr.push(&buffer[old..]),
         }
         if time::since(second) >= Duration::from_secs(1) {
             (second, logged) = (time::now(), 0);
         }
+        let mut unread = lines.unread();
         while let Some(frame) = lines.next(8 * 1024) {
             logged += 1;
             if let Frame::Line(line) = frame
@@ -230,7 +240,11 @@ async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receive
             {
                 tracing::debug!(upstream, line = %String::from_utf8_lossy(&line), "upstream_stderr");
             }
+            pace.worked(unread - lines.unread()).await;
+            unread = lines.unread();
         }
+        // What was looked at without coming to the end of a line.
+        pace.worked(unread).await;
     }
 }
 

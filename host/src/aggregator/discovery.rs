@@ -73,7 +73,8 @@ async fn found(
         }
     });
     join_all(loads).await;
-    let answer = query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes);
+    let max_bytes = aggregator.limits.max_discovery_bytes;
+    let answer = query.answer(&aggregator.catalog(), max_bytes, |steps| run.charge(steps)).await;
     let answer = with_changes(aggregator, run, query, answer).await?;
     Ok(with_seen_shape(aggregator, run, query, answer))
 }

@@ -34,7 +34,7 @@ impl Pace {
     pub fn is_due(&mut self, bytes: usize) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         #[cfg(test)]
-        tests::note(self.bytes);
+        tests::note(bytes, self.bytes);
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
         let is_due = self.bytes >= PIECE || now.saturating_duration_since(began) >= SLICE;
@@ -98,16 +98,26 @@ pub(crate) mod tests {
     use std::rc::Rc;
 
     thread_local! {
-        static MOST: Cell<usize> = const { Cell::new(0) };
+        static WORK: Cell<Work> = const { Cell::new(Work { most: 0, all: 0 }) };
     }
 
-    pub(super) fn note(bytes: usize) {
-        MOST.set(MOST.get().max(bytes));
+    /// What a thread has told its paces, in bytes.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct Work {
+        /// The most between two pauses.
+        pub(crate) most: usize,
+        /// Together.
+        pub(crate) all: usize,
     }
 
-    /// The most bytes that this thread has worked on between two pauses since it was asked last.
-    pub(crate) fn most_between_pauses() -> usize {
-        MOST.take()
+    pub(super) fn note(bytes: usize, since_pause: usize) {
+        let Work { most, all } = WORK.get();
+        WORK.set(Work { most: most.max(since_pause), all: all + bytes });
+    }
+
+    /// The work of this thread since it was asked last.
+    pub(crate) fn take_work() -> Work {
+        WORK.take()
     }
 
     #[tokio::test]
@@ -128,9 +138,10 @@ pub(crate) mod tests {
                 pace.worked(PIECE / 2).await;
             }
         };
-        most_between_pauses();
+        take_work();
         set.run_until(work).await;
-        assert!(most_between_pauses() <= PIECE);
+        let Work { most, all } = take_work();
+        assert!(most <= PIECE && all == 50 * PIECE, "{most} of {all}");
         assert!(turns.get() >= 49, "{} turns of others", turns.get());
     }
 

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
     use crate::catalog::fixtures;
     use crate::pace::PIECE;
-    use crate::pace::tests::most_between_pauses;
+    use crate::pace::tests::take_work;
 
     fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -173,14 +173,14 @@ mod tests {
         let query: Vec<String> = (0..32).map(|n| format!("z{n}")).collect();
         let mut charged = 0;
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        most_between_pauses();
+        take_work();
         let search = super::apropos(&large, &query, (8, false), |steps| {
             charged = steps;
             true
         });
         assert!(runtime.block_on(search).is_empty());
-        let a_tool = 32 * 65 * BYTES_PER_COMPARISON;
-        assert!(most_between_pauses() < PIECE + a_tool);
+        let (work, a_tool) = (take_work(), 32 * 65 * BYTES_PER_COMPARISON);
+        assert!(work.most < PIECE + a_tool && work.all == 1000 * a_tool, "{work:?}");
         assert_eq!(
             charged,
             32 * (1000 * 65 + 1) / COMPARISONS_PER_STEP,

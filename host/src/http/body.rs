@@ -305,11 +305,11 @@ mod tests {
     use super::*;
     use crate::http::{Client, Limits, Request, Target};
     use crate::pace::PIECE;
-    use crate::pace::tests::most_between_pauses;
+    use crate::pace::tests::{Work, take_work};
     use ptc_test_support::fake_http::{FakeHttp, response};
 
-    /// The outcome of reading the whole answer of a server, the most that was worked on between two pauses, and how many bytes came.
-    async fn read(coding: &'static str, body: Vec<u8>, max_bytes: usize) -> (Result<(), String>, usize, u64) {
+    /// The outcome of reading the whole answer of a server, the work that it took, and how many bytes came.
+    async fn read(coding: &'static str, body: Vec<u8>, max_bytes: usize) -> (Result<(), String>, Work, u64) {
         let server = FakeHttp::start(move |_| response(200, &[("content-encoding", coding)], &body));
         let request = Request {
             method: http::Method::GET,
@@ -322,7 +322,7 @@ mod tests {
         let limits =
             Limits { connect: hour, first_byte: None, total: hour, deadline, max_bytes, allowance: 0 };
         let mut body = Client::new().send(request, &limits).await.unwrap().body;
-        most_between_pauses();
+        take_work();
         let outcome = loop {
             match body.chunk().await {
                 Some(Ok(_)) => {}
@@ -330,14 +330,14 @@ mod tests {
                 None => break Ok(()),
             }
         };
-        (outcome, most_between_pauses(), body.received())
+        (outcome, take_work(), body.received())
     }
 
     #[tokio::test]
     async fn a_body_near_its_limit_is_read_in_pieces() {
-        let (outcome, most, received) = read("identity", vec![b'x'; 8 << 20], 8 << 20).await;
+        let (outcome, work, received) = read("identity", vec![b'x'; 8 << 20], 8 << 20).await;
         assert_eq!((outcome, received), (Ok(()), 8 << 20));
-        assert!(most < 2 * PIECE, "{most}");
+        assert!(work.most < 2 * PIECE && work.all >= 8 << 20, "{work:?}");
     }
 
     #[tokio::test]
@@ -346,12 +346,12 @@ mod tests {
         let blocks = |bytes: usize| [0, 0, 0, 0xff, 0xff].repeat(bytes / 5);
         let mut near = blocks(1_000_000);
         near.extend([1, 1, 0, 0xfe, 0xff, b'x']);
-        let (outcome, most, received) = read("deflate", near, 8 << 20).await;
+        let (outcome, work, received) = read("deflate", near, 8 << 20).await;
         assert_eq!((outcome, received), (Ok(()), 1));
-        assert!(most < 2 * PIECE, "{most}");
-        let (outcome, most, received) = read("deflate", blocks(1_100_000), 8 << 20).await;
+        assert!(work.most < 2 * PIECE && work.all >= 1_000_000, "{work:?}");
+        let (outcome, work, received) = read("deflate", blocks(1_100_000), 8 << 20).await;
         let expected = "malformed HTTP response: deflate: more than 1048576 bytes of it became nothing";
         assert_eq!((outcome, received), (Err(expected.to_owned()), 0));
-        assert!(most < 2 * PIECE, "{most}");
+        assert!(work.most < 2 * PIECE && work.all >= 1_000_000, "{work:?}");
     }
 }

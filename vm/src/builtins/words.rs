@@ -76,11 +76,7 @@ mod tests {
         );
         assert!(tokenize(" -/ ").is_empty());
         assert_eq!(tokenize(&"é ".repeat(LONGEST_TEXT)).len(), LONGEST_TEXT / 3);
-        assert_eq!(
-            tokenize(&"Ié".repeat(LONGEST_WORD)),
-            ["ié".repeat(21) + "i"],
-            "63 of 64 bytes, then half a letter"
-        );
+        assert_eq!(tokenize(&"aé".repeat(LONGEST_WORD)), ["aé".repeat(21) + "a"]);
         assert!(tokenize(&"İ".repeat(LONGEST_WORD))[0].len() <= LONGEST_WORD);
     }
 

@@ -157,3 +157,82 @@ async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: 
     }
     decoder
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HttpConfig, Transport, UpstreamConfig};
+    use crate::credentials::CredentialStore;
+    use crate::http::Client;
+    use crate::mcp::{ClientRoots, HttpUpstream};
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
+    use crate::upstream::{Again, Call, CallLimits, Caller, Upstream as _};
+    use ptc_mcp::json::json;
+    use ptc_test_support::fake_http::{FakeHttp, Step, event, event_head, reply, response};
+
+    fn upstream(server: &FakeHttp) -> HttpUpstream {
+        let entry = HttpConfig::for_url(server.url.clone());
+        let config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
+        let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
+        let owner = tokio::runtime::Handle::current();
+        HttpUpstream::new(&config, &entry, store, Client::new(), &roots, owner).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_stream_near_its_rate_is_read_in_pieces() {
+        let long =
+            json!({"jsonrpc": "2.0", "method": "notifications/other", "params": {"x": "x".repeat(4000)}});
+        let lines = format!("data: {long}\n\n").repeat(990);
+        let length = lines.len();
+        let server = FakeHttp::start(move |hit| {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            match (hit.method.as_str(), hit.rpc()) {
+                ("GET", _) => {
+                    vec![event_head(), Step::Bytes(lines.clone().into_bytes()), event(&change), Step::Hang]
+                }
+                (_, "initialize") => reply(
+                    200,
+                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+                ),
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+                _ => response(400, &[], b""),
+            }
+        });
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        take_work();
+        let mut events = upstream.events();
+        assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+        let work = take_work();
+        assert!(work.most < 2 * PIECE && work.all >= length, "{work:?}");
+        upstream.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn what_a_server_says_before_an_answer_is_read_in_pieces() {
+        const COMMENTS: usize = 4 << 20;
+        let server = FakeHttp::handshake(|hit| {
+            let answer = hit.result(json!({"structuredContent": true}));
+            vec![event_head(), Step::Bytes(b": c\n".repeat(COMMENTS / 4)), event(&answer), Step::Close]
+        });
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        take_work();
+        let call = Call {
+            tool: "t",
+            arguments: b"{}",
+            limits: CallLimits::within(Duration::from_secs(3600), 2 * COMMENTS),
+            again: Again::default(),
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap: true,
+        };
+        upstream.call(call).await.unwrap();
+        let work = take_work();
+        assert!(work.most < 2 * PIECE && work.all >= COMMENTS, "{work:?}");
+        upstream.shutdown().await;
+    }
+}

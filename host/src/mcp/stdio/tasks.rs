@@ -313,3 +313,49 @@ async fn supervise(
 fn with_stderr(fault: CallFault, connection: &StdioConnection) -> CallFault {
     fault.with_hint(&connection.stderr_hint())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Backoff, StdioConfig, Transport, UpstreamConfig};
+    use crate::mcp::inbound::Inbound;
+    use crate::mcp::roots::ClientRoots;
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
+    use std::io::Write as _;
+
+    const LINES: usize = 4 << 20;
+
+    /// A connection, and a pipe through which another thread writes lines of nothing.
+    fn flooded() -> (Arc<StdioConnection>, pipe::Receiver, std::thread::JoinHandle<()>) {
+        let config = UpstreamConfig::new("fake", Transport::Stdio(StdioConfig::for_command("fake")));
+        let inbound = Inbound::new(&config, &ClientRoots::default());
+        let (stdin, _) = pipe::pipe().unwrap();
+        let connection = Arc::new(StdioConnection::new("fake".into(), inbound, stdin, 1 << 20));
+        let (sender, receiver) = pipe::pipe().unwrap();
+        let mut sender = std::fs::File::from(sender.into_blocking_fd().unwrap());
+        let writing = std::thread::spawn(move || sender.write_all(&vec![b'\n'; LINES]).unwrap());
+        (connection, receiver, writing)
+    }
+
+    #[tokio::test]
+    async fn reading_blank_lines_of_a_child_gives_way() {
+        let (connection, stdout, writing) = flooded();
+        let lifecycle = Arc::new(Lifecycle::new(tokio::runtime::Handle::current(), Backoff::default()));
+        take_work();
+        read(connection, lifecycle, stdout, None).await;
+        let work = take_work();
+        assert!(work.most <= PIECE && work.all >= LINES, "{work:?}");
+        writing.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn reading_what_a_child_says_on_standard_error_gives_way() {
+        let (connection, stderr, writing) = flooded();
+        take_work();
+        read_errors(connection, stderr).await;
+        let work = take_work();
+        assert!(work.most <= PIECE && work.all >= LINES, "{work:?}");
+        writing.join().unwrap();
+    }
+}

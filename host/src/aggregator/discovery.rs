@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Answers one discovery operation, and keeps a record of it. A world fault is `nil`.
+#[expect(clippy::disallowed_methods, reason = "entry point: answer()")]
 pub(super) async fn answer(
     aggregator: Arc<Aggregator>,
     run: Rc<RunContext>,

@@ -126,6 +126,7 @@ impl Body {
     ///
     /// # Errors
     /// As [`Body::chunk`].
+    #[expect(clippy::disallowed_methods, reason = "entry point: Body.collect")]
     pub async fn collect(self) -> Result<Bytes, HttpError> {
         self.collect_for(None).await
     }

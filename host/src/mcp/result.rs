@@ -111,6 +111,7 @@ pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, Cal
 ///
 /// # Errors
 /// [`FaultReason::UpstreamError`] if it is not an object, or asks us for something that we do not have.
+#[expect(clippy::disallowed_methods, reason = "entry point: check_complete()")]
 pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFault> {
     let bad = |message: String| CallFault::upstream_error(message).with_bytes(result.len() as u64);
     let Ok(members) = serde_json::from_slice::<Members<'_>>(result) else {
@@ -146,6 +147,7 @@ fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
 }
 
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
+#[expect(clippy::disallowed_methods, reason = "entry point: text_of()")]
 pub(super) fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
     let quoted = match text {
         Text::Checked(_, Some(decoded)) => return decoded.clone(),
@@ -237,6 +239,7 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result; `None` if it is no object.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Members.read")]
     fn read(result: &'a Bytes, outline: Option<&'a Outline>) -> Option<Self> {
         if let (Some(outline), Ok(text)) = (outline, simdutf8::basic::from_utf8(result)) {
             return Some(Members::outlined(text, outline));

@@ -376,6 +376,7 @@ impl Reader {
     }
 
     /// Hands replies to those who wait for them. Whether anybody does.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.deliver")]
     fn deliver(&self, data: &Bytes) -> bool {
         let Ok(messages) = parse(data, MAX_BATCH) else { return false };
         let mut is_wanted = false;

@@ -191,6 +191,7 @@ impl Failure {
 
 impl Endpoint {
     /// Posts a request and reads its answer.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.request")]
     pub(super) async fn request(
         &self,
         session: &HttpSession,
@@ -612,6 +613,7 @@ impl Endpoint {
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
     /// `caller`: for whom the call was made on whose own stream it came, and `link` what its requests have to do with it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.read_event")]
     pub(super) fn read_event(
         &self,
         data: &Bytes,
@@ -653,6 +655,7 @@ impl Endpoint {
     }
 
     /// What an answer outside 2xx means.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.refusal")]
     pub(super) async fn refusal(
         &self,
         response: Response,
@@ -748,6 +751,7 @@ pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bo
 }
 
 /// The answer to `id` in an event that is long and nothing else, which is read apart.
+#[expect(clippy::disallowed_methods, reason = "entry point: long_answer()")]
 async fn long_answer(data: &Bytes, id: u64) -> Option<Answer> {
     if data.len() <= AT_ONCE {
         return None;
@@ -760,6 +764,7 @@ async fn long_answer(data: &Bytes, id: u64) -> Option<Answer> {
     apart(length, read).await
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_json()")]
 fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     let fault = |message: String| CallFault::upstream_error(message).with_bytes(body.len() as u64);
     if body.iter().all(u8::is_ascii_whitespace) {

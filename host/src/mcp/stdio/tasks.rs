@@ -127,6 +127,7 @@ impl Oversized {
 }
 
 /// Handles one line.
+#[expect(clippy::disallowed_methods, reason = "entry point: dispatch()")]
 fn dispatch(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, line: &bytes::Bytes) {
     let upstream = &*connection.name;
     match parse(line, MAX_BATCH) {
@@ -202,6 +203,7 @@ fn dispatch_one(
 }
 
 /// Fails the request of a reply that would be JSON except for bytes that are not UTF-8.
+#[expect(clippy::disallowed_methods, reason = "entry point: answer_of_bad_text()")]
 fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
     let Err(error) = std::str::from_utf8(line) else { return false };
     let text = String::from_utf8_lossy(line);

@@ -35,7 +35,7 @@ fn whatever_reads_a_whole_input_has_a_row() {
     assert!(wrong.is_empty(), "the reason of an entry point is \"{REASON}\" and its name:{}", wrong.concat());
     let what =
         "function that reads a whole input, with whose bytes these are, their limit, account and pauses";
-    compare(&found, &rows("### Entry points", 5), "Entry points", what);
+    compare(&found, &rows("### Whole inputs", 5), "Entry points", what);
 }
 
 /// Functions that say that they have a row, by their names and the names that they say.

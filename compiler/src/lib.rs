@@ -19,6 +19,8 @@
 //! stands behind `&`; `:>>` in `condp`; vectors, maps and sets as `case` constants; `juxt` as a value; bare references in discovery
 //! forms. A function body may use what the program defines further down.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod analyze;
 mod ast;
 mod codegen;

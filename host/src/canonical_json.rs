@@ -40,6 +40,7 @@ pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
 ///
 /// # Errors
 /// The text is not JSON, has a key twice in one object, or a number that nobody can read.
+#[expect(clippy::disallowed_methods, reason = "entry point: canonical()")]
 pub fn canonical(json: &[u8]) -> Result<Vec<u8>, NotCanonical> {
     let text = std::str::from_utf8(json).map_err(|_| NotCanonical::NotJson)?;
     let value = from_str::<Value>(text).map_err(|_| NotCanonical::NotJson)?;

@@ -54,6 +54,7 @@ impl ProcessEnv {
     ///
     /// # Errors
     /// If the file cannot be read, a line is malformed, or it names a variable that an env file must not set.
+    #[expect(clippy::disallowed_methods, reason = "entry point: ProcessEnv.add_file")]
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         use std::io::Read as _;
         let shown = path.display();

@@ -9,7 +9,7 @@
 //! | [`questions`], [`canonical_json`] | what people are asked; JSON in one spelling, for digests |
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`state`] | stores of what outlives a request or a process |
-//! | [`time`] | the one clock, which tests can set ahead |
+//! | [`time`], [`pace`] | the one clock, which tests can set ahead; how work on bytes of others gives way |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 //!
@@ -54,6 +54,7 @@ mod memory;
 #[cfg(feature = "upstreams")]
 pub mod openapi;
 pub mod output_schema;
+pub mod pace;
 #[cfg(feature = "seals")]
 mod private_file;
 pub mod questions;

@@ -186,6 +186,7 @@ impl Reader<'_> {
     }
 
     /// The string at the cursor, decoded; `None` if its end is not there.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.string")]
     fn string(&mut self) -> Option<String> {
         let start = self.at;
         self.at += 1;

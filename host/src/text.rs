@@ -4,13 +4,21 @@ use std::fmt::Write as _;
 
 /// Prose on one line: runs of white space and control characters become one space, none at the ends.
 pub(crate) fn one_line(text: &str) -> String {
+    beginning_of_line(text, usize::MAX)
+}
+
+/// As [`one_line`], as far as it takes to have `bytes` or a few more.
+fn beginning_of_line(text: &str, bytes: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    let mut line = String::with_capacity(text.len());
+    let mut line = String::with_capacity(text.len().min(bytes));
     for word in words {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(clip(word, bytes));
+        if line.len() >= bytes {
+            break;
+        }
     }
     line
 }
@@ -52,7 +60,8 @@ pub(crate) fn cut(mut text: String, limit: usize) -> String {
 
 /// [`one_line`], then [`cut`].
 pub(crate) fn short_line(text: &str, limit: usize) -> String {
-    cut(one_line(text), limit)
+    // As many bytes have more characters than that.
+    cut(beginning_of_line(text, 4 * (limit + 1)), limit)
 }
 
 /// `name - description`, or the name alone.

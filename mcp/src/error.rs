@@ -78,6 +78,7 @@ impl RpcError {
 
     /// As [`RpcError::read`], for the bytes of an `error` member.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: RpcError.of_bytes")]
     pub fn of_bytes(json: &[u8]) -> Self {
         match serde_json::from_slice::<&RawValue>(json) {
             Ok(raw) => Self::read(raw.get()),
@@ -87,6 +88,7 @@ impl RpcError {
 
     /// Reads an `error` member. Any content yields a usable message.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: RpcError.read")]
     pub fn read(json: &str) -> Self {
         #[derive(serde::Deserialize)]
         struct Members<'a> {

@@ -15,6 +15,8 @@
 //! | [`LogLevel`] | severities of log messages |
 //! | [`revision`] | the published revisions of MCP and the two eras they fall into |
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod encode;
 pub mod error;
 pub mod greeting;

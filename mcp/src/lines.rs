@@ -113,8 +113,8 @@ impl LineBuffer {
         Some(Frame::Line(line))
     }
 
-    /// Bytes of the line that has not ended yet. Right only when [`Self::next`] has nothing more to give.
-    pub fn unfinished(&self) -> usize {
+    /// Bytes that no frame has taken: when [`Self::next`] has nothing more to give, those of the line that has not ended yet.
+    pub fn unread(&self) -> usize {
         self.buffer.len()
     }
 
@@ -224,9 +224,9 @@ mod tests {
         buffer.extend(b"first\n");
         buffer.extend(&[b'a'; 5000]);
         assert_eq!(buffer.next(10_000), Some(line("first")));
-        assert_eq!((buffer.next(10_000), buffer.unfinished()), (None, 5000));
+        assert_eq!((buffer.next(10_000), buffer.unread()), (None, 5000));
         assert_eq!(buffer.give_up(), [b'a'; KEPT][..]);
-        assert_eq!((buffer.next(10_000), buffer.unfinished()), (None, KEPT));
+        assert_eq!((buffer.next(10_000), buffer.unread()), (None, KEPT));
         buffer.extend(b"tail\nnext\n");
         let Some(Frame::OverflowEnd { tail, bytes: 5004, .. }) = buffer.next(10_000) else {
             panic!("no end")

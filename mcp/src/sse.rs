@@ -38,7 +38,13 @@ pub struct SseDecoder {
     started: bool,
     last_id: Option<String>,
     retry_ms: Option<u64>,
+    /// Lines of fields other than `data` since the last blank one.
+    fields: u32,
+    marks: u64,
 }
+
+/// Lines of an event, besides its data and its end, that are no marks: `event`, `id` and `retry`.
+const FIELDS: u32 = 3;
 
 impl SseDecoder {
     /// Takes the next bytes and passes every completed event to `on_event`, which returns whether to continue.
@@ -93,6 +99,13 @@ impl SseDecoder {
         self.last_id.as_deref()
     }
 
+    /// How many marks there have been: each event, and whatever else took a line without being part of one, such as a comment or a
+    /// further blank line.
+    #[must_use]
+    pub fn marks(&self) -> u64 {
+        self.marks
+    }
+
     /// The server's reconnection delay in milliseconds.
     #[must_use]
     pub fn retry_ms(&self) -> Option<u64> {
@@ -105,12 +118,19 @@ impl SseDecoder {
             line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         }
         if line.is_empty() {
+            (self.fields, self.marks) = (0, self.marks + 1);
             return self.take_event();
         }
         let colon = line.iter().position(|b| *b == b':').unwrap_or(line.len());
         let value = line.get(colon + 1..).unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
-        match &line[..colon] {
+        let name = &line[..colon];
+        if matches!(name, b"event" | b"id" | b"retry") && self.fields < FIELDS {
+            self.fields += 1;
+        } else if name != b"data" {
+            self.marks += 1;
+        }
+        match name {
             b"data" => {
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
@@ -199,6 +219,19 @@ mod tests {
         let mut decoder = SseDecoder::default();
         decoder.feed(b"id: 7\nretry: 20\ndata:\n\nretry: x\nretry: +30\n", |_| true);
         assert_eq!((decoder.last_id(), decoder.retry_ms()), (Some("7"), Some(20)));
+    }
+
+    #[test]
+    fn events_blank_lines_and_comments_are_marks() {
+        let marks = |stream: &str| {
+            let mut decoder = SseDecoder::default();
+            decoder.feed(stream.as_bytes(), |_| true);
+            decoder.marks()
+        };
+        assert_eq!(marks("event: message\nid: 1\nretry: 2\ndata: 1\ndata: 2\n\n"), 1);
+        assert_eq!(marks("data: 1\n\ndata: 2\n\n\n\n"), 4);
+        assert_eq!(marks(": comment\n:\nother: 1\n"), 3);
+        assert_eq!(marks(&"id: 1\n".repeat(10)), 7, "more lines than an event has");
     }
 
     #[test]

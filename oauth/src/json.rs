@@ -8,6 +8,7 @@ use crate::message::MAX_BODY_BYTES;
 pub(crate) const MAX_NESTING: usize = 64;
 
 /// An object of at most [`MAX_BODY_BYTES`] and [`MAX_NESTING`] levels; `None` for anything else.
+#[expect(clippy::disallowed_methods, reason = "entry point: object()")]
 pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     // A byte order mark is a habit of some servers, and RFC 8259 8.1 lets readers ignore it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -14,6 +14,8 @@
 //! | [`grants`] | requests for tokens and their answers |
 //! | [`tokens`] | the record of tokens, whether they are still good, and what happens when they are not |
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod authorize;
 pub mod cache;
 pub mod callback;

@@ -19,6 +19,8 @@
 //! | [`graph`] | values as bytes and back |
 //! | [`error`] | what a failed program says |
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod builtins;
 pub mod code;
 pub mod error;

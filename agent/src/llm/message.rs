@@ -146,6 +146,7 @@ pub struct ToolCallMsg {
 impl ToolCallMsg {
     /// The arguments, if they are a JSON object.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolCallMsg.object")]
     pub fn object(&self) -> Option<JsonMap> {
         if self.arguments.trim().is_empty() {
             return Some(JsonMap::new());
@@ -197,6 +198,7 @@ impl ArgsError {
 impl ToolCall {
     /// A call whose arguments are the text of a JSON object; no text counts as no arguments.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolCall.from_text")]
     pub fn from_text(id: Option<String>, name: impl Into<String>, arguments: &str) -> ToolCall {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
         let (args, detail) = match ptc_host::json::from_str(text) {
@@ -327,6 +329,7 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// Whether a tool message is one of the loop's error payloads: a status of `error`, or a text under `error`.
+#[expect(clippy::disallowed_methods, reason = "entry point: tells_error()")]
 pub(super) fn tells_error(content: &str) -> bool {
     let Ok(Json::Object(object)) = serde_json::from_str(content) else { return false };
     object.get("status").is_some_and(|status| status == "error")

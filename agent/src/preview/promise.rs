@@ -3,6 +3,7 @@
 use ptc_host::json::Value as Json;
 
 /// Takes back the promise of a preview.
+#[expect(clippy::disallowed_methods, reason = "entry point: forget()")]
 pub(crate) fn forget(content: &mut String) {
     if !content.contains("full_result_cached") {
         return;

@@ -88,6 +88,7 @@ fn unwrapped(ty: &Type, found: Json) -> Result<Json, &'static str> {
 }
 
 /// A single value, however it is dressed: quoted, fenced, bold, with a full stop.
+#[expect(clippy::disallowed_methods, reason = "entry point: scalar()")]
 fn scalar(ty: &Type, text: &str) -> Result<Json, Rejected> {
     let rejected = |reason, message: String| Rejected { reason, message, structured: false };
     let unreadable = |message: String| rejected(FailReason::JsonParseError, message);
@@ -113,6 +114,7 @@ fn scalar(ty: &Type, text: &str) -> Result<Json, Rejected> {
 const NO_SCALAR: &str = "Could not parse JSON from response.";
 
 /// The JSON value that a text without dress is; a boolean may begin with a capital, and a full stop may follow.
+#[expect(clippy::disallowed_methods, reason = "entry point: spoken()")]
 fn spoken(bare: &str) -> Option<Json> {
     for (word, value) in [("true", true), ("false", false)] {
         if bare.trim_end_matches('.').eq_ignore_ascii_case(word) {
@@ -137,6 +139,7 @@ fn undressed(text: &str) -> &str {
 }
 
 /// The answer of an agent whose type is a JSON Schema. Names are as the schema has them.
+#[expect(clippy::disallowed_methods, reason = "entry point: by_schema()")]
 fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (FailReason, String)> {
     let whole = serde_json::from_str::<Json>(text.trim()).ok();
     let bare = undressed(text);
@@ -191,6 +194,7 @@ fn datetime(text: &str) -> Option<Json> {
 }
 
 /// The objects and arrays that are the whole of a fenced block.
+#[expect(clippy::disallowed_methods, reason = "entry point: fenced()")]
 fn fenced(text: &str) -> impl Iterator<Item = Json> {
     text.split("```").skip(1).step_by(2).filter_map(|block| {
         let body = block.trim_start().strip_prefix("json").unwrap_or(block).trim();

@@ -122,6 +122,7 @@ impl Run {
     }
 
     /// The effect of a program's end on the run.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Run.judge")]
     pub(super) fn judge(&mut self, ran: &ProgramOutcome) -> ProgramVerdict {
         let shared = self.shared.clone();
         let config = &shared.config;

@@ -310,6 +310,7 @@ impl Step {
     ///
     /// # Errors
     /// There is no answer, or it is no `T`.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Step.value")]
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         match &self.value {
             Some(value) => serde_json::from_str(&value.to_string()),

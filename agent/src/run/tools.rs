@@ -143,6 +143,7 @@ pub(super) async fn get(
 }
 
 /// What telemetry is told of a result: its beginning, no image in it.
+#[expect(clippy::disallowed_methods, reason = "entry point: told()")]
 fn told(json: &[u8]) -> String {
     let value = if may_hold(json) { ptc_host::json::from_slice::<Json>(json).ok() } else { None };
     if let Some(mut value) = value {
@@ -324,6 +325,7 @@ impl AppTools for ProgramTools {
         tools.map(|(name, _)| name.clone()).collect()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: ProgramTools.call")]
     fn call(&self, name: &str, arguments: Vec<u8>) -> BoxFuture<'static, Reply> {
         let raise = |reason, text: String| -> BoxFuture<'static, Reply> {
             Box::pin(async move { Reply::Raise(Error::verbatim(reason, text)) })

@@ -36,6 +36,7 @@ impl HostCalls for SharedCalls {
 
 impl SharedCalls {
     /// The kept result of a call.
+    #[expect(clippy::disallowed_methods, reason = "entry point: SharedCalls.kept")]
     fn kept(&self, call: &UpstreamCall) -> Option<Payload> {
         let started = time::now();
         let (Ok(server), Ok(tool), Ok(arguments)) = (&call.server, &call.tool, &call.arguments) else {
@@ -51,6 +52,7 @@ impl SharedCalls {
 }
 
 /// A kept result as `tool/call` gives it: what was text is text again.
+#[expect(clippy::disallowed_methods, reason = "entry point: payload()")]
 fn payload(json: Bytes) -> Payload {
     if json.first() == Some(&b'"')
         && let Ok(Json::String(text)) = serde_json::from_slice(&json)

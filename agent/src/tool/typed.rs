@@ -65,6 +65,7 @@ where
     Args: DeserializeOwned + Send + 'static,
     Form: 'static,
 {
+    #[expect(clippy::disallowed_methods, reason = "entry point: Typed.call")]
     fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
         match serde_json::from_str(&Json::Object(arguments).to_string()) {
             Ok(arguments) => self.handler.run(arguments, context),

@@ -191,6 +191,7 @@ fn auth(config: &UpstreamConfig) -> Option<CallAuth> {
 
 /// The arguments as a record keeps them, if it does. They are looked at as text, and read only where that shows a
 /// secret, which may span what JSON keeps apart.
+#[expect(clippy::disallowed_methods, reason = "entry point: recorded_arguments()")]
 fn recorded_arguments(arguments: &[u8], redactor: &Redactor) -> Option<Box<str>> {
     let text = std::str::from_utf8(arguments).ok().filter(|text| text.len() <= CallRecord::MAX_ARGS_BYTES)?;
     if let Cow::Borrowed(text) = redactor.scrub(text) {

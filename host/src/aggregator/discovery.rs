@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Answers one discovery operation, and keeps a record of it. A world fault is `nil`.
+#[expect(clippy::disallowed_methods, reason = "entry point: answer()")]
 pub(super) async fn answer(
     aggregator: Arc<Aggregator>,
     run: Rc<RunContext>,
@@ -73,7 +74,8 @@ async fn found(
         }
     });
     join_all(loads).await;
-    let answer = query.answer(&aggregator.catalog(), aggregator.limits.max_discovery_bytes);
+    let max_bytes = aggregator.limits.max_discovery_bytes;
+    let answer = query.answer(&aggregator.catalog(), max_bytes, |steps| run.charge(steps)).await;
     let answer = with_changes(aggregator, run, query, answer).await?;
     Ok(with_seen_shape(aggregator, run, query, answer))
 }

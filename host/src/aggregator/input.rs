@@ -345,6 +345,7 @@ impl Exchange<'_> {
     }
 
     /// The result of `elicitation/create`. What does not fit the form never reaches the upstream.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Exchange.result")]
     fn result(&self, question: &Question, answer: Option<&Answer>) -> String {
         let Some(answer) = answer else { return CANCELLED.to_owned() };
         let action = answer.action.as_str();

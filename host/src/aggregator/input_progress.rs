@@ -100,6 +100,7 @@ impl Progress {
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) has written, from whatever origin.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Progress.read")]
     pub(super) fn read(bytes: &[u8]) -> Option<Progress> {
         let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
         let state = written.state.map(ToOwned::to_owned);

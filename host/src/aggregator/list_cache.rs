@@ -84,6 +84,7 @@ impl CachedLists {
     }
 
     /// Keeps what the upstreams have listed. A folder that cannot be used costs the cache and nothing else.
+    #[expect(clippy::disallowed_methods, reason = "entry point: CachedLists.write")]
     pub(super) fn write<'a>(
         &self,
         listed: impl Iterator<Item = (&'a str, Arc<[ToolInfo]>, Introduction)>,
@@ -116,6 +117,7 @@ impl CachedLists {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path) -> Option<Value> {
     let mut text = String::new();
     let file = fs::File::open(path).ok()?;

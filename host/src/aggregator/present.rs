@@ -62,7 +62,10 @@ pub(super) async fn with_changes(
     let listed_now = now.server(server).and_then(|entry| entry.tool(tool));
     let (answer, change) = match (listed_then, listed_now) {
         (None, None) => return answer,
-        (None, Some(_)) => (query.answer(&now, max_bytes)?, "the upstream lists this tool now".to_owned()),
+        (None, Some(_)) => {
+            let answer = query.answer(&now, max_bytes, |steps| run.charge(steps)).await?;
+            (answer, "the upstream lists this tool now".to_owned())
+        }
         (Some(_), None) => (answer?, "the upstream lists this tool no more".to_owned()),
         (Some(then), Some(now)) => match changed_shape(then, now) {
             Some(shape) => (answer?, shape),

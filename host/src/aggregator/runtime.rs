@@ -205,6 +205,7 @@ impl Aggregator {
 
     /// Puts a tool list into the catalog of now, and into that of programs unless it is frozen and has one of this upstream.
     /// A list that has been taken already is not taken again.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.take_tools")]
     pub(super) fn take_tools(&self, member: &Member, tools: &Arc<[ToolInfo]>) {
         let mut taken = member.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {

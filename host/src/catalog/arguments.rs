@@ -184,6 +184,7 @@ impl<'a> Speller<'a> {
     }
 
     /// The name that a key goes out under.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Speller.spelling")]
     fn spelling(&self, member: &Member, known: &Known<'a>) -> Cow<'a, str> {
         let quoted = &self.json[member.key.start - 1..member.key.end + 1];
         let name: Cow<'a, str> = match serde_json::from_slice::<&'a str>(quoted) {

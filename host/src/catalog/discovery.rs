@@ -11,6 +11,7 @@ use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::text::{named, short_line};
+use ptc_vm::builtins::words::query_words;
 
 /// Longest description in a line of `dir`, in characters.
 const LINE_DESCRIPTION: usize = 120;
@@ -24,6 +25,8 @@ pub enum Query {
     Apropos {
         /// What to look for; not blank.
         query: String,
+        /// Its words.
+        words: Vec<String>,
         /// 1..50
         limit: usize,
         /// Whether to list upstreams that are not loaded first.
@@ -120,6 +123,7 @@ impl Query {
                 let query = text
                     .ok_or_else(|| format!("apropos requires query (non-empty string), got {got}"))?
                     .to_owned();
+                let words = query_words(&query)?;
                 let limit = options.integer("limit", 1..=50, 8, "apropos :limit must be an integer 1..50")?;
                 let load = match options.get("load") {
                     None => false,
@@ -134,7 +138,7 @@ impl Query {
                     }
                     _ => Vec::new(),
                 };
-                Ok(Self::Apropos { query, limit, load, local })
+                Ok(Self::Apropos { query, words, limit, load, local })
             }
             "dir" => {
                 let server = text
@@ -207,11 +211,17 @@ impl Query {
         }
     }
 
-    /// The answer from this snapshot, at most `max_bytes` of JSON.
+    /// The answer from this snapshot, at most `max_bytes` of JSON. The steps of a search are charged before it begins, and it finds
+    /// nothing if `charge` refuses them.
     ///
     /// # Errors
     /// See [`DiscoveryFault`].
-    pub fn answer(&self, catalog: &Catalog, max_bytes: usize) -> Result<Answer, DiscoveryFault> {
+    pub(crate) async fn answer(
+        &self,
+        catalog: &Catalog,
+        max_bytes: usize,
+        charge: impl FnOnce(u64) -> bool,
+    ) -> Result<Answer, DiscoveryFault> {
         match self {
             Self::Servers => {
                 let servers = servers(catalog);
@@ -221,8 +231,8 @@ impl Query {
                     |shown| format!("tool/servers: {shown} of {all} servers shown, the answer is full");
                 Ok(Answer::list(kept, all, note))
             }
-            Self::Apropos { query, limit, load, local } => {
-                let mut lines = apropos(catalog, query, *limit, *load);
+            Self::Apropos { words, limit, load, local, .. } => {
+                let mut lines = apropos(catalog, words, (*limit, *load), charge).await;
                 let room = limit.saturating_sub(lines.len());
                 lines.extend(local.iter().take(room).cloned());
                 let all = lines.len();
@@ -398,9 +408,14 @@ mod tests {
         Query::parse(form, &arguments, &shown, &fixtures::catalog())
     }
 
+    fn answer_of(query: &Query, max_bytes: usize) -> Result<Answer, DiscoveryFault> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(query.answer(&fixtures::catalog(), max_bytes, |_| true))
+    }
+
     fn answer(form: &str, arguments: Value) -> Result<Value, DiscoveryFault> {
         let query = parse(form, arguments).map_err(DiscoveryFault::Program)?;
-        query.answer(&fixtures::catalog(), ROOMY).map(|answer| answer.value)
+        answer_of(&query, ROOMY).map(|answer| answer.value)
     }
 
     fn first_line(result: Result<Query, String>) -> String {
@@ -448,6 +463,7 @@ mod tests {
             ("apropos", json!(["x", {"load": "yes"}]), "apropos :load must be a boolean, got \"yes\""),
             ("apropos", json!([""]), "apropos requires query (non-empty string), got \"\""),
             ("apropos", json!(["  "]), "apropos requires query (non-empty string), got \"  \""),
+            ("apropos", json!(["x ".repeat(33)]), "apropos takes at most 32 words, got 33"),
             ("apropos", json!([5]), "apropos requires query (non-empty string), got 5"),
             ("apropos", json!(["x", []]), "discovery options must be a map, got []"),
             ("dir", json!(["fs", {"limit": 0}]), "dir :limit must be an integer 1..200, got 0"),
@@ -493,7 +509,7 @@ mod tests {
         let query = parse("doc", json!(["fs"])).unwrap();
         assert_eq!(query.needs(), Needs::Server("fs"));
         assert_eq!((query.operation(), query.record()), ("doc", json!({"ref": "fs"})));
-        let text = query.answer(&fixtures::catalog(), ROOMY).unwrap().value;
+        let text = answer_of(&query, ROOMY).unwrap().value;
         assert!(text.as_str().unwrap().starts_with("fs\nDescription: Filesystem MCP server.\n"), "{text}");
         assert_eq!(
             answer("doc", json!(["cold"])),
@@ -510,7 +526,13 @@ mod tests {
         assert_eq!(parse("apropos", json!(["x", {"load": true}])).unwrap().needs(), Needs::Everything);
         assert_eq!(
             parse("apropos", json!(["x", {"limit": 50}])).unwrap(),
-            Query::Apropos { query: "x".to_owned(), limit: 50, load: false, local: Vec::new() }
+            Query::Apropos {
+                query: "x".to_owned(),
+                words: vec!["x".to_owned()],
+                limit: 50,
+                load: false,
+                local: Vec::new()
+            }
         );
     }
 
@@ -529,7 +551,7 @@ mod tests {
     #[test]
     fn a_cut_list_says_so_beside_the_data() {
         let noted = |form: &str, arguments: Value, max_bytes| {
-            let answer = parse(form, arguments).unwrap().answer(&fixtures::catalog(), max_bytes).unwrap();
+            let answer = answer_of(&parse(form, arguments).unwrap(), max_bytes).unwrap();
             (answer.value.as_array().unwrap().len(), answer.note)
         };
         assert_eq!(noted("dir", json!(["fs"]), ROOMY), (2, None));
@@ -545,7 +567,7 @@ mod tests {
     fn local_matches_stand_behind_and_count_towards_the_limits() {
         let lines = |limit, max_bytes| {
             let query = parse("apropos", json!(["zzz", {"limit": limit}, ["local: a", "local: b"]])).unwrap();
-            query.answer(&fixtures::catalog(), max_bytes).unwrap()
+            answer_of(&query, max_bytes).unwrap()
         };
         assert_eq!(lines(8, ROOMY), Answer { value: json!(["local: a", "local: b"]), note: None });
         assert_eq!(lines(1, ROOMY), Answer { value: json!(["local: a"]), note: None });
@@ -556,10 +578,7 @@ mod tests {
     #[test]
     fn over_large_documents_are_a_world_fault() {
         let query = parse("doc", json!(["fs/read_text_file"])).unwrap();
-        assert_eq!(
-            query.answer(&fixtures::catalog(), 50),
-            Err(DiscoveryFault::World(WorldFault::ResultTooLarge))
-        );
+        assert_eq!(answer_of(&query, 50), Err(DiscoveryFault::World(WorldFault::ResultTooLarge)));
     }
 
     #[test]

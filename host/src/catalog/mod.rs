@@ -30,5 +30,5 @@ pub(crate) use discovery::ToolRef;
 pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{tool_doc, tool_meta};
 pub use entry::{Catalog, ServerEntry, ToolEntry};
-pub use search::{apropos, find_tools};
+pub use search::find_tools;
 pub(crate) use shape::changed_shape;

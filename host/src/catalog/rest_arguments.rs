@@ -21,6 +21,7 @@ const MAX_SHOWN: usize = 120;
 ///
 /// # Errors
 /// The message with which the program ends.
+#[expect(clippy::disallowed_methods, reason = "entry point: check_rest_arguments()")]
 pub(super) fn check_rest_arguments(
     server: &ServerEntry,
     tool: &ToolEntry,

@@ -1,6 +1,7 @@
 //! The lexical search behind `apropos` (upstreams.md 13.4).
 
 use super::entry::{Catalog, ServerEntry, ToolEntry};
+use crate::pace::Pace;
 use crate::text::{named, one_line, short_line};
 use ptc_vm::builtins::words::{score, tokenize};
 use std::cmp::Ordering;
@@ -12,95 +13,118 @@ const LINE_DESCRIPTION: usize = 120;
 /// Longest description of a server in a line, in characters.
 const SERVER_DESCRIPTION: usize = 80;
 
-/// One match: where it ranks, and its line.
+/// Comparisons of a word of the query with one of a tool that cost a step.
+const COMPARISONS_PER_STEP: u64 = 4;
+/// What a comparison costs, as bytes that are copied.
+const BYTES_PER_COMPARISON: usize = 16;
+
+/// One match, and where it ranks.
 struct Match<'c> {
     rank: u8,
     score: u32,
-    server: &'c str,
-    name: &'c str,
-    line: String,
+    server: &'c ServerEntry,
+    tool: Option<&'c ToolEntry>,
 }
 
-/// The best `limit` lines for `query`: tools of loaded servers first, then, unless `load` is set, hints at servers
-/// that are not loaded. Local builtins rank behind both; the caller appends them while there is room.
-pub fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
-    let query = tokenize(query);
-    let mut matches = Vec::new();
+/// A tool with its score without the name of its server, and with it.
+type Scored<'c> = (&'c ToolEntry, u32, u32);
+
+/// The best `limit` lines for the words of a query: tools of loaded servers first, then, unless `load` is set, hints at servers
+/// that are not loaded. Local builtins rank behind both; the caller appends them while there is room. The steps of the search are
+/// charged before it begins; there are no lines if `charge` refuses them. It gives way on the way.
+pub(super) async fn apropos(
+    catalog: &Catalog,
+    query: &[String],
+    (limit, load): (usize, bool),
+    charge: impl FnOnce(u64) -> bool,
+) -> Vec<String> {
+    let tokens = |server: &ServerEntry| {
+        let of_tools = server.tools().iter().map(|tool| tool.tokens.len() + server.tokens.name.len());
+        server.tokens.len() as u64 + of_tools.sum::<usize>() as u64
+    };
+    let comparisons = query.len() as u64 * catalog.servers().map(tokens).sum::<u64>();
+    if !charge(comparisons / COMPARISONS_PER_STEP) {
+        return Vec::new();
+    }
+    let (mut matches, mut pace) = (Vec::new(), Pace::default());
     for server in catalog.servers() {
+        let mut scored = Vec::new();
+        for tool in server.tools() {
+            scored.push(score_of(server, tool, query));
+            let comparisons = query.len() * (server.tokens.name.len() + tool.tokens.len());
+            pace.worked(comparisons * BYTES_PER_COMPARISON).await;
+        }
         if server.loaded {
-            tool_matches(server, &query, &mut matches);
+            matches.extend(best_of(server, scored));
         } else if !load {
-            matches.extend(server_match(server, &query));
+            matches.extend(server_match(server, query));
+            pace.worked(query.len() * server.tokens.len() * BYTES_PER_COMPARISON).await;
         }
     }
     matches.sort_by(ranking);
-    matches.into_iter().take(limit).map(|found| found.line).collect()
+    matches.truncate(limit);
+    matches.iter().map(line).collect()
 }
 
 /// The tools of loaded servers that match `query`, the best first: server and tool.
 pub fn find_tools<'c>(catalog: &'c Catalog, query: &str) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
     let query = tokenize(query);
-    let mut matches = Vec::new();
-    for server in catalog.servers().filter(|server| server.loaded) {
-        tool_matches(server, &query, &mut matches);
-    }
+    let loaded = catalog.servers().filter(|server| server.loaded);
+    let mut matches: Vec<Match<'c>> = loaded
+        .flat_map(|server| {
+            let scored = server.tools().iter().map(|tool| score_of(server, tool, &query)).collect();
+            best_of(server, scored)
+        })
+        .collect();
     matches.sort_by(ranking);
-    let entries = matches.into_iter().filter_map(|found| {
-        let server = catalog.server(found.server)?;
-        Some((server, server.tool(found.name)?))
-    });
-    entries.collect()
+    matches.into_iter().filter_map(|found| Some((found.server, found.tool?))).collect()
 }
 
 fn ranking(a: &Match<'_>, b: &Match<'_>) -> Ordering {
-    a.rank.cmp(&b.rank).then(b.score.cmp(&a.score)).then(a.server.cmp(b.server)).then(a.name.cmp(b.name))
+    fn name<'c>(found: &Match<'c>) -> &'c str {
+        found.tool.map_or("", |tool| &tool.name)
+    }
+    a.rank
+        .cmp(&b.rank)
+        .then(b.score.cmp(&a.score))
+        .then_with(|| a.server.name.cmp(&b.server.name))
+        .then_with(|| name(a).cmp(name(b)))
 }
 
-fn tool_matches<'c>(server: &'c ServerEntry, query: &[String], matches: &mut Vec<Match<'c>>) {
-    let scored: Vec<_> = server
-        .tools()
-        .iter()
-        .map(|tool| {
-            let other = score(query, tool.tokens.other.iter(), 0);
-            let own = score(query, tool.tokens.name.iter(), NAME_BOOST) + other;
-            let full = score(query, server.tokens.name.iter().chain(&tool.tokens.name), NAME_BOOST) + other;
-            (tool, own, full)
-        })
-        .collect();
-    // A query that names the server would otherwise match all of its tools and bury the good ones.
+fn score_of<'c>(server: &'c ServerEntry, tool: &'c ToolEntry, query: &[String]) -> Scored<'c> {
+    let other = score(query, tool.tokens.other.iter(), 0);
+    let own = score(query, tool.tokens.name.iter(), NAME_BOOST) + other;
+    let full = score(query, server.tokens.name.iter().chain(&tool.tokens.name), NAME_BOOST) + other;
+    (tool, own, full)
+}
+
+/// The tools of a server that match. A query that names the server would otherwise match all of its tools and bury the good ones.
+fn best_of<'c>(server: &'c ServerEntry, scored: Vec<Scored<'c>>) -> impl Iterator<Item = Match<'c>> {
     let some_by_themselves = scored.iter().any(|(_, own, _)| *own > 0);
-    let kept = scored.into_iter().filter(|(_, own, full)| *full > 0 && (*own > 0 || !some_by_themselves));
-    matches.extend(kept.map(|(tool, _, full)| Match {
-        rank: 0,
-        score: full,
-        server: &server.name,
-        name: &tool.name,
-        line: named(
-            &format!("{}/{}", server.name, tool.name),
-            &short_line(&tool.description, LINE_DESCRIPTION),
-        ),
-    }));
+    let kept =
+        scored.into_iter().filter(move |(_, own, full)| *full > 0 && (*own > 0 || !some_by_themselves));
+    kept.map(move |(tool, _, score)| Match { rank: 0, score, server, tool: Some(tool) })
 }
 
 fn server_match<'c>(server: &'c ServerEntry, query: &[String]) -> Option<Match<'c>> {
     let score =
         score(query, server.tokens.name.iter(), NAME_BOOST) + score(query, server.tokens.other.iter(), 0);
+    (score > 0).then_some(Match { rank: 1, score, server, tool: None })
+}
+
+fn line(found: &Match<'_>) -> String {
+    let Match { server, tool, .. } = found;
     let name = &server.name;
+    if let Some(tool) = tool {
+        return named(&format!("{name}/{}", tool.name), &short_line(&tool.description, LINE_DESCRIPTION));
+    }
     let description = server_description(server).unwrap_or_else(|| name.clone());
-    (score > 0).then(|| Match {
-        rank: 1,
-        score,
-        server: name,
-        name: "",
-        line: if server.sign_in_needed {
-            format!("{name}: {description}. Needs sign-in: a person must run ptc login {name}.")
-        } else {
-            format!(
-                "{name}: {description}. Catalog not loaded. Use (dir {} {{:limit 20}}).",
-                crate::text::string_literal(name)
-            )
-        },
-    })
+    if server.sign_in_needed {
+        format!("{name}: {description}. Needs sign-in: a person must run ptc login {name}.")
+    } else {
+        let literal = crate::text::string_literal(name);
+        format!("{name}: {description}. Catalog not loaded. Use (dir {literal} {{:limit 20}}).")
+    }
 }
 
 /// The server's description as a clause: one line, without dots at its end, at most 80 characters.
@@ -131,6 +155,41 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixtures;
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
+
+    fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(super::apropos(catalog, &tokenize(query), (limit, load), |_| true))
+    }
+
+    #[test]
+    fn a_search_of_a_large_catalog_is_charged_and_gives_way() {
+        let tool = |n: usize| {
+            let words = |of: &str| (0..80).map(|word| format!("{of}{n}x{word} ")).collect::<String>();
+            json!({"name": format!("tool{n}"), "description": words("d")})
+        };
+        let large = Catalog::new([fixtures::server("s", (0..1000).map(tool).collect())]);
+        let query: Vec<String> = (0..32).map(|n| format!("z{n}")).collect();
+        let mut charged = 0;
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        take_work();
+        let search = super::apropos(&large, &query, (8, false), |steps| {
+            charged = steps;
+            true
+        });
+        assert!(runtime.block_on(search).is_empty());
+        let (work, a_tool) = (take_work(), 32 * 65 * BYTES_PER_COMPARISON);
+        assert!(work.most < PIECE + a_tool && work.all == 1000 * a_tool, "{work:?}");
+        assert_eq!(
+            charged,
+            32 * (1000 * 65 + 1) / COMPARISONS_PER_STEP,
+            "64 words of each tool, one of its server"
+        );
+        let word = ["tool1".to_owned()];
+        let refused = super::apropos(&large, &word, (8, false), |_| false);
+        assert!(runtime.block_on(refused).is_empty(), "nothing is searched for who cannot pay");
+    }
 
     #[test]
     fn words_split_at_case_and_punctuation() {

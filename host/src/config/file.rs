@@ -36,6 +36,7 @@ impl UpstreamsConfig {
     ///
     /// # Errors
     /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
+    #[expect(clippy::disallowed_methods, reason = "entry point: UpstreamsConfig.load")]
     pub fn load(location: &ConfigLocation, options: &LoadOptions<'_>) -> Result<Option<Self>, ConfigError> {
         use std::io::Read as _;
         let ConfigLocation { path, named_by } = location;
@@ -261,6 +262,7 @@ fn credential_variables(top: &Map) -> std::collections::BTreeSet<String> {
 }
 
 /// The JSON of the file; `place` says in errors where it lies.
+#[expect(clippy::disallowed_methods, reason = "entry point: decode()")]
 pub(super) fn decode(bytes: &[u8], place: &str) -> Result<Value, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map(without_comments);

@@ -210,6 +210,7 @@ fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<Found<String
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: from_file()")]
 fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
     use std::io::Read as _;
     let mut bytes = zeroize::Zeroizing::new(Vec::new());

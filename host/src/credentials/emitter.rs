@@ -288,6 +288,7 @@ struct BasicPair {
 impl BasicPair {
     /// Reads `{"user": …, "pass": …}` or `user:pass`. Only a JSON *object* takes the JSON way: a password may well be
     /// valid JSON otherwise.
+    #[expect(clippy::disallowed_methods, reason = "entry point: BasicPair.of")]
     fn of(text: &str) -> Result<Self, &'static str> {
         if let Ok(Value::Object(mut object)) = serde_json::from_str(text) {
             return match (object.remove("user"), object.remove("pass")) {

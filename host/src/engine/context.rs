@@ -32,6 +32,10 @@ pub struct RunContext {
     pub samplings: Cell<u32>,
     /// Discovery operations that took a number of their cap.
     pub(crate) discoveries: Cell<u32>,
+    /// Steps that the program had left when it came to wait.
+    steps_left: Cell<u64>,
+    /// Steps of work that was done for it since.
+    owed_steps: Cell<u64>,
     /// Records of calls.
     pub log: CallLog,
     /// Records of discovery operations, in order of completion.
@@ -67,6 +71,8 @@ impl RunContext {
             calls: Cell::new(0),
             samplings: Cell::new(0),
             discoveries: Cell::new(0),
+            steps_left: Cell::new(0),
+            owed_steps: Cell::new(0),
             log: CallLog::default(),
             catalog_ops: RefCell::new(Vec::new()),
             memory,
@@ -104,6 +110,23 @@ impl RunContext {
         [&self.calls, &self.samplings, &self.discoveries]
     }
 
+    /// Charges the program for work that it causes outside its machine. Whether it has as many steps left; if not, it ends.
+    pub(crate) fn charge(&self, steps: u64) -> bool {
+        let owed = self.owed_steps.get().saturating_add(steps);
+        self.owed_steps.set(owed);
+        owed <= self.steps_left.get()
+    }
+
+    /// Takes what is owed, to be charged to the machine.
+    pub(super) fn take_owed(&self) -> u64 {
+        self.owed_steps.take()
+    }
+
+    /// Notes how many steps the program has left.
+    pub(super) fn note_steps_left(&self, steps: u64) {
+        self.steps_left.set(steps);
+    }
+
     /// Takes back time that was not the program's.
     pub(super) fn pause(&self, waited: Duration) {
         self.started.set(self.started.get() + waited);
@@ -124,6 +147,16 @@ impl RunContext {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_for_a_program_is_charged_up_to_the_steps_that_it_has_left() {
+        let now = Instant::now();
+        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
+        run.note_steps_left(10);
+        assert!(run.charge(6) && run.charge(4));
+        assert!(!run.charge(1));
+        assert_eq!((run.take_owed(), run.take_owed()), (11, 0));
+    }
 
     #[test]
     fn an_extension_lasts_as_long_as_its_run() {

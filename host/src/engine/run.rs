@@ -188,6 +188,7 @@ impl Run {
             machine.complete(id, reply);
         }
         self.context.arrived.borrow_mut().clear();
+        machine.charge(self.context.take_owed());
         let step = machine.resume(SLICE_STEPS);
         self.run_on(step)
     }
@@ -199,6 +200,7 @@ impl Run {
             show_progress(&self.request, machine, &mut self.shown);
             self.made = machine.take_calls();
             self.context.memory.note_machine(machine.memory_live());
+            self.context.note_steps_left(self.request.limits.steps.saturating_sub(machine.steps_used()));
             self.tell_progress();
             match step {
                 Step::Done => return self.finish(),

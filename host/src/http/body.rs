@@ -10,13 +10,14 @@ use hyper::body::{Body as _, Incoming};
 
 use super::HttpError;
 #[cfg(feature = "upstreams")]
-use super::encoding::Decoder;
+use super::encoding::{Decoder, Piece};
 use super::exchange::{Rest, Timer, poll_data};
 #[cfg(not(feature = "upstreams"))]
-use super::identity::Decoder;
+use super::identity::{Decoder, Piece};
 use super::pool::Pool;
 use super::standstill::Granted;
 use crate::memory::Arrivals;
+use crate::pace::{Pace, poll_pause};
 use crate::time;
 
 /// How long a body whose time stands still may take all the same.
@@ -40,6 +41,9 @@ pub struct Body {
     decoder: Option<Box<Decoder>>,
     /// Bytes that have arrived of an encoded one.
     encoded: u64,
+    pace: Pace,
+    /// The length of the piece that was handed out last, as long as its reader works on it.
+    handed: Option<usize>,
 }
 
 impl std::fmt::Debug for Body {
@@ -68,6 +72,8 @@ impl Body {
             received: 0,
             decoder: None,
             encoded: 0,
+            pace: Pace::default(),
+            handed: None,
         }
     }
 
@@ -104,6 +110,12 @@ impl Body {
         }
     }
 
+    /// Waits for the end of its time, for whoever does something else within it.
+    #[cfg(feature = "upstreams")]
+    pub(crate) async fn end_of_time(&mut self) {
+        poll_fn(|cx| self.poll_end_of_time(cx)).await;
+    }
+
     /// Bytes that have arrived; of an encoded body, those that they became.
     #[must_use]
     pub fn received(&self) -> u64 {
@@ -114,6 +126,7 @@ impl Body {
     ///
     /// # Errors
     /// As [`Body::chunk`].
+    #[expect(clippy::disallowed_methods, reason = "entry point: Body.collect")]
     pub async fn collect(self) -> Result<Bytes, HttpError> {
         self.collect_for(None).await
     }
@@ -184,13 +197,20 @@ impl Body {
     /// As [`Self::poll_frame`], decoded.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
         loop {
-            if let Some(decoder) = &mut self.decoder
-                && let Some(piece) = decoder.piece().transpose()
-            {
-                return Poll::Ready(Some(piece));
+            if let Some(decoder) = &mut self.decoder {
+                match decoder.piece() {
+                    Ok(Piece::Decoded(piece)) => return Poll::Ready(Some(Ok(piece))),
+                    Ok(Piece::Nothing { taken }) if self.pace.is_due(taken) => return poll_pause(cx),
+                    Ok(Piece::Nothing { .. }) => continue,
+                    Ok(Piece::Drained) => {}
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                }
             }
             let frame = match self.poll_frame(cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    self.pace.restart();
+                    return Poll::Pending;
+                }
                 Poll::Ready(frame) => frame,
             };
             let (Some(decoder), None | Some(Ok(_))) = (&mut self.decoder, &frame) else {
@@ -203,6 +223,9 @@ impl Body {
             };
             decoder.feed(&chunk);
             self.encoded += chunk.len() as u64;
+            if self.encoded > decoder.most_input(self.received) {
+                return Poll::Ready(Some(Err(decoder.too_much_for_nothing())));
+            }
             if self.encoded > self.cap() as u64 {
                 let error = HttpError::TooLarge { max: self.max_bytes, received: self.encoded };
                 return Poll::Ready(Some(Err(error)));
@@ -211,19 +234,18 @@ impl Body {
     }
 
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, HttpError>>> {
-        let chunk = match self.poll_piece(cx) {
-            Poll::Pending => {
-                let granted = &mut self.granted;
-                if self.timer.as_mut().is_some_and(|timer| granted.poll(timer, cx).is_pending()) {
-                    return Poll::Pending;
-                }
-                Some(Err(HttpError::Timeout))
-            }
+        let is_due = self.handed.take().is_some_and(|bytes| self.pace.is_due(bytes));
+        // A body that is always ready would never let its time run out, either.
+        let polled = if is_due { poll_pause(cx) } else { self.poll_piece(cx) };
+        let chunk = match polled {
+            Poll::Pending if self.poll_end_of_time(cx).is_pending() => return Poll::Pending,
+            Poll::Pending => Some(Err(HttpError::Timeout)),
             Poll::Ready(chunk) => chunk,
         };
         match chunk {
             Some(Ok(chunk)) => {
                 self.received += chunk.len() as u64;
+                self.handed = Some(chunk.len());
                 if self.received > self.cap() as u64 {
                     self.close();
                     let error = HttpError::TooLarge { max: self.max_bytes, received: self.received };
@@ -239,6 +261,14 @@ impl Body {
                 self.finish(cx);
                 Poll::Ready(None)
             }
+        }
+    }
+
+    /// Ready when its time is over.
+    fn poll_end_of_time(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.timer {
+            Some(timer) => self.granted.poll(timer, cx),
+            None => Poll::Pending,
         }
     }
 
@@ -268,5 +298,61 @@ impl Body {
         self.decoder = None;
         self.incoming = None;
         self.rest = None;
+    }
+}
+
+#[cfg(all(test, feature = "upstreams"))]
+mod tests {
+    use super::*;
+    use crate::http::{Client, Limits, Request, Target};
+    use crate::pace::PIECE;
+    use crate::pace::tests::{Work, take_work};
+    use ptc_test_support::fake_http::{FakeHttp, response};
+
+    /// The outcome of reading the whole answer of a server, the work that it took, and how many bytes came.
+    async fn read(coding: &'static str, body: Vec<u8>, max_bytes: usize) -> (Result<(), String>, Work, u64) {
+        let server = FakeHttp::start(move |_| response(200, &[("content-encoding", coding)], &body));
+        let request = Request {
+            method: http::Method::GET,
+            target: Target::new(&server.url).unwrap(),
+            headers: http::HeaderMap::new(),
+            body: Bytes::new(),
+        };
+        let hour = Duration::from_secs(3600);
+        let deadline = time::now() + hour;
+        let limits =
+            Limits { connect: hour, first_byte: None, total: hour, deadline, max_bytes, allowance: 0 };
+        let mut body = Client::new().send(request, &limits).await.unwrap().body;
+        take_work();
+        let outcome = loop {
+            match body.chunk().await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => break Err(error.to_string()),
+                None => break Ok(()),
+            }
+        };
+        (outcome, take_work(), body.received())
+    }
+
+    #[tokio::test]
+    async fn a_body_near_its_limit_is_read_in_pieces() {
+        let (outcome, work, received) = read("identity", vec![b'x'; 8 << 20], 8 << 20).await;
+        assert_eq!((outcome, received), (Ok(()), 8 << 20));
+        assert!(work.most < 2 * PIECE && work.all >= 8 << 20, "{work:?}");
+    }
+
+    #[tokio::test]
+    async fn input_that_becomes_nothing_is_read_in_pieces_up_to_a_megabyte() {
+        // Stored blocks of nothing.
+        let blocks = |bytes: usize| [0, 0, 0, 0xff, 0xff].repeat(bytes / 5);
+        let mut near = blocks(1_000_000);
+        near.extend([1, 1, 0, 0xfe, 0xff, b'x']);
+        let (outcome, work, received) = read("deflate", near, 8 << 20).await;
+        assert_eq!((outcome, received), (Ok(()), 1));
+        assert!(work.most < 2 * PIECE && work.all >= 1_000_000, "{work:?}");
+        let (outcome, work, received) = read("deflate", blocks(1_100_000), 8 << 20).await;
+        let expected = "malformed HTTP response: deflate: more than 1048576 bytes of it became nothing";
+        assert_eq!((outcome, received), (Err(expected.to_owned()), 0));
+        assert!(work.most < 2 * PIECE && work.all >= 1_000_000, "{work:?}");
     }
 }

@@ -68,7 +68,7 @@ pub(super) async fn connect(origin: &Origin, trust: &Trust) -> Result<Connection
 }
 
 fn watched(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Stream {
-    TokioIo::new(Watched { stream: TokioIo::new(stream), socket })
+    TokioIo::new(Watched::new(TokioIo::new(stream), socket))
 }
 
 async fn http1(stream: MaybeHttpsStream<TokioIo<Socket>>, socket: Socket) -> Result<Connection, HttpError> {

@@ -1,18 +1,21 @@
 //! Bodies that a server compresses although it was asked not to: gzip, deflate, zstd. They are decoded piece by piece, so that
 //! the cap of a body is that of what it becomes, and is looked at before more is made.
 
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::HttpError;
+use crate::pace::{PIECE, STEP};
 
-/// Input that is decoded at a time.
-const STEP: usize = 4096;
+/// Input that may become nothing, in bytes. Beyond it, two bytes of input may bring one.
+const MAX_SURPLUS: u64 = 1 << 20;
+/// Members of gzip, or frames of zstd, that may follow each other without anything in them.
+const MAX_EMPTY_MEMBERS: u32 = 64;
 /// The largest window of a frame of zstd, as RFC 9659 bounds it for content codings.
 const MAX_WINDOW: u64 = 8 << 20;
 
@@ -27,7 +30,7 @@ pub(super) struct Decoder {
 }
 
 enum Coding {
-    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Gzip(Box<Gzip>),
     /// `deflate` names the format of zlib; some servers send it without its frame.
     Deflate(Option<Deflate>),
     Zstd(Box<Zstd>),
@@ -36,6 +39,19 @@ enum Coding {
 enum Deflate {
     Framed(Box<ZlibDecoder<Vec<u8>>>),
     Raw(Box<DeflateDecoder<Vec<u8>>>),
+}
+
+/// What comes of decoding a part of what has come.
+pub(super) enum Piece {
+    /// A further piece of the body.
+    Decoded(Bytes),
+    /// Nothing came of as much input.
+    Nothing {
+        /// In bytes.
+        taken: usize,
+    },
+    /// Everything that has come is decoded.
+    Drained,
 }
 
 impl Decoder {
@@ -49,9 +65,7 @@ impl Decoder {
         let text = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
         let (coding, name) = match text.as_str() {
             "" | "identity" if named.next().is_none() => return Ok(None),
-            "gzip" | "x-gzip" if named.next().is_none() => {
-                (Coding::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))), "gzip")
-            }
+            "gzip" | "x-gzip" if named.next().is_none() => (Coding::Gzip(Box::default()), "gzip"),
             "deflate" if named.next().is_none() => (Coding::Deflate(None), "deflate"),
             "zstd" if named.next().is_none() => (Coding::Zstd(Box::default()), "zstd"),
             _ => {
@@ -68,15 +82,26 @@ impl Decoder {
         self.input.extend_from_slice(bytes);
     }
 
-    /// A further piece; `None` once everything that has come is decoded.
-    pub(super) fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
+    /// The most input, in bytes, of a body that has become `decoded` bytes so far.
+    pub(super) fn most_input(&self, decoded: u64) -> u64 {
+        // Frames of zstd may keep as much as their window.
+        let kept = if matches!(self.coding, Coding::Zstd(_)) { MAX_WINDOW } else { 0 };
+        decoded.saturating_mul(2).saturating_add(MAX_SURPLUS + kept)
+    }
+
+    /// The fault of a body that has more input than that.
+    pub(super) fn too_much_for_nothing(&self) -> HttpError {
+        HttpError::Malformed(format!("{}: more than {MAX_SURPLUS} bytes of it became nothing", self.name))
+    }
+
+    /// Decodes at most [`STEP`] bytes, or one block.
+    pub(super) fn piece(&mut self) -> Result<Piece, HttpError> {
+        let before = self.input.len();
         let piece = match &mut self.coding {
-            Coding::Gzip(gzip) => {
-                written(&mut self.input, &mut **gzip, |gzip| std::mem::take(gzip.get_mut()))
-            }
+            Coding::Gzip(gzip) => written(&mut self.input, &mut **gzip),
             Coding::Deflate(known) => {
                 if known.is_none() {
-                    let Some(first) = self.input.first_chunk::<2>() else { return Ok(None) };
+                    let Some(first) = self.input.first_chunk::<2>() else { return Ok(Piece::Drained) };
                     let framed = first[0] & 0x0f == 8 && u16::from_be_bytes(*first) % 31 == 0;
                     *known = Some(match framed {
                         true => Deflate::Framed(Box::new(ZlibDecoder::new(Vec::new()))),
@@ -84,19 +109,19 @@ impl Decoder {
                     });
                 }
                 match known {
-                    Some(Deflate::Framed(zlib)) => {
-                        written(&mut self.input, &mut **zlib, |zlib| std::mem::take(zlib.get_mut()))
-                    }
-                    Some(Deflate::Raw(raw)) => {
-                        written(&mut self.input, &mut **raw, |raw| std::mem::take(raw.get_mut()))
-                    }
+                    Some(Deflate::Framed(zlib)) => written(&mut self.input, &mut **zlib),
+                    Some(Deflate::Raw(raw)) => written(&mut self.input, &mut **raw),
                     None => Ok(Vec::new()),
                 }
             }
             Coding::Zstd(zstd) => zstd.piece(&mut self.input),
         };
         let piece = piece.map_err(|error| self.malformed(&error))?;
-        Ok((!piece.is_empty()).then(|| piece.into()))
+        Ok(match before - self.input.len() {
+            _ if !piece.is_empty() => Piece::Decoded(piece.into()),
+            0 => Piece::Drained,
+            taken => Piece::Nothing { taken },
+        })
     }
 
     /// The last piece, after all has come.
@@ -108,13 +133,9 @@ impl Decoder {
             return Ok(None);
         }
         let rest = match &mut self.coding {
-            Coding::Gzip(gzip) => gzip.try_finish().map(|()| std::mem::take(gzip.get_mut())),
-            Coding::Deflate(Some(Deflate::Framed(zlib))) => {
-                zlib.try_finish().map(|()| std::mem::take(zlib.get_mut()))
-            }
-            Coding::Deflate(Some(Deflate::Raw(raw))) => {
-                raw.try_finish().map(|()| std::mem::take(raw.get_mut()))
-            }
+            Coding::Gzip(gzip) => gzip.member.try_finish().map(|()| gzip.take()),
+            Coding::Deflate(Some(Deflate::Framed(zlib))) => zlib.try_finish().map(|()| zlib.take()),
+            Coding::Deflate(Some(Deflate::Raw(raw))) => raw.try_finish().map(|()| raw.take()),
             Coding::Zstd(zstd) if zstd.frame.is_none() && self.input.is_empty() => Ok(Vec::new()),
             Coding::Deflate(None) | Coding::Zstd(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         };
@@ -127,26 +148,110 @@ impl Decoder {
     }
 }
 
-/// Writes input to a decoder until something comes out or all is written.
-fn written<W: Write>(
-    input: &mut BytesMut,
-    decoder: &mut W,
-    take: impl Fn(&mut W) -> Vec<u8>,
-) -> io::Result<Vec<u8>> {
-    while !input.is_empty() {
+/// A decoder that keeps what it has decoded.
+trait Keeping: Write {
+    fn take(&mut self) -> Vec<u8>;
+}
+
+impl Keeping for ZlibDecoder<Vec<u8>> {
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.get_mut())
+    }
+}
+
+impl Keeping for DeflateDecoder<Vec<u8>> {
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.get_mut())
+    }
+}
+
+/// Writes a step of input to a decoder, and yields what comes out.
+fn written(input: &mut BytesMut, decoder: &mut impl Keeping) -> io::Result<Vec<u8>> {
+    if !input.is_empty() {
         let taken = decoder.write(&input[..input.len().min(STEP)])?;
         if taken == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "there is more behind its end"));
+            return Err(invalid("there is more behind its end"));
         }
         input.advance(taken);
-        let out = take(decoder);
-        if !out.is_empty() {
-            return Ok(out);
+    }
+    if input.is_empty() {
+        // What is decoded and kept back: an event stream's reader waits for it.
+        decoder.flush()?;
+    }
+    Ok(decoder.take())
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// How many members without anything in them have followed each other.
+#[derive(Default)]
+struct Members {
+    empty: u32,
+    /// Whether anything has come of the present one.
+    is_empty: bool,
+}
+
+impl Members {
+    fn begin(&mut self) {
+        self.is_empty = true;
+    }
+
+    fn note(&mut self, decoded: &[u8]) {
+        self.is_empty &= decoded.is_empty();
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.empty = if self.is_empty { self.empty + 1 } else { 0 };
+        match self.empty {
+            0..=MAX_EMPTY_MEMBERS => Ok(()),
+            _ => Err(invalid(&format!("more than {MAX_EMPTY_MEMBERS} empty members in a row"))),
         }
     }
-    // What is decoded and kept back: an event stream's reader waits for it.
-    decoder.flush()?;
-    Ok(take(decoder))
+}
+
+/// Members of gzip, one behind the other.
+struct Gzip {
+    member: GzDecoder<Vec<u8>>,
+    members: Members,
+}
+
+impl Default for Gzip {
+    fn default() -> Self {
+        let mut members = Members::default();
+        members.begin();
+        Self { member: GzDecoder::new(Vec::new()), members }
+    }
+}
+
+impl Write for Gzip {
+    fn write(&mut self, input: &[u8]) -> io::Result<usize> {
+        let taken = self.member.write(input)?;
+        if taken > 0 || input.is_empty() {
+            return Ok(taken);
+        }
+        // The member has ended, and there is more.
+        self.member.try_finish()?;
+        let decoded = std::mem::take(self.member.get_mut());
+        self.members.note(&decoded);
+        self.members.end()?;
+        self.members.begin();
+        self.member = GzDecoder::new(decoded);
+        self.member.write(input)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.member.flush()
+    }
+}
+
+impl Keeping for Gzip {
+    fn take(&mut self) -> Vec<u8> {
+        let decoded = std::mem::take(self.member.get_mut());
+        self.members.note(&decoded);
+        decoded
+    }
 }
 
 /// Frames of zstd, of which one block is decoded at a time: a block has at most 128 KiB, whatever it is made of.
@@ -155,42 +260,57 @@ struct Zstd {
     decoder: FrameDecoder,
     /// Whether the frame under way ends with a checksum.
     frame: Option<bool>,
+    /// Whether a frame has ended and is not counted yet.
+    has_ended: bool,
+    members: Members,
 }
 
 impl Zstd {
+    /// A piece of what was decoded, else a block more, or the head of a frame.
     fn piece(&mut self, input: &mut BytesMut) -> io::Result<Vec<u8>> {
-        let broken =
-            |error: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        loop {
-            let Some(has_checksum) = self.frame else {
-                let Some(header) = FrameHeader::read(input)? else { return Ok(Vec::new()) };
-                self.decoder.reset(&input[..header.bytes]).map_err(|error| broken(&error))?;
-                input.advance(header.bytes);
-                self.frame = Some(header.has_checksum);
-                continue;
-            };
-            let Some(head) = input.first_chunk::<3>() else { return Ok(Vec::new()) };
-            let head = u32::from_le_bytes([head[0], head[1], head[2], 0]);
-            let (is_last, is_run, size) = (head & 1 == 1, (head >> 1) & 3 == 1, (head >> 3) as usize);
-            let checksum = if is_last && has_checksum { 4 } else { 0 };
-            let block = 3 + if is_run { 1 } else { size } + checksum;
-            if size > 128 << 10 {
-                return Err(broken(&"a block of more than 128 KiB"));
-            }
-            if input.len() < block {
-                return Ok(Vec::new());
-            }
-            let one = BlockDecodingStrategy::UptoBlocks(1);
-            self.decoder.decode_blocks(&input[..block], one).map_err(|error| broken(&error))?;
-            input.advance(block);
-            if is_last {
-                self.frame = None;
-            }
-            let out = self.decoder.collect().unwrap_or_default();
-            if !out.is_empty() {
-                return Ok(out);
-            }
+        let broken = |error: &dyn std::fmt::Display| invalid(&error.to_string());
+        let ready = self.ready()?;
+        if !ready.is_empty() {
+            return Ok(ready);
         }
+        let Some(has_checksum) = self.frame else {
+            if self.has_ended {
+                self.members.end()?;
+                self.has_ended = false;
+            }
+            let Some(header) = FrameHeader::read(input)? else { return Ok(Vec::new()) };
+            self.members.begin();
+            self.decoder.reset(&input[..header.bytes]).map_err(|error| broken(&error))?;
+            input.advance(header.bytes);
+            self.frame = Some(header.has_checksum);
+            return Ok(Vec::new());
+        };
+        let Some(head) = input.first_chunk::<3>() else { return Ok(Vec::new()) };
+        let head = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+        let (is_last, is_run, size) = (head & 1 == 1, (head >> 1) & 3 == 1, (head >> 3) as usize);
+        let checksum = if is_last && has_checksum { 4 } else { 0 };
+        let block = 3 + if is_run { 1 } else { size } + checksum;
+        if size > 128 << 10 {
+            return Err(broken(&"a block of more than 128 KiB"));
+        }
+        if input.len() < block {
+            return Ok(Vec::new());
+        }
+        let one = BlockDecodingStrategy::UptoBlocks(1);
+        self.decoder.decode_blocks(&input[..block], one).map_err(|error| broken(&error))?;
+        input.advance(block);
+        if is_last {
+            (self.frame, self.has_ended) = (None, true);
+        }
+        self.ready()
+    }
+
+    /// At most [`PIECE`] bytes of what the window does not need.
+    fn ready(&mut self) -> io::Result<Vec<u8>> {
+        let mut ready = vec![0; self.decoder.can_collect().min(PIECE)];
+        self.decoder.read_exact(&mut ready)?;
+        self.members.note(&ready);
+        Ok(ready)
     }
 }
 
@@ -205,7 +325,7 @@ impl FrameHeader {
     fn read(input: &[u8]) -> io::Result<Option<Self>> {
         let Some(&[m0, m1, m2, m3, descriptor]) = input.first_chunk::<5>() else { return Ok(None) };
         if u32::from_le_bytes([m0, m1, m2, m3]) != 0xFD2F_B528 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "no frame"));
+            return Err(invalid("no frame"));
         }
         let is_single = descriptor & 0x20 != 0;
         let window = usize::from(!is_single);
@@ -222,7 +342,7 @@ impl FrameHeader {
             base + base / 8 * u64::from(rest[0] & 7)
         };
         if needed > MAX_WINDOW {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a window of more than 8 MiB"));
+            return Err(invalid("a window of more than 8 MiB"));
         }
         Ok(Some(Self { bytes, has_checksum: descriptor & 4 != 0 }))
     }
@@ -265,9 +385,18 @@ mod tests {
         let (mut all, mut longest) = (Vec::new(), 0);
         for chunk in chunks {
             decoder.feed(&Bytes::copy_from_slice(chunk));
-            while let Some(piece) = decoder.piece()? {
-                longest = longest.max(piece.len());
-                all.extend_from_slice(&piece);
+            loop {
+                let before = decoder.input.len();
+                match decoder.piece()? {
+                    Piece::Decoded(piece) => {
+                        longest = longest.max(piece.len());
+                        all.extend_from_slice(&piece);
+                    }
+                    Piece::Nothing { taken } => assert!(taken > 0 && taken == before - decoder.input.len()),
+                    Piece::Drained => break,
+                }
+                let taken = before - decoder.input.len();
+                assert!(taken <= STEP.max((128 << 10) + 7), "{coding}: {taken} bytes at once");
             }
         }
         if let Some(piece) = decoder.end()? {
@@ -284,7 +413,7 @@ mod tests {
             assert!(bytes.len() < 64 << 10, "{coding}");
             let (all, longest) = decode(coding, &[&bytes]).unwrap();
             assert!(all == text, "{coding}");
-            assert!(longest <= 9 << 20, "{coding}: {longest}");
+            assert!(longest <= PIECE, "{coding}: {longest}");
         }
     }
 
@@ -304,6 +433,45 @@ mod tests {
         let frame = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 22 << 3, 0x01, 0x00, 0x00];
         let error = decode("zstd", &[&frame]).unwrap_err().to_string();
         assert_eq!(error, "malformed HTTP response: zstd: a window of more than 8 MiB");
+    }
+
+    #[test]
+    fn members_without_anything_in_them_may_follow_each_other_so_often() {
+        for (coding, text) in [("gzip", "a"), ("zstd", "b")] {
+            let of = |text: &[u8]| encoded(text).into_iter().find(|(name, _)| *name == coding).unwrap().1;
+            let (empty, full) = (of(b""), of(text.as_bytes()));
+            let most = empty.repeat(MAX_EMPTY_MEMBERS as usize);
+            let whole = [&*most, &*full, &*most, &*full].concat();
+            assert_eq!(decode(coding, &[&whole]).unwrap().0, text.repeat(2).into_bytes(), "{coding}");
+            let error = decode(coding, &[&*most, &*empty, &*full]).unwrap_err().to_string();
+            let expected = format!("malformed HTTP response: {coding}: more than 64 empty members in a row");
+            assert_eq!(error, expected);
+        }
+    }
+
+    #[test]
+    fn empty_blocks_are_decoded_step_by_step() {
+        // Stored blocks without content, and blocks of zstd alike.
+        let raw = [0, 0, 0, 0xff, 0xff].repeat(20_000);
+        let head = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x00];
+        let zstd = [&head[..], &[0, 0, 0].repeat(20_000)].concat();
+        for (coding, input) in [("deflate", raw), ("zstd", zstd)] {
+            let mut decoder = decoder(coding);
+            decoder.feed(&Bytes::from(input.clone()));
+            let mut steps = 0;
+            while let Piece::Nothing { taken } = decoder.piece().unwrap() {
+                assert!(taken <= STEP, "{coding}: {taken}");
+                steps += 1;
+            }
+            assert!(steps >= input.len() / STEP && decoder.input.is_empty(), "{coding}: {steps}");
+        }
+    }
+
+    #[test]
+    fn two_bytes_of_input_bring_one_beyond_a_megabyte() {
+        let gzip = decoder("gzip");
+        assert_eq!((gzip.most_input(0), gzip.most_input(5)), (1 << 20, (1 << 20) + 10));
+        assert_eq!(decoder("zstd").most_input(0), (1 << 20) + MAX_WINDOW);
     }
 
     #[test]

@@ -10,6 +10,13 @@ use super::HttpError;
 /// What would decode a body. There is none.
 pub(super) enum Decoder {}
 
+/// What would come of decoding.
+pub(super) enum Piece {
+    Decoded(Bytes),
+    Nothing { taken: usize },
+    Drained,
+}
+
 impl Decoder {
     /// Refuses a body that is not as it is.
     ///
@@ -30,7 +37,15 @@ impl Decoder {
         match *self {}
     }
 
-    pub(super) fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
+    pub(super) fn most_input(&self, _: u64) -> u64 {
+        match *self {}
+    }
+
+    pub(super) fn too_much_for_nothing(&self) -> HttpError {
+        match *self {}
+    }
+
+    pub(super) fn piece(&mut self) -> Result<Piece, HttpError> {
         match *self {}
     }
 

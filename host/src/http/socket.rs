@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::pace::{Pace, poll_pause};
 use crate::time;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
@@ -258,11 +259,21 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// What the application reads of a socket, decrypted: notes whether anything came.
+/// What the application reads of a socket, decrypted: notes whether anything came, and gives way on the way. A peer that sends frames
+/// faster than they are read would keep its connection's task at work.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
-    pub(super) stream: S,
-    pub(super) socket: Socket,
+    stream: S,
+    socket: Socket,
+    pace: Pace,
+    /// How much the last read brought, as long as its reader works on it.
+    read: Option<usize>,
+}
+
+impl<S> Watched<S> {
+    pub(super) fn new(stream: S, socket: Socket) -> Self {
+        Self { stream, socket, pace: Pace::default(), read: None }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
@@ -271,10 +282,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(read) = self.read.take()
+            && self.pace.is_due(read)
+        {
+            return poll_pause(cx);
+        }
         let before = buf.filled().len();
-        let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
-        if buf.filled().len() > before {
+        let Poll::Ready(result) = Pin::new(&mut self.stream).poll_read(cx, buf) else {
+            self.pace.restart();
+            return Poll::Pending;
+        };
+        let read = buf.filled().len() - before;
+        if read > 0 {
             self.socket.0.arrived.store(true, Ordering::Relaxed);
+            self.read = Some(read);
         }
         Poll::Ready(result)
     }
@@ -309,6 +330,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
     use std::io::{Read as _, Write as _};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -320,6 +343,22 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         (socket(ours), listener.accept().unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn reading_what_comes_faster_than_it_is_read_gives_way() {
+        let (ours, mut theirs) = pair().await;
+        let sending = std::thread::spawn(move || theirs.write_all(&vec![7; 4 << 20]));
+        let mut watched = Watched::new(ours.clone(), ours);
+        let (mut piece, mut received) = (vec![0; PIECE], 0);
+        take_work();
+        while let read @ 1.. = watched.read(&mut piece).await.unwrap() {
+            received += read;
+        }
+        sending.join().unwrap().unwrap();
+        assert_eq!(received, 4 << 20);
+        let work = take_work();
+        assert!(work.most < 2 * PIECE && work.all >= received - PIECE, "{work:?}");
     }
 
     #[tokio::test]
@@ -375,7 +414,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_has_begun_is_proof_of_the_contrary() {
         let (ours, mut theirs) = pair().await;
-        let mut watched = Watched { stream: ours.clone(), socket: ours.clone() };
+        let mut watched = Watched::new(ours.clone(), ours.clone());
         watched.write_all(b"request").await.unwrap();
         theirs.read_exact(&mut [0; 1]).unwrap();
         theirs.write_all(b"HTTP").unwrap();

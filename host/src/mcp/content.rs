@@ -35,6 +35,7 @@ pub(super) fn check_size(result: &Bytes, limits: &CallLimits, transport: &str) -
 
 /// Characters of binary content in an answer: in the blocks of a tool, the contents of a resource, the messages of a
 /// prompt.
+#[expect(clippy::disallowed_methods, reason = "entry point: binary_len()")]
 fn binary_len(result: &[u8]) -> usize {
     #[derive(serde::Deserialize, Default)]
     #[serde(default)]
@@ -63,6 +64,7 @@ fn binary_len(result: &[u8]) -> usize {
     blocks.chain(of_messages).map(binary_of_block).sum()
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: binary_of_block()")]
 fn binary_of_block(raw: &RawValue) -> usize {
     let Ok(block) = serde_json::from_str::<Members<'_>>(raw.get()) else { return 0 };
     let inner = block.resource.map_or(0, binary_of_resource);
@@ -70,6 +72,7 @@ fn binary_of_block(raw: &RawValue) -> usize {
     own.map(characters).sum::<usize>() + inner
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: binary_of_resource()")]
 fn binary_of_resource(raw: &RawValue) -> usize {
     let resource = serde_json::from_str::<Members<'_>>(raw.get()).ok();
     resource.and_then(|resource| resource.blob).map_or(0, characters)
@@ -81,11 +84,13 @@ fn characters(raw: &RawValue) -> usize {
 }
 
 /// The blocks as written; none where `content` is no list.
+#[expect(clippy::disallowed_methods, reason = "entry point: raw_blocks()")]
 pub(super) fn raw_blocks(content: &str) -> Vec<&RawValue> {
     serde_json::from_str(content).unwrap_or_default()
 }
 
 /// The `text` of a text block, as a JSON string.
+#[expect(clippy::disallowed_methods, reason = "entry point: text_of_block()")]
 pub(super) fn text_of_block(block: &RawValue) -> Option<&str> {
     #[derive(serde::Deserialize)]
     struct TextBlock<'a> {
@@ -99,6 +104,7 @@ pub(super) fn text_of_block(block: &RawValue) -> Option<&str> {
 }
 
 /// All blocks of a result.
+#[expect(clippy::disallowed_methods, reason = "entry point: blocks()")]
 pub(super) fn blocks(result: &Bytes) -> Vec<ReplyBlock> {
     #[derive(serde::Deserialize)]
     struct Content<'a> {
@@ -114,6 +120,7 @@ pub(super) fn blocks(result: &Bytes) -> Vec<ReplyBlock> {
 }
 
 /// One block, in the names of programs.
+#[expect(clippy::disallowed_methods, reason = "entry point: block()")]
 pub(super) fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
     if let Some(text) = text_of_block(raw) {
         return ReplyBlock::Text(text_of(result, Text::AsWritten(text)));
@@ -135,6 +142,7 @@ pub(super) fn block(result: &Bytes, raw: &RawValue) -> ReplyBlock {
 }
 
 /// One of the contents of a resource, which has no block around it.
+#[expect(clippy::disallowed_methods, reason = "entry point: resource()")]
 pub(super) fn resource(result: &Bytes, raw: &RawValue) -> ReplyBlock {
     let mut members = Vec::new();
     if let Ok(resource) = serde_json::from_str::<Members<'_>>(raw.get()) {

@@ -47,6 +47,7 @@ impl OpenQuestions {
     }
 
     /// The server does not want to know any more: `params` of its `notifications/cancelled`.
+    #[expect(clippy::disallowed_methods, reason = "entry point: OpenQuestions.withdraw")]
     fn withdraw(&self, params: &str) {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

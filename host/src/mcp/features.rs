@@ -51,6 +51,7 @@ impl ItemPages {
     ///
     /// # Errors
     /// The result is no such list, or the bounds are passed.
+    #[expect(clippy::disallowed_methods, reason = "entry point: ItemPages.add")]
     pub(crate) fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
         self.bytes += result.len();
         if self.bytes > self.max_bytes {
@@ -85,6 +86,7 @@ impl ItemPages {
 ///
 /// # Errors
 /// [`FaultReason::UpstreamError`] if it is no such answer.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_contents()")]
 pub(crate) fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
     #[derive(serde::Deserialize)]
     struct Read<'a> {
@@ -133,6 +135,7 @@ fn payload_of_text(block: &ReplyBlock) -> Option<ReplyPayload> {
 ///
 /// # Errors
 /// [`FaultReason::UpstreamError`] if it is no such answer.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_prompt()")]
 pub(crate) fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
     #[derive(serde::Deserialize)]
     struct Prompt<'a> {
@@ -181,6 +184,7 @@ pub(crate) fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
 ///
 /// # Errors
 /// [`FaultReason::UpstreamError`] if it is no such answer.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_completion()")]
 pub(crate) fn read_completion(result: &[u8]) -> Result<(Vec<Value>, bool), CallFault> {
     let mut answer: Value = serde_json::from_slice(result).unwrap_or_default();
     let completion = answer["completion"].take();

@@ -264,6 +264,7 @@ impl Inbound {
         state.remembered.iter().filter(|(whose, _)| may_see(whose)).map(|(_, said)| said.clone()).collect()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Inbound.progressed")]
     fn progressed(&self, params: &str) {
         if self.lock().heard.is_empty() {
             return;
@@ -384,6 +385,7 @@ impl Drop for Entered<'_> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: updated()")]
 fn updated(params: &str) -> Option<UpstreamEvent> {
     let params: Value = serde_json::from_str(params).ok()?;
     let uri = params["uri"].as_str().filter(|uri| uri.len() <= MAX_URI)?;
@@ -404,6 +406,7 @@ fn progress_text(params: &Value) -> Option<String> {
     Some(if message.is_empty() { far } else { format!("{far}: {message}") })
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_message()")]
 fn read_message(upstream: &Arc<str>, params: &str) -> Option<UpstreamMessage> {
     let mut params: Value = serde_json::from_str(params).ok()?;
     let level = params["level"].as_str().and_then(LogLevel::from_name).unwrap_or(LogLevel::Info);

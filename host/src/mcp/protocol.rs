@@ -154,6 +154,7 @@ struct HelloMembers {
 }
 
 impl HelloMembers {
+    #[expect(clippy::disallowed_methods, reason = "entry point: HelloMembers.read")]
     fn read(result: &[u8]) -> Self {
         serde_json::from_slice(result).unwrap_or_default()
     }
@@ -212,6 +213,7 @@ pub(crate) fn read_discover(result: &[u8]) -> Option<ServerHello> {
 }
 
 /// The revisions that an unsupported-version error offers.
+#[expect(clippy::disallowed_methods, reason = "entry point: supported_versions()")]
 pub(crate) fn supported_versions(error_data: Option<&str>) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Data {
@@ -235,6 +237,7 @@ pub(crate) fn rpc_fault(error: RpcError, bytes: u64) -> CallFault {
 }
 
 /// The pages that an error `-32042` wants to be visited first.
+#[expect(clippy::disallowed_methods, reason = "entry point: pages()")]
 fn pages(data: Option<&str>) -> Option<Vec<Result<Elicitation, NotAskable>>> {
     #[derive(serde::Deserialize)]
     struct Data<'a> {

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use super::content;
 use super::protocol::render;
 use super::{unfinished, wrapped};
+use crate::pace::apart;
 use crate::upstream::{CallFault, CallReply, FailureAnswer, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Longest text of a tool's own error report, in characters.
@@ -36,6 +37,14 @@ impl RawResult {
     pub(super) fn of(reply: &Bytes, result: &str, message: &Message<'_>) -> RawResult {
         RawResult { bytes: reply.slice_ref(result.as_bytes()), outline: message.outline.clone() }
     }
+}
+
+/// As [`read`]; a long one is read apart.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn read_apart(result: RawResult, may_wrap: bool) -> Result<CallReply, CallFault> {
+    apart(result.bytes.len(), move || read(result, may_wrap)).await
 }
 
 /// Turns the `result` member of a reply into what the program gets. `may_wrap` says that nothing is known against a
@@ -102,6 +111,7 @@ pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, Cal
 ///
 /// # Errors
 /// [`FaultReason::UpstreamError`] if it is not an object, or asks us for something that we do not have.
+#[expect(clippy::disallowed_methods, reason = "entry point: check_complete()")]
 pub(super) fn check_complete(result: &[u8], method: &str) -> Result<(), CallFault> {
     let bad = |message: String| CallFault::upstream_error(message).with_bytes(result.len() as u64);
     let Ok(members) = serde_json::from_slice::<Members<'_>>(result) else {
@@ -137,6 +147,7 @@ fn tool_error(result: &Bytes, members: &Members<'_>) -> CallFault {
 }
 
 /// The characters of a JSON string: a slice of the reply when it has no escapes.
+#[expect(clippy::disallowed_methods, reason = "entry point: text_of()")]
 pub(super) fn text_of(reply: &Bytes, text: Text<'_>) -> Bytes {
     let quoted = match text {
         Text::Checked(_, Some(decoded)) => return decoded.clone(),
@@ -228,6 +239,7 @@ impl<'a> Members<'a> {
     }
 
     /// The members of a result; `None` if it is no object.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Members.read")]
     fn read(result: &'a Bytes, outline: Option<&'a Outline>) -> Option<Self> {
         if let (Some(outline), Ok(text)) = (outline, simdutf8::basic::from_utf8(result)) {
             return Some(Members::outlined(text, outline));

@@ -65,6 +65,7 @@ impl<'a> ToolPages<'a> {
     ///
     /// # Errors
     /// The result is no list of tools, or the bounds are passed.
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add")]
     pub(crate) fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
         #[derive(serde::Deserialize)]
         struct Page<'a> {
@@ -99,6 +100,7 @@ impl<'a> ToolPages<'a> {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add_tool")]
     fn add_tool(&mut self, raw: &RawValue) {
         let upstream = self.upstream;
         if self.tools.len() == MAX_TOOLS {
@@ -141,6 +143,7 @@ struct NameOnly {
 }
 
 /// A tool that can only run as a task answers plain calls with an error: it is not offered.
+#[expect(clippy::disallowed_methods, reason = "entry point: needs_task()")]
 fn needs_task(tool: &ToolInfo) -> Result<(), String> {
     #[derive(serde::Deserialize)]
     struct Tool {

@@ -26,6 +26,7 @@ pub(super) fn read(result: &[u8], result_type: Option<&str>, fault: CallFault) -
 }
 
 /// Reads a result, or a task, that asks for input.
+#[expect(clippy::disallowed_methods, reason = "entry point: input_required()")]
 fn input_required(result: &[u8]) -> Result<InputRequired, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -78,6 +79,7 @@ pub(crate) enum TaskState {
 ///
 /// # Errors
 /// What is wrong with it.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_task()")]
 pub(crate) fn read_task(answer: &Bytes) -> Result<TaskState, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -128,6 +130,7 @@ fn all(requests: Requests<'_>) -> Vec<(Box<str>, InputRequest)> {
     requests.0.into_iter().map(read).collect()
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: task()")]
 fn task(result: &[u8]) -> Result<TaskAnswer, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

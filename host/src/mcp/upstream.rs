@@ -12,6 +12,7 @@ use tokio::sync::broadcast;
 use super::inbound::Inbound;
 use super::{content, result};
 use crate::config::UpstreamConfig;
+use crate::pace::apart;
 use crate::time::Instant;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::one_run::{Inside, OneRun};
@@ -134,7 +135,11 @@ impl<T: Transport> McpUpstream<T> {
             .enter((&call.limits, call.caller.asking), T::NAME, current, |patience| self.connect(patience))
             .await?;
         let reply = self.transport.call(&self.lifecycle, &connection, call).await?;
-        content::check_size(&reply.envelope, &call.limits, T::NAME).map(|()| reply)
+        let (limits, length) = (call.limits, reply.envelope.len());
+        // Only what is longer than its text may be is looked into.
+        let looked_into = if length > limits.max_bytes { length } else { 0 };
+        apart(looked_into, move || content::check_size(&reply.envelope, &limits, T::NAME).map(|()| reply))
+            .await
     }
 
     async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
@@ -145,8 +150,12 @@ impl<T: Transport> McpUpstream<T> {
             .enter((&query.limits, None), T::NAME, current, |patience| self.connect(patience))
             .await?;
         let answer = self.transport.query(&self.lifecycle, &connection, query).await?;
-        content::check_size(&answer, &query.limits, T::NAME)?;
-        result::check_complete(&answer, query.method).map(|()| answer)
+        let (limits, method) = (query.limits, query.method.to_owned());
+        apart(answer.len(), move || {
+            content::check_size(&answer, &limits, T::NAME)?;
+            result::check_complete(&answer, &method).map(|()| answer)
+        })
+        .await
     }
 }
 

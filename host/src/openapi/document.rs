@@ -26,6 +26,7 @@ impl Document {
     ///
     /// # Errors
     /// `upstream_unavailable` with the texts of upstreams.md 7.3.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Document.read")]
     pub(crate) fn read(path: &Path, max_bytes: usize) -> Result<Self, CallFault> {
         let mut bytes = Vec::new();
         let limit = (max_bytes as u64).saturating_add(1);
@@ -61,6 +62,7 @@ impl Document {
     ///
     /// # Errors
     /// As [`read`](Self::read).
+    #[expect(clippy::disallowed_methods, reason = "entry point: Document.decode")]
     pub fn decode(bytes: &[u8]) -> Result<Self, CallFault> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let document: Value = ptc_mcp::json::from_slice(bytes).map_err(|e| {

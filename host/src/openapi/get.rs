@@ -28,6 +28,7 @@ impl RoutedClient {
 }
 
 impl HttpGet for RoutedClient {
+    #[expect(clippy::disallowed_methods, reason = "entry point: RoutedClient.get")]
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
         async move {
             let limits = Limits {

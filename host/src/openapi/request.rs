@@ -14,6 +14,7 @@ impl Operation {
     ///
     /// # Errors
     /// `upstream_error`: a path argument is missing, or a value cannot be put into a URL.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Operation.url")]
     pub fn url(&self, base_url: &Url, arguments: &[u8]) -> Result<Url, CallFault> {
         let mut given = self.default_args.clone();
         let arguments: Map = ptc_mcp::json::from_slice(arguments).map_err(|e| {

@@ -18,6 +18,7 @@ pub(crate) fn too_large(max_bytes: usize) -> CallFault {
 ///
 /// # Errors
 /// The faults of upstreams.md 7.3. A redirect is not followed: it could carry credentials away.
+#[expect(clippy::disallowed_methods, reason = "entry point: decode()")]
 pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
     let fault = |reason, message: String| {
         Err(CallFault::new(reason, message).with_status(status).with_bytes(body.len() as u64))

@@ -21,6 +21,7 @@ impl OutputSchema {
     ///
     /// # Errors
     /// All mismatches in one text, or the place of a value that has no JSON form.
+    #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.validate")]
     pub fn validate(&self, value: &Value) -> Result<String, String> {
         let mut check = Check { complaints: Vec::new(), more: 0, nodes: 0, respell: false };
         check.value(self, value, &mut Path { parts: Vec::new() });

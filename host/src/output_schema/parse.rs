@@ -9,6 +9,7 @@ impl OutputSchema {
     ///
     /// # Errors
     /// What is outside the subset, as the text that follows `` argument `output_schema` is invalid: ``.
+    #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.parse")]
     pub fn parse(text: &str) -> Result<OutputSchema, String> {
         match ptc_mcp::json::from_str(text) {
             Ok(Json::Object(schema)) => node(&schema),

@@ -42,6 +42,7 @@ impl Decision {
 
     /// The decision in the content of an accepted form; `None` if there is none, which asks again.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: Decision.of_content")]
     pub fn of_content(content: Option<&RawValue>) -> Option<Self> {
         /// A member that stands twice is refused by the derived reader: nobody knows which one was meant.
         #[derive(serde::Deserialize)]

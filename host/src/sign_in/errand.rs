@@ -206,6 +206,7 @@ fn provider_client(site: &Site, idp: &crate::config::OAuthIdp) -> Client {
 }
 
 /// The token of the person, which a file has anew at each exchange (ruling 81).
+#[expect(clippy::disallowed_methods, reason = "entry point: subject_token()")]
 async fn subject_token(site: &Site, subject: &OAuthSubject) -> Result<Secret, TokenFault> {
     let path = match subject {
         OAuthSubject::Binding(binding) => {
@@ -275,6 +276,7 @@ pub(super) async fn revoke(
 }
 
 /// Whether a server cannot revoke tokens of this kind (RFC 7009 2.2.1).
+#[expect(clippy::disallowed_methods, reason = "entry point: is_unsupported()")]
 fn is_unsupported(response: &ptc_oauth::message::Response) -> bool {
     let told: Option<ptc_mcp::json::Value> = serde_json::from_str(response.body.expose()).ok();
     told.is_some_and(|told| told["error"] == "unsupported_token_type")

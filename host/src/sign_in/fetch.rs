@@ -73,6 +73,7 @@ impl Fetcher {
         Err(Trouble::Redirects)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Fetcher.exchange")]
     async fn exchange(&self, request: &Request, url: &Url, deadline: Instant) -> Result<Response, Trouble> {
         let route = self.route(url).await?;
         let target = Target::new(url).map_err(unreachable)?.via(route);

@@ -44,6 +44,7 @@ impl Binding {
 }
 
 /// A record of this kind; `None` if there is none, or no key opens it: it counts as absent then.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(super) async fn read<T: DeserializeOwned>(
     store: &dyn AuthStore,
     key: &RecordKey,

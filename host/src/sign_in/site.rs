@@ -410,6 +410,7 @@ impl<'u> Place<'u> {
 }
 
 /// The metadata that a sign-in was stored with.
+#[expect(clippy::disallowed_methods, reason = "entry point: legacy_server()")]
 fn legacy_server(document: &ptc_mcp::json::Value, issuer: &str) -> Result<ServerMetadata, Failure> {
     let text = document.to_string();
     let map = serde_json::from_str(&text).unwrap_or_default();

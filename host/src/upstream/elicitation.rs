@@ -53,6 +53,7 @@ impl Elicitation {
     ///
     /// # Errors
     /// They say nothing that can be asked.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Elicitation.read")]
     pub fn read(params: &str) -> Result<Self, NotAskable> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -88,6 +89,7 @@ impl Elicitation {
     }
 
     /// How the server names the page when it says that what is done there is done; `None` if it does not, or it is no page.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Elicitation.page_id")]
     pub(crate) fn page_id(&self) -> Option<Box<str>> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

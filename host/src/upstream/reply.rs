@@ -112,6 +112,7 @@ impl ReplyPayload {
     /// Decides [`ReplyPayload::JsonOrText`] by reading the text once. For consumers that do not read the
     /// value themselves.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "entry point: ReplyPayload.resolve")]
     pub fn resolve(self) -> Self {
         match self {
             Self::JsonOrText(text) => match serde_json::from_slice::<IgnoredAny>(&text) {

@@ -191,6 +191,7 @@ impl SamplingRequest {
     ///
     /// # Errors
     /// They say nothing that a model can be asked.
+    #[expect(clippy::disallowed_methods, reason = "entry point: SamplingRequest.read")]
     pub fn read(params: &str) -> Result<Self, SamplingFault> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -272,6 +273,7 @@ impl SamplingRequest {
 }
 
 impl SamplingMessage {
+    #[expect(clippy::disallowed_methods, reason = "entry point: SamplingMessage.read")]
     fn read(message: &str) -> Result<Self, String> {
         #[derive(serde::Deserialize)]
         struct Message<'a> {
@@ -299,6 +301,7 @@ impl SamplingMessage {
 }
 
 impl SamplingContent {
+    #[expect(clippy::disallowed_methods, reason = "entry point: SamplingContent.read")]
     fn read(block: &str, by_assistant: bool) -> Result<Self, String> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

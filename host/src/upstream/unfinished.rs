@@ -72,6 +72,7 @@ impl InputRequest {
     }
 
     /// Reads one of `inputRequests`.
+    #[expect(clippy::disallowed_methods, reason = "entry point: InputRequest.read")]
     pub(crate) fn read(request: &str) -> Self {
         #[derive(serde::Deserialize)]
         struct Request<'a> {

@@ -39,6 +39,7 @@ impl Visits {
     }
 
     /// The server says that a page is done: `params` of its notification. One that nobody was sent to is ignored.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Visits.complete")]
     pub(crate) fn complete(&self, params: &str) {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

@@ -60,6 +60,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
         trial("http::shutdown_says_farewell", shutdown_says_farewell),
         trial("http::changes_are_listened_for_once_somebody_cares", changes_are_listened_for),
+        trial("http::a_stream_with_too_many_events_is_closed_for_a_while", a_stream_too_fast),
+        trial("http::pings_make_no_call_longer", pings_make_no_call_longer),
         trial("http::nothing_is_left_open", nothing_is_left_open),
     ]
 }
@@ -1069,6 +1071,80 @@ async fn changes_are_listened_for() {
         upstream.shutdown().await;
         wait_until_async("the stream is closed", async || server.open() == 0).await;
     }
+}
+
+async fn a_stream_too_fast() {
+    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let log =
+        format!("data: {}\n\n", json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}));
+    for (line, marks, stays) in
+        [(&*log, 998, true), (&*log, 5000, false), (": c\n", 5000, false), ("\n", 5000, false)]
+    {
+        let (change, lines) = (change.clone(), line.repeat(marks));
+        let server = FakeHttp::start(move |hit| {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            match (hit.method.as_str(), hit.rpc()) {
+                ("GET", _) => {
+                    vec![event_head(), Step::Bytes(lines.clone().into_bytes()), event(&change), Step::Hang]
+                }
+                (_, "initialize") => reply(
+                    200,
+                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+                ),
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+                (_, "tools/call") => echo(hit),
+                _ => response(400, &[], b""),
+            }
+        });
+        let opened = || server.hits().iter().filter(|hit| hit.method == "GET").count();
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        let mut events = upstream.events();
+        if stays {
+            assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+            advance(Duration::from_secs(60));
+        } else {
+            // The pause before it is opened again begins when it was closed.
+            wait_until_async("it is opened again", async || {
+                advance(Duration::from_millis(100));
+                opened() > 1
+            })
+            .await;
+        }
+        assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#, "calls go on");
+        assert_eq!(opened() == 1, stays, "{line:?}");
+        upstream.shutdown().await;
+    }
+}
+
+async fn pings_make_no_call_longer() {
+    let (say, said) = std::sync::mpsc::channel();
+    let said = std::sync::Mutex::new(Some(said));
+    let ping = || format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).into_bytes();
+    let server = FakeHttp::start(move |hit| match (hit.method.as_str(), hit.rpc()) {
+        ("DELETE", _) => response(200, &[], b""),
+        (_, "initialize") => {
+            reply(200, &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}})))
+        }
+        (_, "notifications/initialized") => response(202, &[], b""),
+        (_, "tools/list") => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+        (_, "tools/call") => {
+            say.send(ping()).unwrap();
+            vec![event_head(), Step::Follow(said.lock().unwrap().take().unwrap())]
+        }
+        // Each answer is followed by the next one.
+        (_, "") => {
+            let _ = say.send(ping());
+            response(202, &[], b"")
+        }
+        _ => response(400, &[], b""),
+    });
+    let upstream = upstream(&server);
+    let replies = || server.hits().iter().filter(|hit| hit.body.get("result").is_some()).count();
+    let called = run_out(call_with(&upstream, "t", "{}", an_hour()), async || replies() > 3).await;
+    assert_eq!(fault_of(called).0, FaultReason::Timeout);
+    upstream.shutdown().await;
 }
 
 async fn nothing_is_left_open() {

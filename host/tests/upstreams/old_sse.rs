@@ -11,7 +11,7 @@ use ptc_mcp::json::{Value, json};
 
 use crate::http::upstream_with;
 use crate::support::{
-    HOUR, an_hour, call, call_with, fault_of, json, limits, run_out, run_out_of_all, trial,
+    HOUR, advance, an_hour, call, call_with, fault_of, json, limits, run_out, run_out_of_all, trial,
 };
 use ptc_test_support::fake_http::{FakeHttp, Gate, Hit, Step, Steps, event_head, reply, response};
 use ptc_test_support::wait_until_async;
@@ -25,6 +25,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("old_sse::requests_of_the_server_are_answered", requests_are_answered),
         trial("old_sse::another_origin_gets_no_messages", another_origin),
         trial("old_sse::a_broken_stream_is_opened_anew", a_broken_stream),
+        trial("old_sse::a_stream_with_too_many_events_is_closed_for_a_while", a_stream_too_fast),
         trial("old_sse::a_session_lost_is_begun_anew", a_session_lost),
         trial("old_sse::answers_are_bounded_and_slow_ones_time_out", bounds),
         trial("old_sse::shutdown_closes_the_stream", shutdown),
@@ -270,6 +271,28 @@ async fn a_broken_stream() {
         "what it speaks is remembered"
     );
     upstream.shutdown().await;
+}
+
+async fn a_stream_too_fast() {
+    for line in ["data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n", ": c\n", "\n"] {
+        let server = OldServer::start(|_| response(405, &[], b""), echo);
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        let mut events = upstream.events();
+        server.says(0).0.send(line.repeat(5000).into_bytes()).unwrap();
+        let ended = loop {
+            if let UpstreamEvent::Ended { fault, .. } = events.recv().await.unwrap() {
+                break fault.message;
+            }
+        };
+        assert_eq!(ended, "SSE stream closed: more than 1000 events in a second");
+        let fault = fault_of(call(&upstream, "t", "{}").await);
+        assert!(fault.1.starts_with("in recovery"), "{fault:?}");
+        advance(HOUR);
+        assert_eq!(json(&upstream, "t", r#"{"n":1}"#).await, r#"{"n":1}"#);
+        assert_eq!(server.streams(), 2);
+        upstream.shutdown().await;
+    }
 }
 
 async fn a_session_lost() {

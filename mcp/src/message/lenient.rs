@@ -39,6 +39,7 @@ pub struct Message<'a> {
 ///
 /// # Errors
 /// The text is not JSON, not an object or array of objects, or the batch is too long.
+#[expect(clippy::disallowed_methods, reason = "entry point: parse()")]
 pub fn parse(bytes: &[u8], max_batch: usize) -> Result<Messages<'_>, serde_json::Error> {
     if let Some(message) = scan(bytes) {
         return Ok(Messages::One(message));

@@ -118,6 +118,7 @@ async fn ask(
 }
 
 /// The payload as printed: JSON on one line, or on several for a person; text unchanged. `None` if there is none.
+#[expect(clippy::disallowed_methods, reason = "entry point: show()")]
 fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Option<String> {
     let redactor = aggregator.redactor();
     let text = |bytes: &[u8]| {

@@ -103,6 +103,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
 }
 
 /// Evaluates one program for a person.
+#[expect(clippy::disallowed_methods, reason = "entry point: single()")]
 async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redactor: &Redactor) -> ExitCode {
     let source = match (&args.expr, &args.file) {
         (Some(expr), _) => Ok(expr.clone()),
@@ -148,6 +149,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
 }
 
 /// Evaluates JSON Lines.
+#[expect(clippy::disallowed_methods, reason = "entry point: lines()")]
 async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> ExitCode {
     let mut input = io::stdin().lock();
     let mut answers = io::BufWriter::new(io::stdout().lock());
@@ -193,6 +195,7 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
 }
 
 /// An outcome without the secrets that upstreams have echoed.
+#[expect(clippy::disallowed_methods, reason = "entry point: scrubbed()")]
 fn scrubbed(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
     let scrub = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
     outcome.prints.iter_mut().for_each(scrub);
@@ -230,6 +233,7 @@ fn refuse(output: &mut impl Write, id: Option<&RawValue>, message: &str) -> io::
     write_line(output, &response)
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: respond()")]
 fn respond(output: &mut impl Write, id: Option<&RawValue>, outcome: &EvalOutcome) -> io::Result<()> {
     let (answer, failure) = match &outcome.result {
         Ok(answer) => (Some(answer), None),

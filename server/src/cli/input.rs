@@ -98,6 +98,7 @@ impl Input {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: plain_line()")]
 fn plain_line() -> Line {
     let mut line = String::new();
     match io::stdin().lock().read_line(&mut line) {

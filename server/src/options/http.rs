@@ -219,6 +219,7 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
 }
 
 /// The tokens of a file; one without a name has the one that is given.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_tokens()")]
 fn read_tokens(
     flag: &str,
     path: &Path,
@@ -257,6 +258,7 @@ fn rate_limit(values: &mut Values<'_>, has_tokens: bool) -> Result<Option<RateLi
     Ok((values.switch("http-auth-rate-limit") && has_tokens).then_some(limit))
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: host_name()")]
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| std::fs::read_to_string("/etc/hostname"))

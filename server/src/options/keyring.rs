@@ -184,6 +184,7 @@ impl Keyring {
 }
 
 /// Reads all of a pipe on a thread of its own.
+#[expect(clippy::disallowed_methods, reason = "entry point: collect()")]
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     spawn(move || {
         let mut bytes = Vec::new();

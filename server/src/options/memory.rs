@@ -8,6 +8,7 @@ use std::path::Path;
 const UNKNOWN: u64 = 1 << 30;
 
 /// The machine's memory in bytes, or what this process's control group or its own limits leave it if that is less.
+#[expect(clippy::disallowed_methods, reason = "entry point: available()")]
 pub(super) fn available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

@@ -74,6 +74,7 @@ fn secret(values: &Values<'_>) -> Result<Option<(Secret, PathBuf)>, BootError> {
 }
 
 /// The server that several share, if one is named.
+#[expect(clippy::disallowed_methods, reason = "entry point: url()")]
 fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptions>, BootError> {
     let Some(url) = values.text("state-url") else { return Ok(None) };
     let mut options = RedisOptions::of(url);
@@ -103,6 +104,7 @@ fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptio
 }
 
 /// The one line of a file.
+#[expect(clippy::disallowed_methods, reason = "entry point: password()")]
 fn password(path: &Path) -> Result<Zeroizing<String>, String> {
     let io = |error: std::io::Error| format!("{} ({})", error.kind(), path.display());
     if std::fs::metadata(path).map_err(io)?.len() > MAX_PASSWORD {

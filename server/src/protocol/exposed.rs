@@ -238,6 +238,7 @@ impl Exposed {
     }
 
     /// One page of a list. An upstream that fails is passed over.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Exposed.page")]
     async fn page(
         &self,
         kind: FeatureKind,
@@ -391,6 +392,7 @@ async fn follow(exposed: Weak<Exposed>, name: String, mut events: broadcast::Rec
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: object()")]
 fn object(result: &[u8]) -> Value {
     serde_json::from_slice(result).unwrap_or_else(|_| json!({}))
 }

@@ -107,6 +107,7 @@ fn write_packed(snapshot: &[u8], to: &mut Writer) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_packed()")]
 fn read_packed(how: u8, from: &mut Reader<'_>) -> Result<Bytes, Unread> {
     let invalid = Unread::Invalid("snapshot");
     match how {

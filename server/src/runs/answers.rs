@@ -22,6 +22,7 @@ pub(crate) enum Judged {
 }
 
 /// Judges `ElicitResult` as sent: its action, and its content against the form. `faults`: how often the question has been asked in vain.
+#[expect(clippy::disallowed_methods, reason = "entry point: judged()")]
 pub(crate) fn judged(sent: Raw<'_>, mode: &Mode, faults: u8, by: &AnsweredBy, at_ms: u64) -> Judged {
     let (mut action, mut content) = (None, None);
     for (name, value) in sent.members().into_iter().flatten() {

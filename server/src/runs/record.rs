@@ -144,6 +144,7 @@ impl RunRecord {
     }
 
     /// What was written; `None` if it is of another form.
+    #[expect(clippy::disallowed_methods, reason = "entry point: RunRecord.from_bytes")]
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
         let (head, rest) = bytes.strip_prefix(&[FORM])?.split_first_chunk::<4>()?;
         let length = usize::try_from(u32::from_le_bytes(*head)).ok()?;

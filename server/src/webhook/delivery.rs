@@ -51,6 +51,7 @@ impl Webhook {
 
     /// One attempt, signed now. Redirects are answers like any other that is no success: what is signed for one place is sent to none
     /// that it names.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Webhook.attempt")]
     async fn attempt(&self, body: Bytes) -> Result<(), Failed> {
         let failed = |why: &dyn std::fmt::Display, may_pass| Failed { why: why.to_string(), may_pass };
         // It is never closed.

@@ -34,6 +34,7 @@ impl Said {
     ///
     /// # Errors
     /// What is wrong with it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Said.read")]
     pub(super) fn read(body: &[u8]) -> Result<Said, String> {
         let sent: Sent = serde_json::from_slice(body)
             .map_err(|error| format!(r#"not {{"decision":"allow"|"refuse","by":"…"}}: {error}"#))?;

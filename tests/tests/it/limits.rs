@@ -178,6 +178,24 @@ fn cases() -> Vec<Case> {
             ),
         ),
         case(
+            "words of a search",
+            &[],
+            ("(count (apropos (str/join \" \" (repeat 32 \"qqqqq\"))))", "user=> 0"),
+            (
+                "(apropos (str/join \" \" (repeat 33 \"qqqqq\")))",
+                "runtime_error: apropos takes at most 32 words, got 33",
+            ),
+        ),
+        case(
+            "digits of a precision",
+            &[],
+            ("(count (format \"%.1000000f\" 1.5))", "user=> 1000002"),
+            (
+                "(format \"%.1000001f\" 1.5)",
+                "Runtime error: precision 1000001 of %f exceeds 1000000 digits; use a smaller one",
+            ),
+        ),
+        case(
             "bits of an integer",
             &[],
             ("(pos? (bit-shift-left 1 1048575))", "user=> true"),
@@ -208,7 +226,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 88] = [
+const ELSEWHERE: [(&str, &str, &str); 93] = [
     ("--max-attached-bytes", "tests/tests/it/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -487,6 +505,31 @@ const ELSEWHERE: [(&str, &str, &str); 88] = [
     ("pages and tools of a listing", "host/src/mcp/tools.rs", "lists_end_however_hostile"),
     ("a line of a child", "mcp/src/lines.rs", "a_line_at_the_cap_passes_and_one_byte_more_does_not"),
     ("a body of an upstream", "host/tests/upstreams/http.rs", "bodies_are_capped"),
+    (
+        "events of a stream in a second",
+        "host/src/mcp/http/event_rate.rs",
+        "a_stream_has_a_thousand_events_in_each_second",
+    ),
+    (
+        "input of an encoded body that becomes nothing",
+        "host/src/http/body.rs",
+        "input_that_becomes_nothing_is_read_in_pieces_up_to_a_megabyte",
+    ),
+    (
+        "empty members of an encoded body",
+        "host/src/http/encoding.rs",
+        "members_without_anything_in_them_may_follow_each_other_so_often",
+    ),
+    (
+        "requests of a server during a call",
+        "host/src/mcp/http/post.rs",
+        "so_many_requests_are_answered_during_one_call",
+    ),
+    (
+        "words of a tool that are searched",
+        "host/src/catalog/tokens.rs",
+        "a_tool_has_64_words_of_which_its_description_leaves_some_to_its_arguments",
+    ),
     ("an OpenAPI document", "host/src/openapi/document.rs", "files_have_a_cap"),
     (
         "calls of an upstream at a time",

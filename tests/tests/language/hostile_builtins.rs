@@ -152,7 +152,19 @@ fn every_builtin_gives_way_in_the_middle_of_its_work() {
 fn what_reads_a_whole_text_gives_way_on_the_way() {
     let plain = "abcde".repeat(800_000);
     let texts: [(&str, &[&str]); 6] = [
-        ("a", &["(format \"%-4000000s|\" x)", "(format \"%4000000s|\" x)", "(format \"%04000000d|\" 1)"]),
+        (
+            "a",
+            &[
+                "(format \"%-4000000s|\" x)",
+                "(format \"%4000000s|\" x)",
+                "(format \"%04000000d|\" 1)",
+                "(format \"%.1000000f\" 1.5)",
+                "(format \"%,.1000000f\" 1e300)",
+                "(format \"%.1000000E\" 1.5e-9)",
+                "(format \"%.1000000g\" 1.5)",
+                "(format \"%04000000.1000000f\" 1.5)",
+            ],
+        ),
         (
             &"a,".repeat(100_000),
             &["(csv/parse-string x)", "(csv/read-csv x)", "(csv/parse-string (str x \"\\n\" x))"],
@@ -167,6 +179,7 @@ fn what_reads_a_whole_text_gives_way_on_the_way() {
             &plain,
             &[
                 "(pr-str x)",
+                "(format \"%S\" x)",
                 "(json/generate-string x)",
                 "(json/generate-string {x [x]})",
                 "(includes? x \"z\")",

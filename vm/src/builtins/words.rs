@@ -3,8 +3,13 @@
 /// Bytes of a text whose words are looked at: no query and no description needs more, and the rest of a program's text
 /// would only cost time.
 const LONGEST_TEXT: usize = 4 << 10;
+/// Bytes of a word that are looked at.
+const LONGEST_WORD: usize = 64;
+/// The most words of a query.
+pub const MAX_QUERY_WORDS: usize = 32;
 
-/// Words of the first 4 KiB of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case.
+/// Words of the first 4 KiB of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case, and
+/// the first 64 bytes of each.
 pub fn tokenize(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(LONGEST_TEXT)];
     let mut spaced = String::with_capacity(text.len() + 8);
@@ -17,7 +22,25 @@ pub fn tokenize(text: &str) -> Vec<String> {
         let delimiter = c.is_whitespace() || "_-./(),:".contains(c);
         spaced.push(if delimiter { ' ' } else { c });
     }
-    spaced.split_whitespace().map(str::to_lowercase).collect()
+    let cut = |word: &str| {
+        let mut word = word[..word.floor_char_boundary(LONGEST_WORD)].to_lowercase();
+        // Some letters are longer in lower case.
+        word.truncate(word.floor_char_boundary(LONGEST_WORD));
+        word
+    };
+    spaced.split_whitespace().map(cut).collect()
+}
+
+/// The words of a query.
+///
+/// # Errors
+/// It has more than [`MAX_QUERY_WORDS`]; the message says so.
+pub fn query_words(query: &str) -> Result<Vec<String>, String> {
+    let words = tokenize(query);
+    if words.len() > MAX_QUERY_WORDS {
+        return Err(format!("apropos takes at most {MAX_QUERY_WORDS} words, got {}", words.len()));
+    }
+    Ok(words)
 }
 
 /// Sum over the query's words of the best match among `targets`: 10 equal, 5 prefix, 2 inside, each plus `boost`.
@@ -53,6 +76,14 @@ mod tests {
         );
         assert!(tokenize(" -/ ").is_empty());
         assert_eq!(tokenize(&"é ".repeat(LONGEST_TEXT)).len(), LONGEST_TEXT / 3);
+        assert_eq!(tokenize(&"aé".repeat(LONGEST_WORD)), ["aé".repeat(21) + "a"]);
+        assert!(tokenize(&"İ".repeat(LONGEST_WORD))[0].len() <= LONGEST_WORD);
+    }
+
+    #[test]
+    fn a_query_has_32_words() {
+        assert_eq!(query_words(&"a ".repeat(32)).unwrap().len(), 32);
+        assert_eq!(query_words(&"a ".repeat(33)).unwrap_err(), "apropos takes at most 32 words, got 33");
     }
 
     #[test]

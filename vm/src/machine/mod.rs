@@ -427,6 +427,11 @@ impl Machine {
         self.account = account;
     }
 
+    /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has left.
+    pub fn charge(&mut self, steps: u64) {
+        self.steps_used = self.steps_used.saturating_add(steps);
+    }
+
     /// Whether this call still waits for its reply; a host stops working on one that does not.
     pub fn is_waiting_for(&self, call: CallId) -> bool {
         self.waiting.contains_key(&call)

@@ -121,6 +121,7 @@ impl Reader {
 }
 
 impl EventStream for Reader {
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
         let json: Json = ptc_host::json::from_str(data).map_err(|error| {
             LlmError::new(

@@ -194,6 +194,7 @@ impl EndpointResponse {
     }
 
     /// The whole answer as JSON.
+    #[expect(clippy::disallowed_methods, reason = "entry point: EndpointResponse.json")]
     pub(super) async fn json(mut self, endpoint: &Endpoint) -> Result<Json, LlmError> {
         let mut whole = Vec::new();
         while let Some(chunk) = self.chunk().await? {

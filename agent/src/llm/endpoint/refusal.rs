@@ -25,6 +25,7 @@ pub(in crate::llm) fn kind_of_status(status: u16) -> LlmErrorKind {
 }
 
 /// The error for a status other than 2xx.
+#[expect(clippy::disallowed_methods, reason = "entry point: refused()")]
 pub(super) fn refused(redactor: &Redactor, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> LlmError {
     let text = String::from_utf8_lossy(body);
     let json: Option<Json> = serde_json::from_slice(body).ok();

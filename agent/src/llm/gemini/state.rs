@@ -31,6 +31,7 @@ pub(super) struct CallState {
 
 impl State {
     /// The state of a message; none if another provider's model said it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: State.of")]
     pub(super) fn of(provider_state: Option<&Json>) -> Option<State> {
         let state = provider_state?.get("gemini")?;
         ptc_host::json::from_str(&state.to_string()).ok()

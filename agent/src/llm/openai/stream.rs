@@ -102,6 +102,7 @@ impl Reader {
 }
 
 impl EventStream for Reader {
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
         if data.trim() == "[DONE]" {
             return Ok(Flow::End);

@@ -55,6 +55,7 @@ impl Replayer {
     ///
     /// # Errors
     /// The file cannot be read, or a line is no exchange.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Replayer.open")]
     pub fn open(path: &Path) -> Result<Replayer, ReplayError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ReplayError::File { path: path.display().to_string(), error })?;
@@ -65,6 +66,7 @@ impl Replayer {
     ///
     /// # Errors
     /// A line is no exchange.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Replayer.parse")]
     pub fn parse(text: &str) -> Result<Replayer, ReplayError> {
         let mut exchanges = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -117,6 +119,7 @@ impl Replayer {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Replayer.answer")]
     fn answer(&self, request: &LlmRequest) -> Result<LlmResponse, LlmError> {
         let mut asked = ptc_host::json::to_value(request).unwrap_or_default();
         self.redactor.lock().unwrap_or_else(PoisonError::into_inner).scrub_json(&mut asked);

@@ -329,6 +329,7 @@ impl<'a> Features<'a> {
 }
 
 /// An object whose values are texts, as prompts take their arguments.
+#[expect(clippy::disallowed_methods, reason = "entry point: texts()")]
 fn texts(arguments: &[u8]) -> Value {
     let mut arguments: Value = serde_json::from_slice(arguments).unwrap_or_else(|_| json!({}));
     for value in arguments.as_object_mut().into_iter().flat_map(|map| map.values_mut()) {

@@ -240,6 +240,7 @@ impl<'a> Reader<'a> {
         Ok(OAuthClient::Registered { id, proof })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.key")]
     fn key(&self, path: &str) -> Result<OAuthKey, ConfigError> {
         use std::io::Read as _;
         let path = self.base_dir.map_or_else(|| path.into(), |dir| dir.join(path));

@@ -39,6 +39,7 @@ impl fmt::Display for FileFault {
 
 /// All that is wrong with the upstreams file of this text, in the order of its lines. `refusal` is what its reader says, if
 /// it does not take the file. Empty where there are no places: the text is no JSON, or the file of an MCP client.
+#[expect(clippy::disallowed_methods, reason = "entry point: file_faults()")]
 pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Ok(file) = decode(text.as_bytes(), "") else { return Vec::new() };

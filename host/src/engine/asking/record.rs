@@ -235,6 +235,7 @@ fn write_op(op: &CatalogOp, to: &mut Writer) {
     to.unsigned(u64::try_from(op.duration.as_nanos()).unwrap_or(u64::MAX));
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_op()")]
 fn read_op(from: &mut Reader<'_>) -> Result<CatalogOp, ResumeFault> {
     Ok(CatalogOp {
         operation: choice(from, &OPERATIONS)?,

@@ -12,9 +12,11 @@ use tokio::sync::oneshot;
 
 use super::super::elicit::Link;
 use super::super::protocol;
+use super::event_rate::{EVENTS_PER_SECOND, EventRate};
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
+use crate::pace::{Pace, STEP, apart};
 use crate::time;
 use crate::upstream::UpstreamEvent;
 use crate::upstream::lifecycle::Lifecycle;
@@ -116,20 +118,121 @@ async fn open(
     }
 }
 
-/// Reads a stream to its end. One event is held to the size of an answer.
+/// Reads a stream to its end. One event is held to the size of an answer, and all of them to [`EVENTS_PER_SECOND`].
 async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: Body) -> SseDecoder {
-    let mut decoder = SseDecoder::default();
-    while let Some(Ok(chunk)) = body.chunk().await {
-        let mut replies = Vec::new();
-        decoder.feed(&chunk, |event| {
-            // No request of ours has the id 0: everything but notifications and requests is skipped.
-            let _ = endpoint.read_event(&event.data, (0, session.era), None, Link::Session, &mut replies);
-            true
-        });
-        endpoint.send_replies(session, replies, &super::transport::shutdown_limits()).await;
-        if decoder.buffered() > endpoint.entry.max_response_bytes {
-            break;
+    let (mut decoder, mut rate, mut pace) = (SseDecoder::default(), EventRate::default(), Pace::default());
+    while let Some(Ok(chunk)) = pace.wait(body.chunk()).await {
+        for piece in chunk.chunks(STEP) {
+            let (mut events, marks) = (Vec::new(), decoder.marks());
+            decoder.feed(piece, |event| {
+                events.push(event.data);
+                true
+            });
+            for data in events {
+                let (reader, era) = (endpoint.clone(), session.era);
+                let read = apart(data.len(), move || {
+                    let mut replies = Vec::new();
+                    // No request of ours has the id 0: everything but notifications and requests is skipped.
+                    let _ = reader.read_event(&data, (0, era), None, Link::Session, &mut replies);
+                    replies
+                });
+                let replies = pace.wait(read).await;
+                let limits = super::transport::shutdown_limits();
+                pace.wait(endpoint.send_replies(session, replies, &limits)).await;
+            }
+            if !rate.admits(decoder.marks() - marks, time::now()) {
+                let upstream = &*endpoint.name;
+                tracing::warn!(
+                    upstream,
+                    limit = EVENTS_PER_SECOND,
+                    "upstream_stream_too_fast: closed for a while"
+                );
+                return decoder;
+            }
+            if decoder.buffered() > endpoint.entry.max_response_bytes {
+                return decoder;
+            }
+            pace.worked(piece.len()).await;
         }
     }
     decoder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HttpConfig, Transport, UpstreamConfig};
+    use crate::credentials::CredentialStore;
+    use crate::http::Client;
+    use crate::mcp::{ClientRoots, HttpUpstream};
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
+    use crate::upstream::{Again, Call, CallLimits, Caller, Upstream as _};
+    use ptc_mcp::json::json;
+    use ptc_test_support::fake_http::{FakeHttp, Step, event, event_head, reply, response};
+
+    fn upstream(server: &FakeHttp) -> HttpUpstream {
+        let entry = HttpConfig::for_url(server.url.clone());
+        let config = UpstreamConfig::new("fake", Transport::Http(entry.clone()));
+        let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
+        let owner = tokio::runtime::Handle::current();
+        HttpUpstream::new(&config, &entry, store, Client::new(), &roots, owner).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_stream_near_its_rate_is_read_in_pieces() {
+        let long =
+            json!({"jsonrpc": "2.0", "method": "notifications/other", "params": {"x": "x".repeat(4000)}});
+        let lines = format!("data: {long}\n\n").repeat(990);
+        let length = lines.len();
+        let server = FakeHttp::start(move |hit| {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            match (hit.method.as_str(), hit.rpc()) {
+                ("GET", _) => {
+                    vec![event_head(), Step::Bytes(lines.clone().into_bytes()), event(&change), Step::Hang]
+                }
+                (_, "initialize") => reply(
+                    200,
+                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+                ),
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+                _ => response(400, &[], b""),
+            }
+        });
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        take_work();
+        let mut events = upstream.events();
+        assert_eq!(events.recv().await.unwrap(), UpstreamEvent::ToolsChanged);
+        let work = take_work();
+        assert!(work.most < 2 * PIECE && work.all >= length, "{work:?}");
+        upstream.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn what_a_server_says_before_an_answer_is_read_in_pieces() {
+        const COMMENTS: usize = 4 << 20;
+        let server = FakeHttp::handshake(|hit| {
+            let answer = hit.result(json!({"structuredContent": true}));
+            vec![event_head(), Step::Bytes(b": c\n".repeat(COMMENTS / 4)), event(&answer), Step::Close]
+        });
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        take_work();
+        let call = Call {
+            tool: "t",
+            arguments: b"{}",
+            limits: CallLimits::within(Duration::from_secs(3600), 2 * COMMENTS),
+            again: Again::default(),
+            arrivals: None,
+            caller: Caller::default(),
+            may_wrap: true,
+        };
+        upstream.call(call).await.unwrap();
+        let work = take_work();
+        assert!(work.most < 2 * PIECE && work.all >= COMMENTS, "{work:?}");
+        upstream.shutdown().await;
+    }
 }

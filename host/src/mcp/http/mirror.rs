@@ -37,6 +37,7 @@ impl Mirrors {
     }
 
     /// The headers for one call.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Mirrors.headers")]
     pub(super) fn headers(&self, tool: &str, arguments: &[u8]) -> Vec<(HeaderName, HeaderValue)> {
         let Some(mirrors) = self.0.get(tool) else { return Vec::new() };
         let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else { return Vec::new() };
@@ -70,6 +71,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: annotations()")]
 fn annotations(tool: &ToolInfo) -> Result<Vec<Mirror>, String> {
     // Most tools have none, and most schemas are larger than this look at their text is long.
     if memchr::memmem::find(tool.json.get().as_bytes(), ANNOTATION.as_bytes()).is_none() {

@@ -2,8 +2,9 @@
 //!
 //! `post` sends one message and reads its answer, JSON or an event stream; `session` holds the result of a handshake;
 //! `handshake` finds the era and lists the tools; `mirror` copies arguments into headers where the modern era requires
-//! it; `listen` receives changes of the tool list; `transport` combines them.
+//! it; `listen` receives changes of the tool list, as fast as `event_rate` lets it; `transport` combines them.
 
+mod event_rate;
 mod handshake;
 mod listen;
 mod mirror;

@@ -18,6 +18,7 @@ use tokio::sync::{oneshot, watch};
 use url::Url;
 
 use super::super::elicit::Link;
+use super::event_rate::{EVENTS_PER_SECOND, EventRate};
 use super::post::{
     Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
     Reply, answer_of, body_fault, is_event_stream, plain_fault,
@@ -27,7 +28,9 @@ use super::transport::shutdown_limits;
 use crate::http::standstill::{Standstill, timeout_at};
 use crate::http::{Body, HttpError, Limits, Request, Target};
 use crate::maybe_ready::MaybeReady;
+use crate::pace::{Pace, STEP, apart};
 use crate::time;
+use crate::upstream::lifecycle::{End, EndKind};
 use crate::upstream::{CallFault, no_memory};
 
 /// How long a stream may last; its end is the end of the session.
@@ -47,8 +50,8 @@ struct Shared {
     waiting: Mutex<HashMap<u64, oneshot::Sender<(Answer, usize)>>>,
     /// The longest event worth keeping: the largest answer that anybody may get.
     cap: AtomicUsize,
-    /// Why it ended, if it has.
-    end: watch::Sender<Option<CallFault>>,
+    /// How it ended, if it has.
+    end: watch::Sender<Option<End>>,
     /// Whether nobody needs it any more.
     unused: watch::Sender<bool>,
 }
@@ -65,8 +68,9 @@ impl Shared {
     }
 
     /// The first end counts. Whoever waits is told.
-    fn end(&self, fault: CallFault) {
-        self.end.send_if_modified(|end| end.is_none().then(|| *end = Some(fault.clone())).is_some());
+    fn end(&self, end: End) {
+        let fault = end.fault.clone();
+        self.end.send_if_modified(|first| first.is_none().then(|| *first = Some(end)).is_some());
         for (_, waiting) in self.waiting().drain() {
             let _ = waiting.send((Err(fault.clone()), 0));
         }
@@ -101,13 +105,13 @@ impl OldStream {
         Ok(Self { shared, target })
     }
 
-    /// Why it ended; waits for that.
-    pub(super) fn ended(&self) -> impl Future<Output = CallFault> + Send + 'static {
+    /// How it ended; waits for that.
+    pub(super) fn ended(&self) -> impl Future<Output = End> + Send + 'static {
         let mut end = self.shared.end.subscribe();
         async move {
             match end.wait_for(Option::is_some).await {
-                Ok(end) => end.clone().unwrap_or_else(closed_early),
-                Err(_) => closed_early(),
+                Ok(end) => end.clone().unwrap_or_else(|| lost(closed_early())),
+                Err(_) => lost(closed_early()),
             }
         }
     }
@@ -177,7 +181,7 @@ impl<'a> Expected<'a> {
         let expected = Self { shared, id, reply };
         // Looked at afterwards, so that an end in between is not missed.
         match shared.end.borrow().clone() {
-            Some(fault) => Err(fault),
+            Some(end) => Err(end.fault),
             None => Ok(expected),
         }
     }
@@ -269,6 +273,19 @@ fn closed_early() -> CallFault {
     CallFault::unavailable("SSE stream closed before the response arrived")
 }
 
+/// The end of a session whose stream has ended.
+fn lost(fault: CallFault) -> End {
+    End { fault, kind: EndKind::SessionLost }
+}
+
+fn too_fast(upstream: &str) -> End {
+    tracing::warn!(upstream, limit = EVENTS_PER_SECOND, "upstream_stream_too_fast: closed for a while");
+    let fault = CallFault::unavailable(format!(
+        "SSE stream closed: more than {EVENTS_PER_SECOND} events in a second"
+    ));
+    End { fault, kind: EndKind::Crash }
+}
+
 fn too_long(max: usize, received: usize) -> CallFault {
     body_fault(HttpError::TooLarge { max, received: received as u64 }, true)
 }
@@ -286,42 +303,45 @@ impl Reader {
         let mut unused = self.shared.unused.subscribe();
         let reading = async {
             for event in first {
-                self.take(&event).await;
+                self.take(event).await;
             }
+            let (mut rate, mut pace) = (EventRate::default(), Pace::default());
             loop {
-                let mut events = Vec::new();
-                match body.chunk().await {
-                    Some(Ok(chunk)) => decoder.feed(&chunk, |event| {
+                let Some(Ok(chunk)) = pace.wait(body.chunk()).await else { return lost(closed_early()) };
+                for piece in chunk.chunks(STEP) {
+                    let (mut events, marks) = (Vec::new(), decoder.marks());
+                    decoder.feed(piece, |event| {
                         events.push(event);
                         true
-                    }),
-                    Some(Err(_)) | None => return closed_early(),
-                };
-                for event in events {
-                    self.take(&event).await;
-                }
-                // Whose answer it is cannot be told from its beginning, so that all who wait are told.
-                let cap = self.shared.cap.load(Ordering::Relaxed);
-                if decoder.buffered() > cap {
-                    return too_long(cap, decoder.buffered());
+                    });
+                    let mut marks = decoder.marks() - marks;
+                    for event in events {
+                        // Answers come as fast as they were asked for.
+                        marks -= u64::from(pace.wait(self.take(event)).await);
+                    }
+                    if !rate.admits(marks, time::now()) {
+                        return too_fast(&self.endpoint.name);
+                    }
+                    // Whose answer it is cannot be told from its beginning, so that all who wait are told.
+                    let cap = self.shared.cap.load(Ordering::Relaxed);
+                    if decoder.buffered() > cap {
+                        return lost(too_long(cap, decoder.buffered()));
+                    }
+                    pace.worked(piece.len()).await;
                 }
             }
         };
-        let fault = tokio::select! {
-            fault = reading => fault,
-            _ = unused.wait_for(|unused| *unused) => closed_early(),
+        let end = tokio::select! {
+            end = reading => end,
+            _ = unused.wait_for(|unused| *unused) => lost(closed_early()),
         };
-        self.shared.end(fault);
+        self.shared.end(end);
     }
 
-    async fn take(&self, event: &Event) {
-        let mut replies = Vec::new();
-        if event.name.is_none() {
-            // No request of ours has the id 0: replies are looked for below.
-            let request = (0, Era::Handshake);
-            let _ = self.endpoint.read_event(&event.data, request, None, Link::Session, &mut replies);
-            self.deliver(&event.data);
-        }
+    /// Takes an event. Whether it is an answer that was waited for.
+    async fn take(&self, event: Event) -> bool {
+        let reader = self.clone();
+        let (replies, is_wanted) = apart(event.data.len(), move || reader.read(&event)).await;
         for Reply(reply) in replies {
             match reply {
                 MaybeReady::Ready(reply) => self.post(reply).await,
@@ -339,18 +359,36 @@ impl Reader {
                 }
             }
         }
+        is_wanted
     }
 
-    /// Hands replies to those who wait for them.
-    fn deliver(&self, data: &Bytes) {
-        let Ok(messages) = parse(data, MAX_BATCH) else { return };
+    /// Reads an event: what is to be answered, and whether it is an answer that was waited for.
+    fn read(&self, event: &Event) -> (Vec<Reply>, bool) {
+        let mut replies = Vec::new();
+        if event.name.is_some() {
+            return (replies, false);
+        }
+        // No request of ours has the id 0: replies are looked for below.
+        let request = (0, Era::Handshake);
+        let _ = self.endpoint.read_event(&event.data, request, None, Link::Session, &mut replies);
+        let is_wanted = self.deliver(&event.data);
+        (replies, is_wanted)
+    }
+
+    /// Hands replies to those who wait for them. Whether anybody does.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Reader.deliver")]
+    fn deliver(&self, data: &Bytes) -> bool {
+        let Ok(messages) = parse(data, MAX_BATCH) else { return false };
+        let mut is_wanted = false;
         for message in messages.iter().filter(|message| message.method.is_none()) {
             let Some(id) = message.id.and_then(number_of_id) else { continue };
             let Some(answer) = answer_of(data, message, id, false) else { continue };
             if let Some(waiting) = self.shared.waiting().remove(&id) {
                 let _ = waiting.send((answer, data.len()));
+                is_wanted = true;
             }
         }
+        is_wanted
     }
 
     /// Answers a request of the server.

@@ -1,19 +1,20 @@
 //! One message to a Streamable HTTP endpoint, and its answer.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::headers;
 use ptc_mcp::message::id::number_of_id;
-use ptc_mcp::message::lenient::{Message, parse};
+use ptc_mcp::message::lenient::{Message, Messages, parse};
 use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 
@@ -27,6 +28,7 @@ use crate::credentials::CredentialStore;
 use crate::http::standstill::Standstill;
 use crate::http::{Body, Client, HttpError, Limits, Request, Response, Target};
 use crate::maybe_ready::MaybeReady;
+use crate::pace::{AT_ONCE, Pace, STEP, apart};
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::refused::{explain, retry_after};
@@ -42,6 +44,8 @@ pub(super) const MAX_BATCH: usize = 1024;
 pub(super) const ERROR_BODY: usize = 64 * 1024;
 /// Times that one stream may be taken up again.
 const MAX_RESUMES: usize = 8;
+/// Requests of the server, such as pings, that are answered at once during one call. Further ones have no answer.
+const MAX_REPLIES: u32 = 1000;
 /// Bounds of the pause before that.
 const RESUME_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -103,21 +107,35 @@ pub(super) enum HttpReply {
 /// The answer to a request of the server.
 pub(super) struct Reply(pub(super) inbound::Answer);
 
-impl Reply {
-    /// The answer once it is known; `None` if it is not wanted any more.
-    pub(super) async fn ready(self) -> Option<Vec<u8>> {
-        match self.0 {
-            MaybeReady::Ready(answer) => Some(answer),
-            MaybeReady::Waiting(answer) => answer.await,
-        }
-    }
-}
-
 /// What a server wants to know of us on the stream of a call, while its answer to the call is read.
 #[derive(Default)]
 struct Asked {
     open: Arc<OpenQuestions>,
-    replies: FuturesUnordered<BoxFuture<'static, Option<Vec<u8>>>>,
+    /// Answers that are known, in the order of their requests.
+    known: VecDeque<Vec<u8>>,
+    /// How many of them there have been.
+    known_count: u32,
+    /// Answers that people or models have to give.
+    awaited: FuturesUnordered<BoxFuture<'static, Option<Vec<u8>>>>,
+}
+
+impl Asked {
+    fn note(&mut self, reply: Reply, upstream: &str) {
+        match reply.0 {
+            MaybeReady::Waiting(answer) => self.awaited.push(answer),
+            MaybeReady::Ready(answer) if self.known_count < MAX_REPLIES => {
+                self.known_count += 1;
+                self.known.push_back(answer);
+            }
+            MaybeReady::Ready(_) => {
+                tracing::debug!(
+                    upstream,
+                    limit = MAX_REPLIES,
+                    "upstream_noise: too many requests during a call"
+                );
+            }
+        }
+    }
 }
 
 /// A reply, or the fault of one that is none although it is addressed to the request.
@@ -173,6 +191,7 @@ impl Failure {
 
 impl Endpoint {
     /// Posts a request and reads its answer.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.request")]
     pub(super) async fn request(
         &self,
         session: &HttpSession,
@@ -198,7 +217,7 @@ impl Endpoint {
             return Box::pin(self.read_events(session, response.body, wanted, limits, started)).await;
         }
         let body = response.body.collect_for(arrivals).await.map_err(|error| body_fault(error, false))?;
-        read_json(&body, id)
+        apart(body.len(), move || read_json(&body, id)).await
     }
 
     /// Posts a notification or a reply. Yields the status, whatever it is.
@@ -465,26 +484,32 @@ impl Endpoint {
         asked: &mut Asked,
         limits: &Limits,
     ) -> Result<Streamed, Failure> {
-        let link = caller.map(|caller| Link::Call(caller.asking, &asked.open)).unwrap_or(Link::Session);
+        let open = asked.open.clone();
+        let link = caller.map(|caller| Link::Call(caller.asking, &open)).unwrap_or(Link::Session);
         let stopwatch = caller.and_then(|caller| caller.asking).map(|asking| &asking.stopwatch);
         let mut stopped = None;
+        let mut pace = Pace::default();
         loop {
-            // The time of the call stands still while it is we who have to answer.
-            match (asked.replies.is_empty(), stopwatch) {
+            // The time of the call stands still while it is people or models who have to answer.
+            match (asked.awaited.is_empty(), stopwatch) {
                 (true, Some(_)) => stopped = None,
                 (false, Some(stopwatch)) => stopped = stopped.or_else(|| Some(stopwatch.stop())),
                 (true, None) => body.resume(),
                 (false, None) => body.pause(),
             }
+            if let Some(reply) = asked.known.pop_front() {
+                self.answer(session, body, reply, limits).await?;
+                continue;
+            }
             let chunk = tokio::select! {
                 biased;
-                Some(reply) = asked.replies.next(), if !asked.replies.is_empty() => {
+                Some(reply) = asked.awaited.next(), if !asked.awaited.is_empty() => {
                     if let Some(reply) = reply {
-                        let _ = self.notify(session, "reply", reply, &reply_limits(limits)).await;
+                        self.answer(session, body, reply, limits).await?;
                     }
                     continue;
                 }
-                chunk = body.chunk() => chunk,
+                chunk = pace.wait(body.chunk()) => chunk,
             };
             if let (Some(Ok(chunk)), Some(arrivals)) = (&chunk, arrivals)
                 && !arrivals.arrived(chunk.len())
@@ -493,13 +518,27 @@ impl Endpoint {
             }
             let mut found = None;
             let mut replies = Vec::new();
-            let mut take = |data: &Bytes| {
-                found = self.read_event(data, (id, session.era), caller, link, &mut replies);
-                found.is_none()
-            };
+            let mut events = VecDeque::new();
             let ended = match &chunk {
                 Some(Ok(chunk)) => {
-                    decoder.feed(chunk, |event| take(&event.data));
+                    for piece in chunk.chunks(STEP) {
+                        decoder.feed(piece, |event| {
+                            events.push_back(event.data);
+                            true
+                        });
+                        while found.is_none()
+                            && let Some(data) = events.pop_front()
+                        {
+                            found = match pace.wait(long_answer(&data, id)).await {
+                                Some(answer) => Some(answer),
+                                None => self.read_event(&data, (id, session.era), caller, link, &mut replies),
+                            };
+                        }
+                        if found.is_some() {
+                            break;
+                        }
+                        pace.worked(piece.len()).await;
+                    }
                     None
                 }
                 Some(Err(error @ (HttpError::TooLarge { .. } | HttpError::Timeout))) => {
@@ -511,18 +550,36 @@ impl Endpoint {
             if ended.is_some()
                 && let Some(event) = decoder.finish()
             {
-                take(&event.data);
+                found = self.read_event(&event.data, (id, session.era), caller, link, &mut replies);
             }
             if let Some(answer) = found {
                 return Ok(Streamed::HttpReply(answer.map_err(|fault| fault.with_bytes(body.received()))?));
             }
             // In the modern era there are no such requests, and a client must not post answers.
             if session.era == Era::Handshake {
-                asked.replies.extend(replies.into_iter().map(|reply| reply.ready().boxed()));
+                replies.into_iter().for_each(|reply| asked.note(reply, &self.name));
             }
             if let Some(error) = ended {
                 return Ok(Streamed::Broke(error));
             }
+        }
+    }
+
+    /// Posts an answer to a request on the stream of a call, within the call's time.
+    async fn answer(
+        &self,
+        session: &HttpSession,
+        body: &mut Body,
+        reply: Vec<u8>,
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        let limits = reply_limits(limits);
+        tokio::select! {
+            biased;
+            () = body.end_of_time() => {
+                Err(body_fault(HttpError::Timeout, true).with_bytes(body.received()).into())
+            }
+            _ = self.notify(session, "reply", reply, &limits) => Ok(()),
         }
     }
 
@@ -556,6 +613,7 @@ impl Endpoint {
 
     /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
     /// `caller`: for whom the call was made on whose own stream it came, and `link` what its requests have to do with it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.read_event")]
     pub(super) fn read_event(
         &self,
         data: &Bytes,
@@ -597,6 +655,7 @@ impl Endpoint {
     }
 
     /// What an answer outside 2xx means.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.refusal")]
     pub(super) async fn refusal(
         &self,
         response: Response,
@@ -691,6 +750,21 @@ pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bo
     }
 }
 
+/// The answer to `id` in an event that is long and nothing else, which is read apart.
+#[expect(clippy::disallowed_methods, reason = "entry point: long_answer()")]
+async fn long_answer(data: &Bytes, id: u64) -> Option<Answer> {
+    if data.len() <= AT_ONCE {
+        return None;
+    }
+    let (data, length) = (data.clone(), data.len());
+    let read = move || match parse(&data, MAX_BATCH) {
+        Ok(Messages::One(message)) if message.method.is_none() => answer_of(&data, &message, id, false),
+        _ => None,
+    };
+    apart(length, read).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "entry point: read_json()")]
 fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     let fault = |message: String| CallFault::upstream_error(message).with_bytes(body.len() as u64);
     if body.iter().all(u8::is_ascii_whitespace) {
@@ -764,5 +838,19 @@ pub(super) fn body_fault(error: HttpError, streamed: bool) -> CallFault {
             CallFault::new(FaultReason::ResponseTooLarge, message).with_bytes(received)
         }
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_requests_are_answered_during_one_call() {
+        let mut asked = Asked::default();
+        for _ in 0..=MAX_REPLIES {
+            asked.note(Reply(MaybeReady::Ready(Vec::new())), "fake");
+        }
+        assert_eq!(asked.known.len(), 1000);
     }
 }

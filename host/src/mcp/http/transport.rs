@@ -156,10 +156,10 @@ impl Transport for HttpTransport {
             other => answer = other?,
         }
         match answer {
-            HttpReply::Result(result) => result::read(result, call.may_wrap),
+            HttpReply::Result(result) => result::read_apart(result, call.may_wrap).await,
             HttpReply::Error(failure) if session.era == Era::Modern && may_be_repeated(&failure.error) => {
                 match Box::pin(self.call_once(lifecycle, session, &call)).await? {
-                    HttpReply::Result(result) => result::read(result, call.may_wrap),
+                    HttpReply::Result(result) => result::read_apart(result, call.may_wrap).await,
                     HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
@@ -173,7 +173,7 @@ impl Transport for HttpTransport {
                     self.call_once(lifecycle, session, &call).await
                 };
                 match Box::pin(again).await? {
-                    HttpReply::Result(result) => result::read(result, call.may_wrap),
+                    HttpReply::Result(result) => result::read_apart(result, call.may_wrap).await,
                     HttpReply::Error(failure) => Err(failure.into_fault()),
                 }
             }
@@ -338,14 +338,10 @@ impl HttpTransport {
 }
 
 /// Ends the session when its stream of 2024-11-05 does, and the stream when the session does: its last handle is dropped here.
-async fn watch(
-    ended: impl Future<Output = CallFault>,
-    session: Arc<HttpSession>,
-    lifecycle: SessionLifecycle,
-) {
+async fn watch(ended: impl Future<Output = End>, session: Arc<HttpSession>, lifecycle: SessionLifecycle) {
     tokio::select! {
-        fault = ended => {
-            session.end(End { fault, kind: EndKind::SessionLost });
+        end = ended => {
+            session.end(end);
             lifecycle.note_end(&session);
         }
         () = session.over() => {}

@@ -17,6 +17,7 @@ use super::connection::{PipeReply, StdioConnection, Stop};
 use crate::child::{ChildProcess, Exit};
 use crate::maybe_ready::MaybeReady;
 use crate::memory::{MemoryBudget, MemoryReservation};
+use crate::pace::{Pace, apart};
 use crate::time::{self, timeout};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
@@ -57,21 +58,28 @@ async fn read(
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
     let reservation = memory.map(MemoryReservation::new);
     let mut oversized = Oversized { settled: false, why: Refused::TooLong };
+    let mut pace = Pace::default();
     loop {
-        match stdout.read_buf(lines.space()).await {
+        match pace.wait(stdout.read_buf(lines.space())).await {
             Ok(0) | Err(_) => return,
             Ok(n) => lines.filled(n),
         }
+        let mut unread = lines.unread();
         while let Some(frame) = lines.next(connection.line_cap()) {
             match frame {
                 Frame::Line(line) => {
-                    dispatch(&connection, &lifecycle, &line);
+                    let (connection, lifecycle) = (connection.clone(), lifecycle.clone());
+                    apart(line.len(), move || dispatch(&connection, &lifecycle, &line)).await;
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
                 Frame::OverflowEnd { tail, bytes, .. } => oversized.end(&connection, &tail, bytes),
             }
+            pace.worked(unread - lines.unread()).await;
+            unread = lines.unread();
         }
-        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unfinished() as u64)) {
+        // What was looked at without coming to the end of a line.
+        pace.worked(unread).await;
+        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unread() as u64)) {
             oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
             let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(0));
             debug_assert!(fits, "a reservation shrinks");
@@ -119,6 +127,7 @@ impl Oversized {
 }
 
 /// Handles one line.
+#[expect(clippy::disallowed_methods, reason = "entry point: dispatch()")]
 fn dispatch(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, line: &bytes::Bytes) {
     let upstream = &*connection.name;
     match parse(line, MAX_BATCH) {
@@ -194,6 +203,7 @@ fn dispatch_one(
 }
 
 /// Fails the request of a reply that would be JSON except for bytes that are not UTF-8.
+#[expect(clippy::disallowed_methods, reason = "entry point: answer_of_bad_text()")]
 fn answer_of_bad_text(connection: &StdioConnection, line: &[u8]) -> bool {
     let Err(error) = std::str::from_utf8(line) else { return false };
     let text = String::from_utf8_lossy(line);
@@ -213,16 +223,18 @@ async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receive
     let mut lines = LineBuffer::default();
     let mut second = time::now();
     let mut logged = 0;
+    let mut pace = Pace::default();
     loop {
         let buffer = lines.space();
         let old = buffer.len();
-        match stderr.read_buf(buffer).await {
+        match pace.wait(stderr.read_buf(buffer)).await {
             Ok(0) | Err(_) => return,
             Ok(_) => connection.stderr.push(&buffer[old..]),
         }
         if time::since(second) >= Duration::from_secs(1) {
             (second, logged) = (time::now(), 0);
         }
+        let mut unread = lines.unread();
         while let Some(frame) = lines.next(8 * 1024) {
             logged += 1;
             if let Frame::Line(line) = frame
@@ -230,7 +242,11 @@ async fn read_errors(connection: Arc<StdioConnection>, mut stderr: pipe::Receive
             {
                 tracing::debug!(upstream, line = %String::from_utf8_lossy(&line), "upstream_stderr");
             }
+            pace.worked(unread - lines.unread()).await;
+            unread = lines.unread();
         }
+        // What was looked at without coming to the end of a line.
+        pace.worked(unread).await;
     }
 }
 
@@ -298,4 +314,50 @@ async fn supervise(
 
 fn with_stderr(fault: CallFault, connection: &StdioConnection) -> CallFault {
     fault.with_hint(&connection.stderr_hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Backoff, StdioConfig, Transport, UpstreamConfig};
+    use crate::mcp::inbound::Inbound;
+    use crate::mcp::roots::ClientRoots;
+    use crate::pace::PIECE;
+    use crate::pace::tests::take_work;
+    use std::io::Write as _;
+
+    const LINES: usize = 4 << 20;
+
+    /// A connection, and a pipe through which another thread writes lines of nothing.
+    fn flooded() -> (Arc<StdioConnection>, pipe::Receiver, std::thread::JoinHandle<()>) {
+        let config = UpstreamConfig::new("fake", Transport::Stdio(StdioConfig::for_command("fake")));
+        let inbound = Inbound::new(&config, &ClientRoots::default());
+        let (stdin, _) = pipe::pipe().unwrap();
+        let connection = Arc::new(StdioConnection::new("fake".into(), inbound, stdin, 1 << 20));
+        let (sender, receiver) = pipe::pipe().unwrap();
+        let mut sender = std::fs::File::from(sender.into_blocking_fd().unwrap());
+        let writing = std::thread::spawn(move || sender.write_all(&vec![b'\n'; LINES]).unwrap());
+        (connection, receiver, writing)
+    }
+
+    #[tokio::test]
+    async fn reading_blank_lines_of_a_child_gives_way() {
+        let (connection, stdout, writing) = flooded();
+        let lifecycle = Arc::new(Lifecycle::new(tokio::runtime::Handle::current(), Backoff::default()));
+        take_work();
+        read(connection, lifecycle, stdout, None).await;
+        let work = take_work();
+        assert!(work.most <= PIECE && work.all >= LINES, "{work:?}");
+        writing.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn reading_what_a_child_says_on_standard_error_gives_way() {
+        let (connection, stderr, writing) = flooded();
+        take_work();
+        read_errors(connection, stderr).await;
+        let work = take_work();
+        assert!(work.most <= PIECE && work.all >= LINES, "{work:?}");
+        writing.join().unwrap();
+    }
 }

@@ -90,7 +90,7 @@ impl Transport for StdioTransport {
             {
                 Err(no_memory(result.bytes.len() as u64))
             }
-            PipeReply::Result(result) => result::read(result, call.may_wrap),
+            PipeReply::Result(result) => result::read_apart(result, call.may_wrap).await,
             PipeReply::Error(error) => {
                 Err(protocol::rpc_fault(RpcError::of_bytes(&error), error.len() as u64))
             }

@@ -18,6 +18,7 @@ impl Form {
     ///
     /// # Errors
     /// It is no flat form, is too big, or asks for a secret.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Form.parse")]
     pub fn parse(text: &str) -> Result<Form, FormFault> {
         if text.len() > Form::MAX_BYTES {
             return Err(FormFault::NotFlat(too_big()));

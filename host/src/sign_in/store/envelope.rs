@@ -24,6 +24,7 @@ struct Envelope<'a> {
 }
 
 /// The bytes of the file. `None` if the text is no JSON, or cannot be sealed.
+#[expect(clippy::disallowed_methods, reason = "entry point: encode()")]
 pub(super) fn encode(
     key: &RecordKey,
     text: &str,
@@ -46,6 +47,7 @@ pub(super) fn encode(
 }
 
 /// The text of the record in a file of this key.
+#[expect(clippy::disallowed_methods, reason = "entry point: decode()")]
 pub(super) fn decode(
     bytes: &[u8],
     key: &RecordKey,
@@ -69,6 +71,7 @@ pub(super) fn decode(
 }
 
 /// The key that a file says is its record's.
+#[expect(clippy::disallowed_methods, reason = "entry point: key_of()")]
 pub(super) fn key_of(bytes: &[u8], kind: RecordKind) -> Option<RecordKey> {
     let envelope = serde_json::from_slice::<Envelope<'_>>(bytes).ok()?;
     (envelope.kind == kind.as_str() && !envelope.key.is_empty())

@@ -21,6 +21,7 @@ pub(super) fn prepare(folder: &Path) -> Result<(), StoreError> {
 }
 
 /// The content of a private file; `None` if there is none.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(super) fn read(path: &Path) -> Result<Option<zeroize::Zeroizing<Vec<u8>>>, StoreError> {
     use std::io::Read as _;
     let file = match no_link(File::options().read(true)).open(path) {

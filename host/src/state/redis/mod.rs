@@ -229,6 +229,7 @@ impl RedisState {
     }
 
     /// The store's time in milliseconds, and the replicas that are there.
+    #[expect(clippy::disallowed_methods, reason = "entry point: RedisState.replicas_with")]
     async fn replicas_with(&self, own: Option<&Replica>) -> Result<(u64, Vec<Replica>), StateError> {
         let key = self.common("n");
         let text = own.map(|replica| serde_json::to_string(replica).unwrap_or_default());

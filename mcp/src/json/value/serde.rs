@@ -23,6 +23,7 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::E
 ///
 /// # Errors
 /// The message is that of `serde_json`'s own tree: its reader of raw text, which keeps the digits, reports less.
+#[expect(clippy::disallowed_methods, reason = "entry point: from_str()")]
 pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     from_slice(text.as_bytes())
 }
@@ -31,6 +32,7 @@ pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::
 ///
 /// # Errors
 /// As for [`from_str`].
+#[expect(clippy::disallowed_methods, reason = "entry point: from_slice()")]
 pub fn from_slice<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(text)
         .map_err(|error| serde_json::from_slice::<serde_json::Value>(text).err().unwrap_or(error))
@@ -67,6 +69,7 @@ impl Serialize for Number {
 }
 
 /// Parses a [`RawValue`], which is valid JSON except for its depth and lone surrogates.
+#[expect(clippy::disallowed_methods, reason = "entry point: tree()")]
 fn tree<E: de::Error>(raw: &RawValue) -> Result<Value, E> {
     parse_within(raw.get(), MAX_NESTING).map_err(|malformed| match malformed {
         Malformed::TooDeep => E::custom("recursion limit exceeded"),

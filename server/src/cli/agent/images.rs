@@ -17,6 +17,7 @@ pub(super) fn read(given: &[String]) -> Result<Vec<Image>, String> {
     given.iter().map(|one| read_one(one).map_err(|why| format!("--image {one}: {why}"))).collect()
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_one()")]
 fn read_one(given: &str) -> Result<Image, String> {
     if given.contains("://") {
         return Image::from_url(given).map_err(|error| error.to_string());

@@ -42,6 +42,7 @@ impl Kept {
     ///
     /// # Errors
     /// One sentence: there is nothing, it cannot be read, or it was said in another mode.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Kept.load")]
     pub(super) fn load(&self) -> Result<Vec<Message>, String> {
         let shown = self.path.display();
         let text = stored::read(&self.path)?;

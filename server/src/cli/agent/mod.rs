@@ -220,6 +220,7 @@ fn question(words: &[String], terminal: bool) -> Result<Option<String>, String> 
     Ok(Some(text))
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read_all()")]
 fn read_all() -> Result<String, String> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MAX_PROMPT + 1).read_to_string(&mut text);

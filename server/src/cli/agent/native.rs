@@ -213,6 +213,7 @@ impl Handler {
 }
 
 /// The value of a reply, or all its blocks where images, files or several texts are all that there is.
+#[expect(clippy::disallowed_methods, reason = "entry point: answer_of()")]
 fn answer_of(reply: CallReply) -> Result<Answer, String> {
     let blocks = reply.content;
     let only_texts = blocks.iter().all(|block| block.text().is_some());

@@ -72,6 +72,7 @@ impl Host {
     ///
     /// # Errors
     /// One sentence for the operator.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Host.open")]
     pub(super) async fn open(args: &AgentArgs, env: &ProcessEnv, screen: Screen) -> Result<Host, String> {
         let screen = Arc::new(screen);
         let shown = images::read(&args.image)?;

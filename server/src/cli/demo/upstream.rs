@@ -125,6 +125,7 @@ fn item(id: i64) -> Value {
 }
 
 /// Speaks MCP on standard input and output until the input ends.
+#[expect(clippy::disallowed_methods, reason = "entry point: serve()")]
 pub fn serve(server: DemoServer) -> ExitCode {
     let output = Arc::new(Mutex::new(std::io::stdout()));
     let answer = move |output: &Mutex<std::io::Stdout>, id: &Value, outcome: Result<Value, Value>| {

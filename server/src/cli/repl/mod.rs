@@ -114,6 +114,7 @@ async fn start(args: ReplArgs) -> ExitCode {
 }
 
 /// `data/KEY` for every key of the context.
+#[expect(clippy::disallowed_methods, reason = "entry point: context_names()")]
 fn context_names(context: &str) -> Vec<String> {
     let keys: ptc_mcp::json::Map = serde_json::from_str(context).unwrap_or_default();
     keys.keys().map(|key| format!("data/{key}")).collect()
@@ -129,6 +130,7 @@ struct Repl {
 
 impl Repl {
     /// Loads, then evaluates what the command line or the input says.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Repl.serve")]
     async fn serve(&self, args: &ReplArgs) -> ExitCode {
         for path in &args.load {
             let program = match std::fs::read_to_string(path) {

@@ -58,6 +58,7 @@ impl Session {
     }
 
     /// Evaluates a program whose text, or list of texts, is shown for people rather than as a literal.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Session.read_aloud")]
     pub(super) async fn read_aloud(&self, program: &str) {
         let Some(outcome) = self.run(program, true).await else { return };
         match outcome.result {

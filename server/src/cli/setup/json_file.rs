@@ -13,6 +13,7 @@ pub(super) struct JsonFile {
 impl JsonFile {
     /// # Errors
     /// What is wrong with the text, and where.
+    #[expect(clippy::disallowed_methods, reason = "entry point: JsonFile.parse")]
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = if text.trim().is_empty() { "{}\n" } else { text };
         let options = ParseOptions { allow_loose_object_property_names: false, ..ParseOptions::default() };

@@ -11,6 +11,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// One sentence: the file cannot be read, is too large, or is no text.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
     let fault = |detail: &dyn std::fmt::Display| format!("{}: {detail}", path.display());
     match fs::metadata(path) {

@@ -9,6 +9,7 @@ use ptc_host::time;
 const TICKS: f64 = 100.0;
 
 /// Writes the families of the process. What cannot be read is left out.
+#[expect(clippy::disallowed_methods, reason = "entry point: write_process()")]
 pub(crate) fn write_process(to: &mut Exposition) {
     if let Some(bytes) = resident_bytes() {
         to.family("process_resident_memory_bytes", "Resident memory.", MetricKind::Gauge).sample(&[], bytes);
@@ -34,6 +35,7 @@ pub(crate) fn write_process(to: &mut Exposition) {
 }
 
 /// Resident memory of this process.
+#[expect(clippy::disallowed_methods, reason = "entry point: resident_bytes()")]
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -56,6 +58,7 @@ impl Stat {
         Some(Stat { cpu_ticks: number(11)? + number(12)?, threads: number(17)?, start_ticks: number(19)? })
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Stat.started_at")]
     fn started_at(&self) -> Option<f64> {
         let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
         let uptime: f64 = uptime.split(' ').next()?.parse().ok()?;

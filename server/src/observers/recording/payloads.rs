@@ -166,6 +166,7 @@ fn elements(raw: Raw<'_>, most: u64) -> (u64, Option<Raw<'_>>) {
 }
 
 /// JSON on one line, secrets removed.
+#[expect(clippy::disallowed_methods, reason = "entry point: scrubbed()")]
 fn scrubbed(json: &str, redactor: &Redactor) -> String {
     if let Cow::Owned(_) = redactor.scrub(json)
         && let Ok(mut tree) = serde_json::from_str(json)

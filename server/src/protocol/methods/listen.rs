@@ -87,6 +87,7 @@ pub fn answer(
 ///
 /// # Errors
 /// What is wrong with the ids of tasks.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(notifications: Raw<'_>) -> Result<(Wanted, Option<Vec<String>>), String> {
     let given: Value = serde_json::from_str(notifications.text()).unwrap_or_default();
     let uris = given["resourceSubscriptions"].as_array();

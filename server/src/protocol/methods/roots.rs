@@ -37,6 +37,7 @@ pub(super) fn ask(service: &Service, connection: &Connection) -> Handled {
 }
 
 /// Takes over the client's answer; anything else than roots is none.
+#[expect(clippy::disallowed_methods, reason = "entry point: take()")]
 pub(super) fn take(service: &Service, connection: &Connection, message: &Message<'_>) {
     let Some(roots) = service.client_roots.as_ref().filter(|_| connection.has_roots()) else { return };
     if !matches!(&message.id, IdMember::Valid(id) if id.json() == format!("\"{ID}\"")) {

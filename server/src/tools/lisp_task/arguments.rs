@@ -34,6 +34,7 @@ pub(super) struct Wishes {
 ///
 /// # Errors
 /// The `message` of the first check that fails.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(super) fn read(arguments: Option<Raw<'_>>, caps: &ArgumentCaps) -> Result<Task, String> {
     let mut given: [Option<Raw<'_>>; 3] = [None; 3];
     for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
@@ -75,6 +76,7 @@ fn task(value: Option<Raw<'_>>) -> Result<String, String> {
     Ok(text.into_owned())
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: constraints()")]
 fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(Map::new()) };
     if value.kind() != Kind::Object {

@@ -97,6 +97,7 @@ impl PlannerConfig {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path) -> Result<Map, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;

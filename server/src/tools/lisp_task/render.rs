@@ -44,6 +44,7 @@ pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> Rendere
 }
 
 /// Parses a text that holds JSON, and once more if the result is such a text.
+#[expect(clippy::disallowed_methods, reason = "entry point: decoded()")]
 fn decoded(value: Value) -> Value {
     let once = |value: Value| match &value {
         Value::String(text) => serde_json::from_str(text).unwrap_or(value),

@@ -225,6 +225,7 @@ impl Done<'_> {
     }
 
     /// The members common to successes and errors, after those already written.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Done.finish")]
     fn finish(
         &mut self,
         mut body: Map,
@@ -289,6 +290,7 @@ impl Done<'_> {
         unsupported.chain(cut).collect()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Done.metrics")]
     fn metrics(&self, records: &[CallRecord], result_bytes: u64) -> Value {
         let metrics = PtcMetrics::of(records, result_bytes, 0).json();
         let mut metrics: Value = serde_json::from_str(&metrics).unwrap_or_default();

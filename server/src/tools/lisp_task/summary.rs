@@ -34,6 +34,7 @@ pub(crate) fn capability_summary(
     Ok(text)
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path, max: usize) -> Result<String, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;

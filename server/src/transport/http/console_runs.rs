@@ -115,6 +115,7 @@ fn facts(caller: &Caller) -> RunsFacts<'_> {
 }
 
 /// Answers or stops a run.
+#[expect(clippy::disallowed_methods, reason = "entry point: act()")]
 async fn act(
     runs: &Arc<Runs>,
     caller: &Caller,

@@ -240,6 +240,7 @@ struct Post<'a> {
 
 impl Post<'_> {
     /// Reads a body and processes it.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Post.outcome")]
     fn outcome(&self, received: &Received, seen: &mut Seen) -> Outcome {
         if received.bytes().is_empty() {
             let body = answer::refused(RpcError::INVALID_REQUEST, "Invalid Request: the body is empty");

@@ -222,6 +222,7 @@ pub(super) fn take_over(level: &[u8], hash: &str, sessions: &Sessions) {
 }
 
 /// Takes a reply that came to another replica, if its request was sent here and is not answered yet.
+#[expect(clippy::disallowed_methods, reason = "entry point: take()")]
 fn take(ends: &Ends, session: Arc<Session>, request: &str) {
     let open = session.connection.open_requests();
     let Some(id) = open.into_iter().find(|id| sha256_hex(id.as_bytes()) == request) else { return };

@@ -227,6 +227,7 @@ impl Pipe {
     }
 
     /// Processes one line. Breaks on `exit`.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Pipe.receive")]
     fn receive(&mut self, line: &[u8]) -> std::ops::ControlFlow<()> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return std::ops::ControlFlow::Continue(());

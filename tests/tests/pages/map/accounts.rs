@@ -59,7 +59,7 @@ static FOUND: LazyLock<Found> = LazyLock::new(|| {
 });
 
 /// The files and names of a table below `heading`, whose first cell has both: `` `path` `name` ``. No cell may be empty.
-fn rows(heading: &str, cells: usize) -> Places {
+pub(crate) fn rows(heading: &str, cells: usize) -> Places {
     let page = read(&root().join("docs/reliability.md"));
     let section = page.split_once(heading).unwrap_or_else(|| panic!("{heading} in docs/reliability.md")).1;
     let section = section.split("\n#").next().unwrap_or_default();
@@ -75,7 +75,7 @@ fn rows(heading: &str, cells: usize) -> Places {
     listed
 }
 
-fn compare(found: &Places, listed: &BTreeSet<(String, String)>, table: &str, what: &str) {
+pub(crate) fn compare(found: &Places, listed: &BTreeSet<(String, String)>, table: &str, what: &str) {
     let tell = |places: Vec<&(String, String)>| -> String {
         places.iter().map(|(path, name)| format!("\n  `{path}` `{name}`")).collect()
     };

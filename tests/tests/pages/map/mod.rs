@@ -5,6 +5,7 @@
 
 mod accounts;
 mod circles;
+mod entry_points;
 mod manifest;
 mod modules;
 mod paths;

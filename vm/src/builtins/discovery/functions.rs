@@ -4,6 +4,7 @@ use super::catalog::{self, ALL, USER, canonical, members};
 use super::search::local_matches;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
+use crate::builtins::words::query_words;
 use crate::builtins::{Builtin, printing};
 use crate::error::{Error, Reason, Result};
 use crate::json;
@@ -196,6 +197,8 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
             return Err(fault(format!("apropos requires query (non-empty string), got {got}")));
         }
     };
+    ctx.charge(query.as_str().len() / 8)?;
+    let words = query_words(query.as_str()).map_err(fault)?;
     let options = options(args.get(1))?;
     let limit = match option(&options, "limit") {
         None => 8,
@@ -210,7 +213,7 @@ pub(super) fn apropos(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let Some(other) = option(&options, "load").filter(|load| !matches!(load, Value::True | Value::False)) {
         return Err(fault(format!("apropos :load must be a boolean, got {}", print::literal(other))));
     }
-    let local = local_matches(ctx, query.as_str(), limit)?;
+    let local = local_matches(ctx, &words, limit)?;
     let local: Vector = local.into_iter().map(Value::str).collect();
     if !ctx.has_upstreams() {
         return Ok(Flow::Return(Value::Vector(local)));

@@ -174,7 +174,12 @@ pub(crate) fn to_upper(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     // The longest mapping makes three characters of one.
     ctx.charge(text.as_str().len() / 4)?;
     ctx.reserve(text.as_str().len().saturating_mul(3))?;
-    Ok(Value::Str(Str::from_string(in_pieces(text.as_str(), str::to_uppercase))))
+    Ok(Value::Str(Str::from_string(upper_in_pieces(text.as_str()))))
+}
+
+/// A text in upper case; gives way on the way.
+pub(super) fn upper_in_pieces(text: &str) -> String {
+    in_pieces(text, str::to_uppercase)
 }
 
 /// The text in lower case, with the rule of the final sigma.

@@ -30,6 +30,7 @@ pub(super) fn pack(payload: &[u8]) -> Vec<u8> {
 }
 
 /// The payload of what was kept. Its size is checked before it is unpacked.
+#[expect(clippy::disallowed_methods, reason = "entry point: unpack()")]
 pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
     let mut reader = Reader::new(blob);
     let corrupt = |_: Unread| SessionFault::Corrupt("format");

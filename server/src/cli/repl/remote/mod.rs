@@ -96,6 +96,7 @@ struct Remote {
 }
 
 impl Remote {
+    #[expect(clippy::disallowed_methods, reason = "entry point: Remote.open")]
     async fn open(url: &str, args: &RemoteArgs) -> Result<Remote, String> {
         let env = ProcessEnv::current();
         let set = find("http-auth-token").in_environment(&env).and_then(|(_, token)| token.to_str());

@@ -1,6 +1,8 @@
 //! Numbers in decimal with a given precision.
 
+use super::fill::fill;
 use crate::error::Result;
+use crate::meter;
 use crate::print::grow_string;
 
 /// A finite number as digits: `0.d₁d₂d₃… × 10^point`, without sign.
@@ -79,11 +81,15 @@ impl Decimal {
         *self = Decimal { digits: std::mem::take(&mut self.digits), point }.trimmed();
     }
 
-    /// The digit of weight `10^-place`, with place 1 the first after the point.
-    fn digit(&self, place: i64) -> char {
-        let index = self.point - 1 + place;
-        let digit = usize::try_from(index).ok().and_then(|i| self.digits.get(i)).copied().unwrap_or(0);
-        char::from(b'0' + digit)
+    /// Appends the `count` digits whose first one has the weight `10^-place`, with place 1 the first after the point. There is room.
+    fn push_digits(&self, place: i64, count: usize, out: &mut String) {
+        let first = self.point - 1 + place;
+        let zeros = usize::try_from(first.min(0).unsigned_abs()).unwrap_or(usize::MAX).min(count);
+        fill(out, '0', zeros);
+        let known = self.digits.iter().skip(usize::try_from(first).unwrap_or(0)).take(count - zeros);
+        let before = out.len();
+        out.extend(known.map(|digit| char::from(b'0' + digit)));
+        fill(out, '0', count - zeros - (out.len() - before));
     }
 
     /// `123.4500`: rounded to `precision` decimals.
@@ -91,15 +97,14 @@ impl Decimal {
         let decimals = i64::try_from(precision).unwrap_or(i64::MAX);
         self.round_to(self.point.saturating_add(decimals));
         let whole = if self.is_zero() { 1 } else { self.point.max(1) };
-        grow_string(out, usize::try_from(whole).unwrap_or(0).saturating_add(precision).saturating_add(1))?;
-        for place in (1 - whole)..=0 {
-            out.push(self.digit(place));
-        }
+        let whole_digits = usize::try_from(whole).unwrap_or(0);
+        let length = whole_digits.saturating_add(precision).saturating_add(1);
+        grow_string(out, length)?;
+        meter::charge_steps(length as u64 / 16)?;
+        self.push_digits(1 - whole, whole_digits, out);
         if precision > 0 {
             out.push('.');
-            for place in 1..=decimals {
-                out.push(self.digit(place));
-            }
+            self.push_digits(1, precision, out);
         }
         Ok(())
     }
@@ -107,12 +112,15 @@ impl Decimal {
     /// `1.2345e+04`: one digit before the point, `precision` behind it, an exponent of at least two digits.
     pub(super) fn scientific(mut self, precision: usize, out: &mut String) -> Result<()> {
         self.round_to(i64::try_from(precision).unwrap_or(i64::MAX).saturating_add(1));
-        grow_string(out, precision.saturating_add(8))?;
-        let digit = |i: usize| char::from(b'0' + self.digits.get(i).copied().unwrap_or(0));
-        out.push(digit(0));
+        let length = precision.saturating_add(8);
+        grow_string(out, length)?;
+        meter::charge_steps(length as u64 / 16)?;
+        // The first digit stands before the point, whatever its weight.
+        let first = 1 - self.point;
+        self.push_digits(first, 1, out);
         if precision > 0 {
             out.push('.');
-            (1..=precision).for_each(|i| out.push(digit(i)));
+            self.push_digits(first + 1, precision, out);
         }
         let exponent = if self.is_zero() { 0 } else { self.exponent() };
         out.push_str(&format!("e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()));

@@ -4,6 +4,7 @@
 //! `s S b B c C d x X o e E f g G n %`. Numbers are rounded half up in the digits that they print with.
 
 mod decimal;
+mod fill;
 mod render;
 mod specifier;
 

@@ -1,6 +1,8 @@
 //! Printing one argument by its specifier.
 
+use super::super::simple::upper_in_pieces;
 use super::decimal::Decimal;
+use super::fill::fill;
 use super::specifier::{Specifier, unsupported};
 use crate::error::{Error, Result};
 use crate::meter;
@@ -8,9 +10,8 @@ use crate::print::{self, grow_string, push_in_pieces, write_plain};
 use crate::value::{Graphemes, Value};
 use num_bigint::Sign;
 
-/// Characters that fill a width in one go, and that take as long as a value that is freed.
-const PIECE: usize = 32 << 10;
-const CHARACTERS_PER_UNIT: usize = 16;
+/// Most digits behind the point that `%f` and `%e` print, and most digits that `%g` does. No number has more that are not zero.
+const MAX_PRECISION: usize = 1_000_000;
 
 /// Appends `value` as `specifier` says; `whole` is the format string from its `%` on.
 pub(super) fn write(specifier: &Specifier, value: &Value, whole: &str, out: &mut String) -> Result<()> {
@@ -45,20 +46,12 @@ fn word(specifier: &Specifier, mut text: String, out: &mut String) -> Result<()>
         text.truncate(end);
     }
     if specifier.upper {
-        text = text.to_uppercase();
+        meter::charge_steps(text.len() as u64 / 4)?;
+        // The longest mapping makes three characters of one.
+        meter::reserve(text.len().saturating_mul(3))?;
+        text = upper_in_pieces(&text);
     }
     pad(specifier, &text, out)
-}
-
-/// Appends `c` so many times, for which there is room, and gives way in between: a width may be as large as the memory.
-fn fill(out: &mut String, c: char, count: usize) {
-    let mut left = count;
-    while left > 0 {
-        let piece = left.min(PIECE);
-        out.extend(std::iter::repeat_n(c, piece));
-        meter::uncharged(piece / CHARACTERS_PER_UNIT);
-        left -= piece;
-    }
 }
 
 fn pad(specifier: &Specifier, text: &str, out: &mut String) -> Result<()> {
@@ -177,6 +170,11 @@ fn number(specifier: &Specifier, value: &Value, out: &mut String) -> Result<()> 
         _ => return Err(expects(&conversion.to_string(), "a number", value)),
     };
     let precision = specifier.precision.unwrap_or(6);
+    if precision > MAX_PRECISION {
+        return Err(Error::runtime(format!(
+            "precision {precision} of %{conversion} exceeds {MAX_PRECISION} digits; use a smaller one"
+        )));
+    }
     let mut digits = String::new();
     match conversion {
         'f' => decimal.fixed(precision, &mut digits)?,
@@ -206,7 +204,12 @@ fn signed(
     prefix: &str,
     out: &mut String,
 ) -> Result<()> {
-    let digits = if specifier.group { grouped(&digits) } else { digits };
+    let mut digits = if specifier.group { grouped(&digits)? } else { digits };
+    let mut prefix = prefix.to_owned();
+    if specifier.upper {
+        digits.make_ascii_uppercase();
+        prefix.make_ascii_uppercase();
+    }
     let (before, after) = match negative {
         true if specifier.parentheses => ("(", ")"),
         true => ("-", ""),
@@ -220,26 +223,25 @@ fn signed(
     grow_string(&mut text, length.saturating_add(zeros))?;
     meter::charge_steps((length + zeros) as u64 / 8)?;
     text.push_str(before);
-    text.push_str(prefix);
+    text.push_str(&prefix);
     fill(&mut text, '0', zeros);
     push_in_pieces(&mut text, &digits);
     text.push_str(after);
-    if specifier.upper {
-        text.make_ascii_uppercase();
-    }
     pad(specifier, &text, out)
 }
 
 /// Commas between groups of three digits before the point.
-fn grouped(digits: &str) -> String {
+fn grouped(digits: &str) -> Result<String> {
     let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let mut out = String::with_capacity(digits.len() + whole / 3);
+    let mut out = String::new();
+    grow_string(&mut out, digits.len() + whole / 3)?;
+    meter::charge_steps(digits.len() as u64 / 8)?;
     for (i, c) in digits[..whole].chars().enumerate() {
         if i > 0 && (whole - i) % 3 == 0 {
             out.push(',');
         }
         out.push(c);
     }
-    out.push_str(&digits[whole..]);
-    out
+    push_in_pieces(&mut out, &digits[whole..]);
+    Ok(out)
 }

@@ -107,8 +107,40 @@ fn faults_are_named() {
 }
 
 #[test]
+fn digits_beyond_those_of_a_number_are_zeros() {
+    for (format, x, want) in [
+        ("%.5f", 1e10, "10000000000.00000"),
+        ("%.3f", 1e-10, "0.000"),
+        ("%.12f", 1e-10, "0.000000000100"),
+        ("%.12f", 1.25e-9, "0.000000001250"),
+        ("%.4f", 123.456, "123.4560"),
+        ("%.0f", 1e22, "10000000000000000000000"),
+        ("%.4e", 1.5e-9, "1.5000e-09"),
+        ("%.4e", 1.5e9, "1.5000e+09"),
+        ("%.4E", 0.0, "0.0000E+00"),
+        ("%,.3f", 1e9, "1,000,000,000.000"),
+        ("%.10g", 1.5, "1.500000000"),
+    ] {
+        assert_eq!(display(format, &[Value::float(x)]), want, "{format} {x}");
+    }
+    let long = display("%.1000000f", &[Value::float(1.5)]);
+    assert_eq!(long, format!("1.5{}", "0".repeat(999_999)));
+}
+
+#[test]
+fn a_precision_has_a_million_digits() {
+    for conversion in ['f', 'e', 'g'] {
+        let text = display(&format!("%.1000001{conversion}"), &[Value::float(1.5)]);
+        let expected =
+            format!("precision 1000001 of %{conversion} exceeds 1000000 digits; use a smaller one");
+        assert_eq!(text, format!("Runtime error: {expected}"));
+    }
+    assert_eq!(display("%.1000001s", &[Value::str("a")]), "a", "texts are cut there");
+}
+
+#[test]
 fn a_huge_width_is_refused_before_it_is_built() {
-    for format in ["%999999999999s", "%.99999999999f", "%0999999999999d", "%99999999999999999999999s"] {
+    for format in ["%999999999999s", "%0999999999999d", "%99999999999999999999999s", "%0999999999999.1f"] {
         let value = if format.contains('f') { Value::float(1.0) } else { Value::Int(1) };
         assert!(display(format, &[value]).starts_with("heap limit"), "{format}");
     }

@@ -1,4 +1,4 @@
-//! How host code gives way while it works on bytes of others: after [`PIECE`] bytes or [`SLICE`] of time, whichever comes first, the
+//! How host code gives way while it works on bytes of others: after [`PIECE`] bytes or half a millisecond, whichever comes first, the
 //! thread looks at its sockets and whoever else waits for it has a turn.
 //!
 //! A loop that reads from a peer which is always faster than its reader never finds nothing to read, and so would never leave its thread.
@@ -12,6 +12,7 @@ use std::panic::resume_unwind;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// The most bytes that are worked on between two pauses.
 pub const PIECE: usize = 64 * 1024;
@@ -21,6 +22,9 @@ pub const STEP: usize = 4096;
 pub const AT_ONCE: usize = 256 * 1024;
 /// How long work may go on without a pause.
 const SLICE: Duration = Duration::from_micros(500);
+
+/// How many long texts are read at a time.
+static THREADS_APART: Semaphore = Semaphore::const_new(2);
 
 /// What a loop has done since the others had their turn.
 #[derive(Debug, Default)]
@@ -83,6 +87,13 @@ pub async fn apart<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + S
     if bytes <= AT_ONCE {
         return work();
     }
+    // Many at once would take the processor from the workers' threads instead.
+    let permit = THREADS_APART.acquire().await;
+    let work = move || {
+        let output = work();
+        drop(permit);
+        output
+    };
     match crate::time::spawn_blocking(work).await.map_err(tokio::task::JoinError::try_into_panic) {
         Ok(output) => output,
         Err(Ok(panic)) => resume_unwind(panic),

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::content::{self, raw_blocks};
 use super::protocol::render;
 use super::result::{Text, text_of};
+use crate::pace::apart;
 use crate::upstream::{BlockMember, CallFault, CallReply, FaultReason, ReplyBlock, ReplyPayload};
 
 /// Most pages of one list.
@@ -47,12 +48,28 @@ impl ItemPages {
         }
     }
 
+    /// As [`Self::add`]; a long page is read apart.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(crate) async fn add_apart(&mut self, result: Bytes) -> Result<Option<String>, CallFault> {
+        let empty = Self::new(self.method, self.member, self.max_bytes);
+        let mut pages = std::mem::replace(self, empty);
+        let (pages, next) = apart(result.len(), move || {
+            let next = pages.add(&result);
+            (pages, next)
+        })
+        .await;
+        *self = pages;
+        next
+    }
+
     /// Adds one page. Yields the cursor of the next one, if there is one to be read.
     ///
     /// # Errors
     /// The result is no such list, or the bounds are passed.
     #[expect(clippy::disallowed_methods, reason = "entry point: ItemPages.add")]
-    pub(crate) fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
+    fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
         self.bytes += result.len();
         if self.bytes > self.max_bytes {
             let message = format!("{} exceeded {} bytes", self.method, self.max_bytes);

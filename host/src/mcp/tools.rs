@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ptc_mcp::RpcError;
 use ptc_mcp::text::clip;
 use serde_json::value::RawValue;
 
 use super::protocol::render;
+use crate::pace::apart;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
 /// Most pages of one list.
@@ -19,8 +21,8 @@ const MAX_TOOLS: usize = 1000;
 pub(crate) type Admits = fn(&ToolInfo) -> Result<(), String>;
 
 /// Collects the pages of one list.
-pub(crate) struct ToolPages<'a> {
-    upstream: &'a str,
+pub(crate) struct ToolPages {
+    upstream: Arc<str>,
     admits: Admits,
     tools: Vec<ToolInfo>,
     names: HashSet<Box<str>>,
@@ -30,11 +32,11 @@ pub(crate) struct ToolPages<'a> {
     cursors: HashSet<String>,
 }
 
-impl<'a> ToolPages<'a> {
+impl ToolPages {
     /// An empty list of at most `max_bytes` bytes over all pages. `admits` says why a tool cannot be offered.
-    pub(crate) fn new(upstream: &'a str, max_bytes: usize, admits: Admits) -> Self {
+    pub(crate) fn new(upstream: &Arc<str>, max_bytes: usize, admits: Admits) -> Self {
         Self {
-            upstream,
+            upstream: upstream.clone(),
             admits,
             tools: Vec::new(),
             names: HashSet::new(),
@@ -61,12 +63,24 @@ impl<'a> ToolPages<'a> {
         Err(CallFault::upstream_error(error.message))
     }
 
+    /// As [`Self::add`]; a long page is read apart.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub(crate) async fn add_apart(mut self, result: Bytes) -> Result<(Self, Option<String>), CallFault> {
+        apart(result.len(), move || {
+            let next = self.add(&result)?;
+            Ok((self, next))
+        })
+        .await
+    }
+
     /// Adds the `result` of one `tools/list`. Yields the cursor of the next page, if there is one.
     ///
     /// # Errors
     /// The result is no list of tools, or the bounds are passed.
     #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add")]
-    pub(crate) fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
+    fn add(&mut self, result: &[u8]) -> Result<Option<String>, CallFault> {
         #[derive(serde::Deserialize)]
         struct Page<'a> {
             #[serde(borrow)]
@@ -90,7 +104,7 @@ impl<'a> ToolPages<'a> {
         match page.next {
             ptc_mcp::json::Value::String(cursor) => {
                 if self.pages == MAX_PAGES || !self.cursors.insert(cursor.clone()) {
-                    let upstream = self.upstream;
+                    let upstream = &*self.upstream;
                     tracing::warn!(upstream, pages = self.pages, "tools_list_endless: the rest is left out");
                     return Ok(None);
                 }
@@ -102,7 +116,8 @@ impl<'a> ToolPages<'a> {
 
     #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add_tool")]
     fn add_tool(&mut self, raw: &RawValue) {
-        let upstream = self.upstream;
+        let upstream = self.upstream.clone();
+        let upstream = &*upstream;
         if self.tools.len() == MAX_TOOLS {
             return;
         }
@@ -128,7 +143,7 @@ impl<'a> ToolPages<'a> {
     pub(crate) fn finish(self) -> Arc<[ToolInfo]> {
         if self.tools.len() == MAX_TOOLS {
             tracing::warn!(
-                upstream = self.upstream,
+                upstream = &*self.upstream,
                 tools = MAX_TOOLS,
                 "tools_list_long: the rest is left out"
             );
@@ -169,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    fn pages(max_bytes: usize) -> ToolPages<'static> {
-        ToolPages::new("u", max_bytes, admit_all)
+    fn pages(max_bytes: usize) -> ToolPages {
+        ToolPages::new(&"u".into(), max_bytes, admit_all)
     }
 
     fn names(pages: ToolPages<'_>) -> Vec<String> {

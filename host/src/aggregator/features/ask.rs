@@ -170,7 +170,7 @@ impl<'a> Features<'a> {
     ) -> Result<Option<String>, CallFault> {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let result = self.ask(kind.method(), &params, None, limits, arrivals).await?;
-        pages.add(&result)
+        pages.add_apart(result).await
     }
 
     /// Those that the filters admit, scrubbed.

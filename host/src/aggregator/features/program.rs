@@ -12,6 +12,7 @@ use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, Desk, RunContext};
 use crate::mcp::features::{read_contents, read_prompt};
 use crate::memory::ReplyCharge;
+use crate::pace::apart;
 use crate::time;
 use crate::upstream::{CallFault, CallLimits, FaultReason};
 use ptc_mcp::json::{Map, Value, json};
@@ -91,8 +92,12 @@ async fn content(
                 let read = match is_prompt {
                     true => features.get_prompt(subject, arguments, limits, Some(&charge)).await,
                     false => features.read(subject, limits, Some(&charge)).await,
-                }
-                .and_then(if is_prompt { read_prompt } else { read_contents });
+                };
+                let read_answer = if is_prompt { read_prompt } else { read_contents };
+                let read = match read {
+                    Ok(answer) => apart(answer.len(), move || read_answer(answer)).await,
+                    Err(fault) => Err(fault),
+                };
                 match read {
                     Ok(reply) => {
                         run.arrived.borrow_mut().push(charge);

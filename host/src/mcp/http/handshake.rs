@@ -276,7 +276,7 @@ pub(super) async fn list_tools(
             Ok(HttpReply::Error(failure)) => return pages.refused(failure.error, session.leaves_out_tools),
             Err(failure) => return Err(handshake_fault(failure.into_fault(), "tools/list", limits.total)),
         };
-        cursor = pages.add(&result)?;
+        (pages, cursor) = pages.add_apart(result).await?;
         if cursor.is_none() {
             return Ok(pages.finish());
         }

@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_server_says_before_an_answer_is_read_in_pieces() {
-        const COMMENTS: usize = 4 << 20;
+        const COMMENTS: usize = 2_000_000;
         let server = FakeHttp::handshake(|hit| {
             let answer = hit.result(json!({"structuredContent": true}));
             vec![event_head(), Step::Bytes(b": c\n".repeat(COMMENTS / 4)), event(&answer), Step::Close]
@@ -224,7 +224,7 @@ mod tests {
         let call = Call {
             tool: "t",
             arguments: b"{}",
-            limits: CallLimits::within(Duration::from_secs(3600), 2 * COMMENTS),
+            limits: CallLimits::within(Duration::from_secs(3600), COMMENTS + 1000),
             again: Again::default(),
             arrivals: None,
             caller: Caller::default(),

@@ -186,7 +186,7 @@ pub(super) async fn list_tools(
             Ok(result) => result,
             Err(error) => return pages.refused(error, connection.leaves_out_tools.load(Ordering::Relaxed)),
         };
-        cursor = pages.add(&result)?;
+        (pages, cursor) = pages.add_apart(result).await?;
         if cursor.is_none() {
             return Ok(pages.finish());
         }

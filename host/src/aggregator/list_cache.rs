@@ -186,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = ListCache::new(folder.path().join("deep/lists"));
         let redactor = Redactor::new();
-        redactor.register([&Secret::new("s3cret-s3cret")]);
+        redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
         let upstreams = [upstream("c")];
         assert!(cache.of(&upstreams).read(&upstreams, &redactor).is_empty());
         save(cache.of(&upstreams), &redactor).await;

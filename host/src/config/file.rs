@@ -12,7 +12,7 @@ use super::locate::{ConfigLocation, NamedBy};
 use super::options::{EntryContext, LoadOptions};
 use super::upstream::UpstreamConfig;
 use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
-use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::credentials::{CredentialStore, NoRoom, Redactor, Secret};
 use crate::environment::ProcessEnv;
 
 /// Largest upstreams file that is read, in bytes.
@@ -94,15 +94,19 @@ impl UpstreamsConfig {
 
     /// Makes `redactor` replace every secret of this configuration: credentials, the forms in which Basic emitters
     /// send them, and what `${VAR}` brought in.
-    pub fn register_secrets(&self, redactor: &Redactor) {
-        self.credentials.register(redactor);
-        redactor.register(&self.substituted);
+    ///
+    /// # Errors
+    /// Together with what `redactor` knows they are more than is scrubbed.
+    pub fn register_secrets(&self, redactor: &Redactor) -> Result<(), NoRoom> {
+        self.credentials.register(redactor)?;
+        redactor.register(&self.substituted)?;
         for auth in self.upstreams.iter().filter_map(|u| u.transport.auth()) {
-            auth.register_derived(&self.credentials, redactor);
+            auth.register_derived(&self.credentials, redactor)?;
         }
         for oauth in self.upstreams.iter().filter_map(|u| u.transport.oauth()) {
-            redactor.register(&oauth.key_texts());
+            redactor.register(&oauth.key_texts())?;
         }
+        Ok(())
     }
 
     fn parse(value: &Value, place: &str, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
@@ -184,7 +188,13 @@ impl UpstreamsConfig {
                 ),
             ));
         }
-        Ok(Self { upstreams, credentials, warnings, substituted })
+        let config = Self { upstreams, credentials, warnings, substituted };
+        config.register_secrets(&Redactor::new()).map_err(|no_room| {
+            ConfigError::credential(format_args!(
+                "{no_room}, which is as much as is kept out of results: use fewer"
+            ))
+        })?;
+        Ok(config)
     }
 }
 

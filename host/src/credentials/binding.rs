@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ptc_mcp::json::{Map, Value};
 
-use super::{MIN_SECRET_BYTES, Redactor, Secret};
+use super::{MIN_SECRET_BYTES, NoRoom, Redactor, Secret};
 use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
 use crate::environment::ProcessEnv;
 
@@ -65,8 +65,11 @@ impl CredentialStore {
     }
 
     /// Makes `redactor` replace every secret of this store.
-    pub fn register(&self, redactor: &Redactor) {
-        redactor.register(self.bound.values().map(|c| &c.secret));
+    ///
+    /// # Errors
+    /// They are more than is scrubbed.
+    pub fn register(&self, redactor: &Redactor) -> Result<(), NoRoom> {
+        redactor.register(self.bound.values().map(|c| &c.secret))
     }
 
     /// Adds a credential; for embedders that have a secret at hand and no file.
@@ -366,7 +369,7 @@ mod tests {
         let (store, _) =
             resolve(json!({"t": {"source": "literal", "value": "short", "allow_short": true}}), &[]).unwrap();
         let redactor = Redactor::new();
-        store.register(&redactor);
+        store.register(&redactor).unwrap();
         assert_eq!(redactor.scrub("short"), "short");
     }
 

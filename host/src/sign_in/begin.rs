@@ -93,7 +93,8 @@ impl Site {
             _ => first,
         };
         let first = first.parameter();
-        let client = self.client(&discovered.server, redirect_uris, first, signed_in.as_ref()).await?;
+        let client =
+            self.client(&discovered.server, redirect_uris, first, (principal, signed_in.as_ref())).await?;
         let binding = Binding {
             upstream: self.name.to_string(),
             issuer: discovered.server.issuer.clone(),
@@ -152,7 +153,6 @@ impl Site {
         };
         let (url, core) = authorization.begin(&entropy, self.now())?;
         let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
-        self.learn("pending", [&core.state, &core.verifier].into_iter());
         let key = RecordKey::pending(state.expose());
         records::put(self.store(), &key, &Pending { core, binding: prepared.binding, browser }).await?;
         Ok(Begun { url, state, advertises_iss })
@@ -202,9 +202,8 @@ impl Site {
     async fn exchange(&self, pending: &Pending, callback: Callback) -> Result<SignedIn, SignInError> {
         let core = &pending.core;
         let code = core.code(callback)?;
-        self.learn("pending", [&core.state, &core.verifier, &code].into_iter());
         let server = self.server_of(&pending.binding).await?;
-        let client = self.client_of(&server, &pending.binding).await?.ok_or_else(|| {
+        let client = self.client_of(&server, &pending.binding, &core.principal).await?.ok_or_else(|| {
             Failure::NoRegistration { issuer: core.issuer.clone(), redirect_uri: core.redirect_uri.clone() }
         })?;
         let random_source = SystemRandom::new();
@@ -228,8 +227,8 @@ impl Site {
         wanted: Scopes,
         legacy: bool,
     ) -> Result<SignedIn, SignInError> {
-        let owner = format!("tokens {} {principal}", self.url);
-        self.learn(&owner, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token));
+        let owner = self.tokens_of(principal);
+        self.learn(&owner, principal, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token))?;
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let previous: Option<TokenRecord> = records::read(self.store(), &key).await?;

@@ -191,7 +191,9 @@ impl ModelRef {
         if key.is_none() && provider.needs_key() {
             return Err(ModelError::NoKey { provider });
         }
-        connect.redactor.register(&provider.secrets(env));
+        connect.redactor.register(&provider.secrets(env)).map_err(|no_room| {
+            LlmError::new(LlmErrorKind::Auth, format!("the keys cannot be kept out of errors: {no_room}"))
+        })?;
         let base = match &self.base_url {
             Some(base) => base.clone(),
             None => provider.base_url(env),

@@ -11,9 +11,10 @@ use super::jsonc::without_comments;
 use super::locate::{ConfigLocation, NamedBy};
 use super::options::{EntryContext, LoadOptions};
 use super::upstream::UpstreamConfig;
-use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
+use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, NoRoom, Redactor, Secret};
 use crate::environment::ProcessEnv;
+use crate::ordinary_file::{self, FileFault};
 
 /// Largest upstreams file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -37,29 +38,16 @@ impl UpstreamsConfig {
     /// # Errors
     /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
     pub fn load(location: &ConfigLocation, options: &LoadOptions<'_>) -> Result<Option<Self>, ConfigError> {
-        use std::io::Read as _;
         let ConfigLocation { path, named_by } = location;
         let place = format!("({}, {named_by})", path.display());
-        let mut bytes = Vec::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-        match read {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && *named_by == NamedBy::Default => {
-                return Ok(None);
+        let bytes = match ordinary_file::read(path, MAX_FILE_BYTES) {
+            Ok(bytes) => bytes,
+            Err(fault) if fault.is_absent() && *named_by == NamedBy::Default => return Ok(None),
+            Err(fault @ FileFault::TooLarge(_)) => {
+                return Err(ConfigError::file(format_args!("upstreams config: the file is {fault} {place}")));
             }
-            Err(e) => {
-                return Err(ConfigError::file(format_args!(
-                    "upstreams config: {} {place}",
-                    os_error_text(&e)
-                )));
-            }
-            Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
-                return Err(ConfigError::file(format_args!(
-                    "upstreams config: the file is larger than {MAX_FILE_BYTES} bytes {place}"
-                )));
-            }
-            Ok(_) => {}
-        }
+            Err(fault) => return Err(ConfigError::file(format_args!("upstreams config: {fault} {place}"))),
+        };
         if bytes.trim_ascii().is_empty() {
             return Err(ConfigError::file(format_args!(
                 "upstreams config JSON decode failed: the file is empty {place}"

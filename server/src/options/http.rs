@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use ptc_host::credentials::Secret;
+use ptc_host::ordinary_file;
 
 use super::values::Values;
 use crate::settings::BootError;
@@ -224,13 +225,9 @@ fn read_tokens(
     path: &Path,
     (unnamed, is_operator): (&str, bool),
 ) -> Result<Vec<NamedToken>, BootError> {
-    use std::io::Read as _;
     let fail =
         |detail: &dyn std::fmt::Display| BootError::new(format!("--{flag} {}: {detail}", path.display()));
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text))
-        .map_err(|error| fail(&error))?;
+    let text = ordinary_file::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(|fault| fail(&fault))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tokens: Vec<_> = lines
         .map(|line| match line.split_once(':') {

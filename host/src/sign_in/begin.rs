@@ -1,7 +1,9 @@
 //! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
 
+use std::sync::PoisonError;
+
 use ptc_mcp::json::{Value, json};
-use ptc_oauth::authorize::{Authorization, Entropy, PendingSignIn};
+use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
 use ptc_oauth::client::{Client, Origin, Signing};
 use ptc_oauth::discovery::Discovered;
@@ -20,6 +22,9 @@ use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
+
+/// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
+const MAX_BEGUN: usize = 16;
 
 /// A sign-in that a person can go on with.
 #[derive(Debug)]
@@ -155,7 +160,30 @@ impl Site {
         let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
         let key = RecordKey::pending(state.expose());
         records::put(self.store(), &key, &Pending { core, binding: prepared.binding, browser }).await?;
+        for left in self.begun(principal, key) {
+            let guard = self.store().lock(&left).await?;
+            self.store().delete(&guard).await?;
+        }
         Ok(Begun { url, state, advertises_iss })
+    }
+
+    /// Notes a sign-in that `principal` has begun. Those of before that are to be forgotten: they have ended, or are too many.
+    fn begun(&self, principal: &str, key: RecordKey) -> Vec<RecordKey> {
+        let now = self.now();
+        let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = Vec::new();
+        all.retain(|_, begun| {
+            while begun.front().is_some_and(|(_, at)| now.since(*at) > authorize::LIFE) {
+                left.extend(begun.pop_front().map(|(key, _)| key));
+            }
+            !begun.is_empty()
+        });
+        let own = all.entry(principal.into()).or_default();
+        own.push_back((key, now));
+        if own.len() > MAX_BEGUN {
+            left.extend(own.pop_front().map(|(key, _)| key));
+        }
+        left
     }
 
     /// Goes on with the sign-in that a callback belongs to. `None`: it belongs to none that was begun, is still open, and is one of
@@ -177,6 +205,10 @@ impl Site {
         browser: Option<&str>,
     ) -> Result<Option<SignedIn>, SignInError> {
         let key = RecordKey::pending(callback.state.expose());
+        // Without its lock, which is made for keys that are there alone: anybody can come with any state.
+        if records::read::<Pending>(self.store(), &key).await?.is_none() {
+            return Ok(None);
+        }
         let pending = {
             let guard = self.store().lock(&key).await?;
             let found: Option<Pending> = records::read(self.store(), &key).await?;

@@ -19,10 +19,11 @@ use super::site::{Site, random};
 use super::store::{Guard, StoreError};
 use crate::config::{OAuthGrant, OAuthSubject};
 use crate::credentials::NoRoom;
+use crate::ordinary_file;
 use crate::time;
 
 /// Largest file with a person's token.
-const MAX_SUBJECT_BYTES: u64 = 1 << 20;
+const MAX_SUBJECT_BYTES: u64 = 48 << 10;
 
 /// An errand and who it is for. Dropped in the middle, it counts as abandoned.
 pub(super) struct Carrier {
@@ -220,10 +221,7 @@ async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> 
         OAuthSubject::File(path) => path.clone(),
     };
     let read = time::spawn_blocking(move || {
-        use std::io::Read as _;
-        let mut text = String::new();
-        std::fs::File::open(&path)?.take(MAX_SUBJECT_BYTES).read_to_string(&mut text)?;
-        std::io::Result::Ok(Secret::new(text.trim()))
+        ordinary_file::read_text(&path, MAX_SUBJECT_BYTES).map(|text| Secret::new(text.trim()))
     });
     match read.await {
         Ok(Ok(token)) if !token.expose().is_empty() => {

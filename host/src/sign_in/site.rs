@@ -1,6 +1,6 @@
 //! One upstream that is signed in to: its settings, its servers, our clients there. Shared by all principals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,
 };
-use crate::credentials::{CredentialStore, HttpAuth, NoRoom, Redactor, Secret};
+use crate::credentials::{CredentialStore, EVERYONE, HttpAuth, NoRoom, Redactor, Secret};
 use crate::http::{Certificates, Client as HttpClient};
 use crate::state::time_of_day_by;
 use crate::time::Clock;
@@ -92,6 +92,8 @@ pub struct Site {
     pub(super) news: News,
     /// What is known of authorization servers, by issuer.
     known: Mutex<HashMap<String, Known>>,
+    /// Sign-ins that principals have begun here, with when.
+    pub(super) begun: Mutex<HashMap<Box<str>, VecDeque<(RecordKey, Timestamp)>>>,
 }
 
 #[derive(Clone)]
@@ -137,6 +139,7 @@ impl Site {
             counts: SignInCounts::default(),
             news: News::default(),
             known: Mutex::default(),
+            begun: Mutex::default(),
         }))
     }
 
@@ -159,7 +162,7 @@ impl Site {
     pub fn principal_of<'p>(&self, principal: &'p str) -> &'p str {
         match self.oauth.identity {
             OAuthIdentity::PerPrincipal => principal,
-            OAuthIdentity::Shared => "*",
+            OAuthIdentity::Shared => EVERYONE,
         }
     }
 

@@ -7,7 +7,7 @@ mod provider;
 pub use provider::Provider;
 
 use super::endpoint::Address;
-use super::{Llm, LlmError, OnRetry, RetryPolicy, Retrying, TimeLimits};
+use super::{Llm, LlmError, LlmErrorKind, OnRetry, RetryPolicy, Retrying, TimeLimits};
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::environment::ProcessEnv;
 use ptc_host::http::Client;

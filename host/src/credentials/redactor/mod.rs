@@ -140,21 +140,13 @@ impl Redactor {
         scrubbing.finish()
     }
 
-    /// As [`scrub_string`](Self::scrub_string), for texts that may be long: others on this thread go on between its pieces.
-    pub async fn scrub_in_pieces(&self, text: String) -> String {
-        let clean = match self.scrubbing(&text) {
-            None => None,
-            Some(mut scrubbing) => {
-                while scrubbing.step() {
-                    tokio::task::yield_now().await;
-                }
-                match scrubbing.finish() {
-                    Cow::Owned(clean) => Some(clean),
-                    Cow::Borrowed(_) => None,
-                }
-            }
-        };
-        clean.unwrap_or(text)
+    /// As [`scrub`](Self::scrub), for texts that may be long: others on this thread go on between its pieces.
+    pub async fn scrub_in_pieces<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(mut scrubbing) = self.scrubbing(text) else { return Cow::Borrowed(text) };
+        while scrubbing.step() {
+            tokio::task::yield_now().await;
+        }
+        scrubbing.finish()
     }
 
     fn scrubbing<'t>(&self, text: &'t str) -> Option<Scrubbing<'t>> {

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
-use super::headers::{custom_header_name, static_headers};
+use super::headers::{MAX_VALUE_BYTES, custom_header_name, static_headers};
 use super::{Credential, CredentialStore, NoRoom, Redactor, SchemeHint, Secret};
 use crate::config_error::ConfigError;
 
@@ -243,6 +243,9 @@ impl AuthEmitter {
         let Some(Credential { secret, .. }) = store.get(&self.binding) else {
             return Err(fail("no such binding"));
         };
+        if secret.len() > MAX_VALUE_BYTES {
+            return Err(fail("is over 16 KiB, more than a header carries"));
+        }
         let value = match &self.scheme {
             AuthScheme::Bearer => secret.header_value("Bearer "),
             AuthScheme::CustomHeader(_) => secret.header_value(""),

@@ -15,6 +15,8 @@ use crate::webhook::ANSWERS;
 const MIN_TOKEN_BYTES: usize = 32;
 /// The paths of the sign-in page.
 const SIGN_IN_PATHS: [&str; 2] = ["/oauth/start", "/oauth/callback"];
+/// Longest token.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// Largest token file that is read, in bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 
@@ -179,6 +181,9 @@ fn check_auth(
     let refuse = |text: &str| Err(BootError::new(text));
     if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
         return refuse("HTTP auth token must be at least 32 characters");
+    }
+    if tokens.iter().any(|token| token.token.len() > MAX_TOKEN_BYTES) {
+        return refuse("HTTP auth token must have at most 16 KiB, as a header has");
     }
     if auth_disabled && unsafe_network {
         return refuse("--http-disable-auth cannot be combined with --http-allow-unsafe-network");

@@ -4,7 +4,7 @@
 //! of its own beginnings. A filter over the first eight bytes of all forms keeps nearly every place of a text from the search.
 //! All of it takes a few words a form besides the forms themselves, and a form is added without looking at the others' bytes.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use zeroize::Zeroizing;
 
@@ -19,37 +19,12 @@ const BYTES_PER_UNIT: usize = 32;
 /// No other form is the beginning of a form.
 const NONE: u32 = u32::MAX;
 
-/// Who may see a text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// Anybody: secrets that concern all.
-    #[default]
-    Anyone,
-    /// One principal: its own secrets as well.
-    Principal(Arc<str>),
-    /// The operator, in the log: all secrets.
-    Log,
-}
-
-impl Reader {
-    /// Whether a secret of `owner` is kept from this reader.
-    fn is_kept_from(&self, owner: Option<&Arc<str>>) -> bool {
-        match (self, owner) {
-            (_, None) | (Self::Log, _) => true,
-            (Self::Principal(reader), Some(owner)) => reader == owner,
-            (Self::Anyone, Some(_)) => false,
-        }
-    }
-}
-
 /// A form in the index.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) form: Form,
     /// The secret that it belongs to.
     pub(super) secret: u64,
-    /// The principal whose secret it is; `None` if it is everybody's.
-    pub(super) owner: Option<Arc<str>>,
 }
 
 impl Entry {
@@ -58,7 +33,7 @@ impl Entry {
     }
 }
 
-/// All forms. It is never changed, but replaced.
+/// All forms that are looked for in a text. It is never changed, but replaced.
 #[derive(Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
@@ -96,6 +71,11 @@ impl Index {
         index
     }
 
+    /// Whether it has forms of one of these secrets.
+    pub(super) fn has_any(&self, secrets: &HashSet<u64>) -> bool {
+        self.entries.iter().any(|entry| secrets.contains(&entry.secret))
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -124,15 +104,8 @@ impl Index {
         self.filter[word] & bit != 0
     }
 
-    /// The length of the longest secret of `reader` that `text` begins with; `head` is its first eight bytes. `work` counts
-    /// what it took.
-    pub(super) fn longest_at(
-        &self,
-        text: &[u8],
-        head: u64,
-        reader: &Reader,
-        work: &mut usize,
-    ) -> Option<usize> {
+    /// The length of the longest secret that `text` begins with; `head` is its first eight bytes. `work` counts what it took.
+    pub(super) fn longest_at(&self, text: &[u8], head: u64, work: &mut usize) -> Option<usize> {
         let first = self.heads.partition_point(|other| *other < head);
         let count = self.heads[first..].partition_point(|other| *other == head);
         *work += 1;
@@ -148,26 +121,20 @@ impl Index {
         let mut at = first + before.checked_sub(1)?;
         let common = common(self.entries[at].bytes(), text);
         *work += 1 + common / BYTES_PER_UNIT;
-        loop {
-            let entry = &self.entries[at];
-            if entry.form.len() <= common && reader.is_kept_from(entry.owner.as_ref()) {
-                return Some(entry.form.len());
-            }
+        while self.entries[at].form.len() > common {
             *work += 1;
             at = usize::try_from(self.shorter[at]).ok().filter(|_| self.shorter[at] != NONE)?;
         }
+        Some(self.entries[at].form.len())
     }
 
-    /// Whether `text` is the beginning of a secret of `reader`, and not a whole one.
-    pub(super) fn begins_with(&self, text: &[u8], reader: &Reader, work: &mut usize) -> bool {
+    /// Whether `text` is the beginning of a secret, and not a whole one.
+    pub(super) fn begins_with(&self, text: &[u8], work: &mut usize) -> bool {
         let first = self.entries.partition_point(|entry| {
             *work += 1 + entry.bytes().len().min(text.len()) / BYTES_PER_UNIT;
-            entry.bytes() < text
+            entry.bytes() <= text
         });
-        let longer = self.entries[first..].iter().take_while(|entry| entry.bytes().starts_with(text));
-        longer
-            .inspect(|_| *work += 1)
-            .any(|entry| entry.form.len() > text.len() && reader.is_kept_from(entry.owner.as_ref()))
+        self.entries.get(first).is_some_and(|entry| entry.bytes().starts_with(text))
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::forms::{Form, forms};
-use super::index::{Entry, HEAD, Index};
+use super::index::{Entry, HEAD};
+use super::indexes::ByReader;
 use crate::credentials::Secret;
 use crate::time::Instant;
 
@@ -75,9 +76,9 @@ impl Ledger {
     /// Adds secrets of the operator's. `None`: all of them were known.
     pub(super) fn register<'s>(
         &mut self,
-        index: &Index,
+        indexes: &ByReader,
         secrets: impl IntoIterator<Item = &'s Secret>,
-    ) -> Result<Option<Index>, NoRoom> {
+    ) -> Result<Option<ByReader>, NoRoom> {
         let mut new: Vec<&Secret> = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= HEAD) {
             let is_known = self.known.iter().any(|known| known.owner.is_none() && known.is(secret))
@@ -86,17 +87,17 @@ impl Ledger {
                 new.push(secret);
             }
         }
-        self.add(index, None, None, &new, HashSet::new())
+        self.add(indexes, None, None, &new, HashSet::new())
     }
 
     /// The secrets of the sign-in `owner` are these. `None`: they were before.
     pub(super) fn replace(
         &mut self,
-        index: &Index,
+        indexes: &ByReader,
         (owner, principal): (&str, Option<&Arc<str>>),
         secrets: &[Secret],
         now: Instant,
-    ) -> Result<Option<Index>, NoRoom> {
+    ) -> Result<Option<ByReader>, NoRoom> {
         let is_own = |known: &Known| known.owner.as_deref() == Some(owner);
         let new: Vec<&Secret> = secrets
             .iter()
@@ -115,7 +116,7 @@ impl Ledger {
             .filter(|known| is_own(known) && !secrets.iter().any(|secret| known.is(secret)))
             .map(|known| known.number)
             .collect();
-        let changed = self.add(index, Some(owner), principal, &new, over)?;
+        let changed = self.add(indexes, Some(owner), principal, &new, over)?;
         for known in &mut self.known {
             if replaced.contains(&known.number) {
                 known.until = known.until.or(Some(now + AFTERLIFE));
@@ -135,12 +136,12 @@ impl Ledger {
     /// Adds `new` ones and forgets those that are `over`, and others where there is no room.
     fn add(
         &mut self,
-        index: &Index,
+        indexes: &ByReader,
         owner: Option<&str>,
         principal: Option<&Arc<str>>,
         new: &[&Secret],
         mut over: HashSet<u64>,
-    ) -> Result<Option<Index>, NoRoom> {
+    ) -> Result<Option<ByReader>, NoRoom> {
         let wanted: usize = new.iter().map(|secret| counted(secret.len())).sum();
         match principal {
             None => {
@@ -166,7 +167,7 @@ impl Ledger {
         let mut entries = Vec::new();
         for secret in new {
             let (number, forms) = (self.next(), forms(secret.open()));
-            let entry = |form: &Form| Entry { form: form.clone(), secret: number, owner: principal.cloned() };
+            let entry = |form: &Form| Entry { form: form.clone(), secret: number };
             entries.extend(forms.iter().map(entry));
             let (owner, principal) = (owner.map(Box::from), principal.cloned());
             self.known.push(Known { number, owner, principal, forms, until: None });
@@ -174,7 +175,7 @@ impl Ledger {
         let known = &self.known;
         self.used
             .retain(|principal, _| known.iter().any(|known| known.principal.as_ref() == Some(principal)));
-        Ok(Some(index.changed(|number| !over.contains(&number), entries)))
+        Ok(Some(indexes.changed(&over, principal, entries)))
     }
 
     /// Makes room among those of which `counts` says that they share it: what was replaced longest ago goes first.

@@ -6,6 +6,7 @@
 
 mod forms;
 mod index;
+mod indexes;
 mod ledger;
 mod scrubbing;
 
@@ -18,7 +19,7 @@ use ptc_vm::meter::uncharged;
 use super::Secret;
 use crate::time;
 
-use index::{Index, Reader};
+use indexes::{ByReader, Indexes, Reader};
 use ledger::Ledger;
 pub use ledger::NoRoom;
 use scrubbing::Scrubbing;
@@ -53,14 +54,14 @@ pub struct Redactor {
 #[derive(Default)]
 struct Shared {
     /// What is scrubbed. It is replaced as a whole, and made beside the lock.
-    index: RwLock<Arc<Index>>,
-    /// What the index is made of. Held by whoever adds secrets.
+    indexes: RwLock<Arc<ByReader>>,
+    /// What the indexes are made of. Held by whoever adds secrets.
     ledger: Mutex<Ledger>,
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Redactor({} patterns)", self.index().len())
+        write!(f, "Redactor({} patterns)", self.known().len())
     }
 }
 
@@ -90,7 +91,7 @@ impl Redactor {
     /// # Errors
     /// They are more than is scrubbed.
     pub fn register<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Result<(), NoRoom> {
-        self.change(|ledger, index| ledger.register(index, secrets))
+        self.change(|ledger, known| ledger.register(known, secrets))
     }
 
     /// The secrets of the sign-in `owner` are these from now on, and those that it had before go on being scrubbed for an
@@ -102,7 +103,7 @@ impl Redactor {
     pub fn replace(&self, owner: &str, principal: &str, secrets: &[Secret]) -> Result<(), NoRoom> {
         let principal: Option<Arc<str>> = (!is_shared(principal)).then(|| principal.into());
         let whose = (owner, principal.as_ref());
-        self.change(|ledger, index| ledger.replace(index, whose, secrets, time::now()))
+        self.change(|ledger, known| ledger.replace(known, whose, secrets, time::now()))
     }
 
     /// Notes that `principal` uses its secrets; `false` if they are not known, or not any more.
@@ -113,18 +114,23 @@ impl Redactor {
 
     fn change(
         &self,
-        with: impl FnOnce(&mut Ledger, &Index) -> Result<Option<Index>, NoRoom>,
+        with: impl FnOnce(&mut Ledger, &ByReader) -> Result<Option<ByReader>, NoRoom>,
     ) -> Result<(), NoRoom> {
         let mut ledger = self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.index();
-        if let Some(index) = with(&mut ledger, &before)? {
-            *self.shared.index.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(index);
+        let before = self.known();
+        if let Some(changed) = with(&mut ledger, &before)? {
+            *self.shared.indexes.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(changed);
         }
         Ok(())
     }
 
-    fn index(&self) -> Arc<Index> {
-        self.shared.index.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn known(&self) -> Arc<ByReader> {
+        self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is looked for in texts for this handle's reader.
+    fn indexes(&self) -> Indexes {
+        self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).of(&self.reader)
     }
 
     /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that
@@ -153,22 +159,26 @@ impl Redactor {
         if text.len() < MIN_SECRET_BYTES {
             return None;
         }
-        let index = self.index();
-        (!index.is_empty()).then(|| Scrubbing::new(text, index, self.reader.clone()))
+        let indexes = self.indexes();
+        (!indexes.is_empty()).then(|| Scrubbing::new(text, indexes))
     }
 
     /// How many bytes at the end of `text` may be the beginning of a secret: what is shown as it comes holds them back
     /// until more has come.
     pub fn unfinished(&self, text: &str) -> usize {
-        let index = self.index();
-        let longest = text.len().min(index.longest().saturating_sub(1));
+        let indexes = self.indexes();
+        let longest = indexes.iter().map(|index| index.longest()).max().unwrap_or(0);
+        let longest = text.len().min(longest.saturating_sub(1));
         let most_work = scrubbing::most_work(longest);
         let mut work = 0;
         let is_beginning = |size: &usize| {
             let end = &text.as_bytes()[text.len() - size..];
-            let may_begin = index::head(end).is_none_or(|head| index.may_begin(head));
-            // What takes too much work is held back.
-            may_begin && (work > most_work || index.begins_with(end, &self.reader, &mut work))
+            let head = index::head(end);
+            indexes.iter().any(|index| {
+                let may_begin = head.is_none_or(|head| index.may_begin(head));
+                // What takes too much work is held back.
+                may_begin && (work > most_work || index.begins_with(end, &mut work))
+            })
         };
         (1..=longest).rev().find(is_beginning).unwrap_or(0)
     }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::REDACTED;
-use super::index::{HEAD, Index, Reader, head};
+use super::index::{HEAD, Index, head};
+use super::indexes::Indexes;
 
 /// Bytes of a text that are looked at between two pauses.
 pub(super) const PIECE_BYTES: usize = 65_536;
@@ -22,8 +23,7 @@ pub(super) fn most_work(bytes: usize) -> usize {
 /// piece of itself behind. What would take too much work is replaced from there on.
 pub(super) struct Scrubbing<'t> {
     text: &'t str,
-    index: Arc<Index>,
-    reader: Reader,
+    indexes: Indexes,
     /// What comes next.
     at: usize,
     /// The last stretch that was found, which the next secret may overlap.
@@ -35,8 +35,8 @@ pub(super) struct Scrubbing<'t> {
 }
 
 impl<'t> Scrubbing<'t> {
-    pub(super) fn new(text: &'t str, index: Arc<Index>, reader: Reader) -> Self {
-        Self { text, index, reader, at: 0, stretch: None, copied: 0, clean: None, work: 0 }
+    pub(super) fn new(text: &'t str, indexes: Indexes) -> Self {
+        Self { text, indexes, at: 0, stretch: None, copied: 0, clean: None, work: 0 }
     }
 
     /// Looks at the next piece. `false`: that was the last one.
@@ -47,8 +47,12 @@ impl<'t> Scrubbing<'t> {
         let most_work = most_work(bytes.len());
         for at in self.at..piece_end {
             let rest = &bytes[at..];
-            let Some(head) = head(rest).filter(|head| self.index.may_begin(*head)) else { continue };
-            if let Some(length) = self.index.longest_at(rest, head, &self.reader, &mut self.work) {
+            let Some(head) = head(rest) else { break };
+            let work = &mut self.work;
+            let find = |index: &Arc<Index>| {
+                index.may_begin(head).then(|| index.longest_at(rest, head, work)).flatten()
+            };
+            if let Some(length) = self.indexes.iter().filter_map(find).max() {
                 self.found(at, at + length);
             }
             if self.work > most_work {

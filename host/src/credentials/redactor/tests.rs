@@ -104,13 +104,18 @@ fn tokens_of_a_principal_are_scrubbed_for_it_and_in_the_log() {
 }
 
 #[test]
-fn a_token_of_another_hides_no_secret_that_begins_like_it() {
+fn a_token_of_another_hides_no_secret_that_begins_like_it_and_costs_nothing() {
     let r = redactor(&["abcdefgh"]);
-    r.replace("a", "alice", &secrets(&["abcdefghijklmnop"])).unwrap();
+    r.replace("a", "alice", &secrets(&["abcdefghijklmnop", &"-".repeat(16 << 10)])).unwrap();
     r.replace("b", "bob", &secrets(&["abcdefghijklmnop"])).unwrap();
     let text = "<abcdefghijklmnop>";
     assert_eq!(r.for_principal(Some("bob")).scrub(text), "<[REDACTED]>");
-    assert_eq!(r.for_principal(Some("carol")).scrub(text), "<[REDACTED]ijklmnop>");
+    let carol = r.for_principal(Some("carol"));
+    assert_eq!(carol.scrub(text), "<[REDACTED]ijklmnop>");
+    let lines = "-".repeat(1 << 20);
+    let mut scrubbing = carol.scrubbing(&lines).unwrap();
+    while scrubbing.step() {}
+    assert_eq!((scrubbing.work(), scrubbing.finish()), (0, Cow::Borrowed(&*lines)));
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn secrets_that_have_no_room_are_refused_and_change_nothing() {
     r.replace("c", "alice", &[long("c", 16)]).unwrap();
     r.replace("a", "bob", &[long("d", half)]).unwrap();
     for letter in ["a", "c", "d"] {
-        assert_eq!(r.for_log().scrub(&letter.repeat(half)).matches(REDACTED).count() > 0, true, "{letter}");
+        assert!(r.for_log().finds_in(&letter.repeat(half)), "{letter}");
     }
     assert_eq!(r.for_log().scrub(&"b".repeat(half)), "b".repeat(half));
 }
@@ -156,9 +161,9 @@ fn secrets_of_idle_principals_give_way_to_others() {
 fn secrets_that_are_known_change_nothing() {
     let r = redactor(&[]);
     r.replace("a", "alice", &secrets(&["an-access-token-in-use"])).unwrap();
-    let before = r.index();
+    let before = r.known();
     r.replace("a", "alice", &secrets(&["an-access-token-in-use"])).unwrap();
-    assert!(Arc::ptr_eq(&before, &r.index()));
+    assert!(Arc::ptr_eq(&before, &r.known()));
 }
 
 #[test]
@@ -184,7 +189,7 @@ fn a_long_text_is_looked_at_in_pieces() {
         format!("{}secret-one{}", "x".repeat(scrubbing::PIECE_BYTES - 5), "y".repeat(scrubbing::PIECE_BYTES));
     let mut scrubbing = r.scrubbing(&text).unwrap();
     let steps = 1 + std::iter::from_fn(|| scrubbing.step().then_some(())).count();
-    assert_eq!(steps, 3);
+    assert_eq!(steps, 2);
     assert_eq!(scrubbing.finish(), text.replace("secret-one", REDACTED));
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::config_error::{ConfigError, os_error_text};
+use crate::config_error::ConfigError;
+use crate::ordinary_file;
 
 /// Largest `--env-file` that is read, in bytes.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
@@ -56,20 +57,13 @@ impl ProcessEnv {
     /// If the file cannot be read, a line is malformed, or it names a variable that an env file must not set.
     #[expect(clippy::disallowed_methods, reason = "entry point: ProcessEnv.add_file")]
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {
-        use std::io::Read as _;
         let shown = path.display();
         let fail = |detail: std::fmt::Arguments<'_>| {
             ConfigError::env_file(format_args!("env file {shown}: {detail}"))
         };
-        let mut bytes = Vec::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(MAX_ENV_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|e| fail(format_args!("{}", os_error_text(&e))))?;
-        if bytes.len() as u64 > MAX_ENV_FILE_BYTES {
-            return Err(fail(format_args!("larger than {MAX_ENV_FILE_BYTES} bytes")));
-        }
-        let text = std::str::from_utf8(&bytes).map_err(|_| fail(format_args!("not UTF-8 text")))?;
-        for (name, value) in parse_env_file(text).map_err(|detail| fail(format_args!("{detail}")))? {
+        let text = ordinary_file::read_text(path, MAX_ENV_FILE_BYTES);
+        let text = text.map_err(|fault| fail(format_args!("{fault}")))?;
+        for (name, value) in parse_env_file(&text).map_err(|detail| fail(format_args!("{detail}")))? {
             self.vars.entry(name.into()).or_insert_with(|| value.into());
         }
         Ok(())

@@ -11,6 +11,7 @@
 //! | [`state`] | stores of what outlives a request or a process |
 //! | [`time`], [`pace`] | the one clock, which tests can set ahead; how work on bytes of others gives way |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
+//! | [`ordinary_file`] | the one reader of configuration, keys and the like |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 //!
 //! The engine is always there. Upstreams and all that they need are behind the feature `upstreams` (on by default), which
@@ -53,6 +54,7 @@ pub mod mcp;
 mod memory;
 #[cfg(feature = "upstreams")]
 pub mod openapi;
+pub mod ordinary_file;
 pub mod output_schema;
 pub mod pace;
 #[cfg(feature = "seals")]

@@ -25,6 +25,36 @@ pub fn has_hidden(text: &str) -> bool {
     matches!(visible_line(text), Cow::Owned(_))
 }
 
+/// A JSON text for a page: whoever reads it and shows its strings shows their hidden characters as escapes. Line feeds and
+/// tabs stay.
+#[must_use]
+pub fn visible_on_page(json: &str) -> Cow<'_, str> {
+    let shown = visible(json);
+    if let Cow::Borrowed(_) = shown
+        && !json.contains("\\u00")
+    {
+        return shown;
+    }
+    // What is escaped in the text stands in its strings: one more backslash, and the escape itself is the string's.
+    let mut out = String::with_capacity(shown.len() + 16);
+    let mut rest = &*shown;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let unit =
+            escape.strip_prefix("\\u").and_then(|digits| u32::from_str_radix(digits.get(..4)?, 16).ok());
+        // Halves of a pair are the escapes of tags.
+        let hides = |unit| (0xd800..0xe000).contains(&unit) || char::from_u32(unit).is_some_and(is_hidden);
+        out.push_str(if unit.is_some_and(hides) { "\\\\" } else { "\\" });
+        // The escaped character goes with it, which may be a backslash.
+        let end = escape[1..].chars().next().map_or(1, |c| 1 + c.len_utf8());
+        out.push_str(&escape[1..end]);
+        rest = &escape[end..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls mean
 /// nothing to its reader.
 pub fn without_controls(text: &str, stay: &[char]) -> impl Iterator<Item = char> {
@@ -148,6 +178,22 @@ mod tests {
         assert_eq!(visible("a\u{200d}b\u{fe0f}"), "a\\u200db\\ufe0f");
         assert_eq!(visible("é\u{200c}\u{200c}"), "é\u{200c}\\u200c");
         assert_eq!(visible("❤\u{fe0f}\u{fe0e}"), "❤\u{fe0f}\\ufe0e");
+    }
+
+    #[test]
+    fn strings_of_a_page_show_what_they_hide() {
+        for text in [
+            "a\u{1b}[2J",
+            "a\u{202e}b",
+            "tag\u{e0041}",
+            "back\\u001b",
+            "q\"\\\u{200b}",
+            "line\nfeed\ttab é 👩🏽‍🚀",
+        ] {
+            let json = serde_json::to_string(&[text]).expect("a list is JSON");
+            let shown: Vec<String> = serde_json::from_str(&visible_on_page(&json)).expect("still JSON");
+            assert_eq!(shown, [visible(text)], "{json}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::message::MAX_BODY_BYTES;
+use crate::message::{MAX_BODY_BYTES, MAX_TOKEN_BYTES};
 
 /// Most levels of arrays and objects in each other (`auth.md` 2.7).
 pub(crate) const MAX_NESTING: usize = 64;
@@ -41,6 +41,16 @@ fn nesting(text: &str) -> usize {
 pub(crate) fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str().filter(|text| !text.is_empty())
 }
+
+/// A member that is a token or the like; `None` if it is absent, an error if it is over [`MAX_TOKEN_BYTES`].
+pub(crate) fn token<'a>(object: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, TooLong> {
+    let token = text(object, name);
+    if token.is_some_and(|token| token.len() > MAX_TOKEN_BYTES) { Err(TooLong) } else { Ok(token) }
+}
+
+/// A token that is longer than any that is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
 
 /// The strings of a member that is a list; others in it are left out. `None` if it is no list.
 pub(crate) fn texts(object: &Map<String, Value>, name: &str) -> Option<Vec<String>> {

@@ -11,6 +11,8 @@ use crate::timestamp::Timestamp;
 
 /// Most bytes of an answer's body (`auth.md` 2.7). The driver stops reading there and reports [`Trouble::TooLarge`].
 pub const MAX_BODY_BYTES: usize = 1 << 20;
+/// Most bytes of a token, a code or a client secret: what one header can carry.
+pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// How long one request may take, redirects included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Most redirects that the driver follows for [`Purpose::Metadata`]; for others none.

@@ -212,12 +212,16 @@ impl Registration {
     }
 
     fn record(&self, response: &Response) -> Result<ClientRecord, Failure> {
-        let unusable =
-            || Failure::RegistrationRefused { issuer: self.issuer.clone(), code: "no client_id".to_owned() };
+        let refused =
+            |code: &str| Failure::RegistrationRefused { issuer: self.issuer.clone(), code: code.to_owned() };
+        let unusable = || refused("no client_id");
+        let too_long = |name: &str| refused(&format!("a {name} over 16 KiB"));
         let document = json::object(response.body.expose()).ok_or_else(unusable)?;
+        let client_id = json::token(&document, "client_id").map_err(|_| too_long("client_id"))?;
+        let client_secret = json::token(&document, "client_secret").map_err(|_| too_long("client_secret"))?;
         Ok(ClientRecord {
-            client_id: json::text(&document, "client_id").ok_or_else(unusable)?.to_owned(),
-            client_secret: json::text(&document, "client_secret").map(Secret::new),
+            client_id: client_id.ok_or_else(unusable)?.to_owned(),
+            client_secret: client_secret.map(Secret::new),
             // 0 means never (RFC 7591 3.2.1).
             client_secret_expires_at: json::seconds(&document, "client_secret_expires_at")
                 .filter(|end| *end > 0),

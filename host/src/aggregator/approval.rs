@@ -1,5 +1,6 @@
 //! The approval that a call needs before it is sent (waiting.md 3.3).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_oauth::timestamp::Timestamp;
@@ -8,6 +9,7 @@ use ptc_vm::machine::UpstreamCall;
 use super::runtime::Aggregator;
 use crate::catalog::ToolEntry;
 use crate::config::UpstreamConfig;
+use crate::credentials::Redactor;
 use crate::engine::{Asker, Desk, Keep, Verdict};
 use crate::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use crate::questions::{
@@ -16,10 +18,14 @@ use crate::questions::{
 };
 use crate::state::time_of_day_by;
 use crate::upstream::{CallFault, FaultReason};
+use crate::visible::visible_line;
 use ptc_mcp::json::Value;
 
 /// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
 const MOST_TIMES: usize = 3;
+
+/// Longest arguments of which it is told where their secret is.
+const MAX_PLACED_BYTES: usize = 256 << 10;
 
 /// How far from the model somebody must allow a call of this tool; `None` if it goes out at once. A tool that is not described
 /// is taken for one of which nothing good is known.
@@ -73,7 +79,7 @@ pub(super) async fn allowed(
     if !desk.has_asker() {
         return Err(unanswerable());
     }
-    let question = question(aggregator, wanted)?;
+    let question = question(aggregator, wanted).await?;
     for _ in 0..MOST_TIMES {
         let keep = Keep::upstream(request, None);
         let answer = match desk.ask(vec![question.clone()], keep).await.pop() {
@@ -98,7 +104,7 @@ pub(super) async fn allowed_outside(
     wanted: &Wanted<'_>,
 ) -> Result<Allowed, Refused> {
     let asker = asker.ok_or_else(unanswerable)?;
-    let question = question(aggregator, wanted)?;
+    let question = question(aggregator, wanted).await?;
     if !asker.can_ask(&question) {
         return Err(unanswerable());
     }
@@ -138,21 +144,27 @@ fn unanswerable() -> Refused {
 /// The question.
 ///
 /// # Errors
-/// The arguments have no digest: nobody could say what is allowed.
-fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
+/// The arguments have no digest, or hold a secret of the operator's or of this caller's, which nobody may be shown: nobody could
+/// say what is allowed.
+async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
     let unclear = |why: &dyn std::fmt::Display| {
         let text = format!("the arguments cannot be approved: {why}");
         (CallFault::new(FaultReason::Unanswerable, text).before_sending(), None)
     };
     let upstream = wanted.config.name.as_str();
-    let mut call = asked_call(wanted.name, wanted.arguments).map_err(|why| unclear(&why))?;
+    let redactor = aggregator.redactor.for_principal(wanted.principal);
+    if let Some(place) = secret_in(&redactor, wanted.arguments).await {
+        let text = format!(
+            "the arguments hold a secret at {place}, which cannot be shown to whoever allows the call: leave it out; nothing was sent"
+        );
+        return Err((CallFault::new(FaultReason::Unanswerable, text).before_sending(), None));
+    }
+    let call = asked_call(wanted.name, wanted.arguments).map_err(|why| unclear(&why))?;
     let (schema, annotations) =
         wanted.tool.map_or((&Value::Null, None), |tool| (&tool.input_schema, tool.annotations.as_ref()));
     let policy_revision = wanted.config.approval.revision(wanted.name, schema, annotations);
     let binding =
         binding(wanted.principal.unwrap_or_default(), upstream, wanted.name, &policy_revision, &call.digest);
-    // What is shown and told must have no secret of the operator's; the digest is that of what is sent.
-    call.arguments = aggregator.redactor.scrub(&call.arguments).into();
     Ok(Question {
         kind: QuestionKind::Approval,
         message: message(upstream, &call),
@@ -163,4 +175,19 @@ fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Re
         policy_revision,
         binding,
     })
+}
+
+/// Where in the arguments a secret is. Others on this thread go on while a long text is looked through.
+async fn secret_in(redactor: &Redactor, arguments: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(arguments);
+    if !matches!(redactor.scrub_in_pieces(&text).await, Cow::Owned(_)) {
+        return None;
+    }
+    let read = (arguments.len() <= MAX_PLACED_BYTES).then(|| serde_json::from_slice::<Value>(arguments).ok());
+    let place = read.flatten().and_then(|value| redactor.place_in(&value));
+    Some(
+        place
+            .filter(|place| !place.is_empty())
+            .map_or_else(|| "some place".to_owned(), |place| visible_line(&place).into_owned()),
+    )
 }

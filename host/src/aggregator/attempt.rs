@@ -39,14 +39,14 @@ impl Attempt<'_> {
     ) -> Reply {
         self.audited(arguments, Some(began), None);
         let overview = match self.aggregator.overviews {
-            true => overview(&reply.payload, &self.aggregator.redactor),
+            true => overview(&reply.payload, &self.redactor()),
             false => None,
         };
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
         let beginning = reply.payload.json().map(|json| &json[..json.len().min(SAMPLE_BYTES)]);
         if let (true, Some(seen), Some(json)) = (undescribed, &self.aggregator.seen, beginning) {
             let principal = self.run.principal.as_ref();
-            seen.note(principal, self.server, self.tool, json, &self.aggregator.redactor);
+            seen.note(principal, self.server, self.tool, json, &self.redactor());
         }
         let sample = beginning.filter(|_| self.run.log.wants_sample(self.server, self.tool)).map(Box::from);
         let watch = self.run.log.push_watched(CallRecord {
@@ -68,7 +68,7 @@ impl Attempt<'_> {
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         self.audited(arguments, began, Some(fault.reason));
         let oversize = fault.oversize();
-        let message = self.aggregator.redactor.scrub_string(fault.message);
+        let message = self.redactor().scrub_string(fault.message);
         let reason = fault.reason.as_str().to_owned();
         let watch = self.run.log.push_watched(CallRecord {
             status: CallStatus::Error,
@@ -84,6 +84,11 @@ impl Attempt<'_> {
             fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
         let raw = envelope.filter(|_| wants_raw);
         Reply::Fault { reason, message, data, raw, watch: Some(watch) }
+    }
+
+    /// Removes secrets from what this caller is told.
+    fn redactor(&self) -> Redactor {
+        self.aggregator.redactor.for_principal(self.run.principal.as_deref())
     }
 
     /// Tells the operator's record of it.
@@ -109,7 +114,7 @@ impl Attempt<'_> {
         CallRecord {
             server: self.server.to_owned(),
             tool: self.tool.to_owned(),
-            args: recorded_arguments(arguments, &self.aggregator.redactor),
+            args: recorded_arguments(arguments, &self.redactor()),
             status: CallStatus::Ok,
             offset_ms: whole_millis(offset),
             duration_ms: began.map_or(0, |began| whole_millis(time::since(began))),
@@ -210,7 +215,7 @@ mod tests {
     #[test]
     fn records_keep_short_arguments_without_their_secrets() {
         let redactor = Redactor::new();
-        redactor.register([&Secret::new("s3cret\"s3cret"), &Secret::new("a\",\"b\":\"c")]);
+        redactor.register([&Secret::new("s3cret\"s3cret"), &Secret::new("a\",\"b\":\"c")]).unwrap();
         let recorded = |text: &str| recorded_arguments(text.as_bytes(), &redactor);
         assert_eq!(recorded(r#"{"n": 1}"#).as_deref(), Some(r#"{"n": 1}"#));
         assert_eq!(recorded(r#"{"t":["x s3cret\"s3cret"]}"#).as_deref(), Some(r#"{"t":["x [REDACTED]"]}"#));

@@ -314,7 +314,8 @@ impl Exchange<'_> {
             ElicitationMode::Url(url) => Mode::Url(url.clone()),
         };
         let name = self.upstream.name();
-        let message = self.aggregator.redactor.scrub(&asked.message);
+        let redactor = self.aggregator.redactor.for_principal(self.run.principal.as_deref());
+        let message = redactor.scrub(&asked.message);
         let message = format!("{} asks: {}", visible(name), visible(&message));
         Ok(Question {
             kind: QuestionKind::Upstream,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use ptc_mcp::json::{Value, json};
 use crate::catalog::ServerEntry;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
+use crate::ordinary_file;
 use crate::time;
 use crate::upstream::{Introduction, Offers, ToolInfo};
 
@@ -106,7 +107,7 @@ impl CachedLists {
         }
         let path = self.path.clone();
         let written = move || {
-            if fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
+            if ordinary_file::read(&path, MAX_BYTES as u64).is_ok_and(|known| *known == text.as_bytes()) {
                 return;
             }
             if let Err(error) = write(&path, &text) {
@@ -119,10 +120,8 @@ impl CachedLists {
 
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path) -> Option<Value> {
-    let mut text = String::new();
-    let file = fs::File::open(path).ok()?;
-    let read = file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok().filter(|_| read <= MAX_BYTES)
+    let text = ordinary_file::read(path, MAX_BYTES as u64).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Writes a file of the owner's in one step, so that nobody reads half of it.
@@ -188,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = ListCache::new(folder.path().join("deep/lists"));
         let redactor = Redactor::new();
-        redactor.register([&Secret::new("s3cret-s3cret")]);
+        redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
         let upstreams = [upstream("c")];
         assert!(cache.of(&upstreams).read(&upstreams, &redactor).is_empty());
         save(cache.of(&upstreams), &redactor).await;

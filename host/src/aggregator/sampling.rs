@@ -109,7 +109,7 @@ impl Exchange<'_> {
             )));
         }
         self.run.samplings.set(taken + 1);
-        let redactor = &self.aggregator.redactor;
+        let redactor = self.aggregator.redactor.for_principal(self.run.principal.as_deref());
         let mut request = request.clone();
         request.max_tokens = request.max_tokens.min(limits.max_sampling_tokens);
         for text in request.texts_mut() {

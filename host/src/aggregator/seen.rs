@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_principal_sees_the_first_shape_of_its_own_answers() {
         let (seen, redactor) = (SeenShapes::default(), Redactor::new());
-        redactor.register([&Secret::new("tok_tok_tok")]);
+        redactor.register([&Secret::new("tok_tok_tok")]).unwrap();
         let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
         let note = |who: Option<&Arc<str>>, tool: &str, text: &str| {
             seen.note(who, "s", tool, text.as_bytes(), &redactor)

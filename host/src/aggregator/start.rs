@@ -8,7 +8,7 @@ use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{OAuthIdentity, Offered};
 use crate::config::{Transport, UpstreamConfig, UpstreamsConfig};
-use crate::credentials::CredentialStore;
+use crate::credentials::{CredentialStore, NoRoom};
 use crate::http::{Certificates, Client};
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
@@ -40,6 +40,9 @@ pub enum StartError {
         /// What is wrong, scrubbed.
         fault: CallFault,
     },
+    /// The configuration's secrets and the others that the redactor knows are too many.
+    #[error("{0}, which is as much as is kept out of results: use fewer or shorter credentials and tokens")]
+    Secrets(#[from] NoRoom),
     /// Several upstreams are at fault.
     #[error("{}", .0.iter().map(StartError::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<StartError>),
@@ -72,7 +75,7 @@ impl Aggregator {
     /// # Errors
     /// All entries that cannot work, in order of names.
     pub fn open(config: UpstreamsConfig, options: AggregatorOptions) -> Result<Arc<Aggregator>, StartError> {
-        config.register_secrets(&options.redactor);
+        config.register_secrets(&options.redactor)?;
         let catalog = Catalog::new(config.upstreams.iter().map(ServerEntry::unloaded));
         let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let lists = options.list_cache.as_ref().map(|cache| cache.of(&config.upstreams));

@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_server_without_a_description_is_described_by_itself() {
         let redactor = Redactor::new();
-        redactor.register([&crate::credentials::Secret::new("tok-tok-tok")]);
+        redactor.register([&crate::credentials::Secret::new("tok-tok-tok")]).unwrap();
         let described = |description: &str, title: &str, instructions: &str| {
             let upstream = fixtures::upstream("s", json!({"description": description}));
             let introduction = Introduction {

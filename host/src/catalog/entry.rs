@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn echoed_secrets_are_scrubbed_in_keys_and_values() {
         let redactor = Redactor::new();
-        redactor.register([&Secret::new("tok-tok-tok")]);
+        redactor.register([&Secret::new("tok-tok-tok")]).unwrap();
         let tool = json!({"name": "t", "description": "use tok-tok-tok",
             "inputSchema": {"properties": {"tok-tok-tok": {"default": "tok-tok-tok"}}}});
         let upstream = fixtures::upstream("s", json!({}));

@@ -11,9 +11,10 @@ use super::jsonc::without_comments;
 use super::locate::{ConfigLocation, NamedBy};
 use super::options::{EntryContext, LoadOptions};
 use super::upstream::UpstreamConfig;
-use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
-use crate::credentials::{CredentialStore, Redactor, Secret};
+use crate::config_error::{ConfigError, ConfigWarning};
+use crate::credentials::{CredentialStore, NoRoom, Redactor, Secret};
 use crate::environment::ProcessEnv;
+use crate::ordinary_file::{self, FileFault};
 
 /// Largest upstreams file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -38,29 +39,16 @@ impl UpstreamsConfig {
     /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
     #[expect(clippy::disallowed_methods, reason = "entry point: UpstreamsConfig.load")]
     pub fn load(location: &ConfigLocation, options: &LoadOptions<'_>) -> Result<Option<Self>, ConfigError> {
-        use std::io::Read as _;
         let ConfigLocation { path, named_by } = location;
         let place = format!("({}, {named_by})", path.display());
-        let mut bytes = Vec::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-        match read {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && *named_by == NamedBy::Default => {
-                return Ok(None);
+        let bytes = match ordinary_file::read(path, MAX_FILE_BYTES) {
+            Ok(bytes) => bytes,
+            Err(fault) if fault.is_absent() && *named_by == NamedBy::Default => return Ok(None),
+            Err(fault @ FileFault::TooLarge(_)) => {
+                return Err(ConfigError::file(format_args!("upstreams config: the file is {fault} {place}")));
             }
-            Err(e) => {
-                return Err(ConfigError::file(format_args!(
-                    "upstreams config: {} {place}",
-                    os_error_text(&e)
-                )));
-            }
-            Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
-                return Err(ConfigError::file(format_args!(
-                    "upstreams config: the file is larger than {MAX_FILE_BYTES} bytes {place}"
-                )));
-            }
-            Ok(_) => {}
-        }
+            Err(fault) => return Err(ConfigError::file(format_args!("upstreams config: {fault} {place}"))),
+        };
         if bytes.trim_ascii().is_empty() {
             return Err(ConfigError::file(format_args!(
                 "upstreams config JSON decode failed: the file is empty {place}"
@@ -95,15 +83,19 @@ impl UpstreamsConfig {
 
     /// Makes `redactor` replace every secret of this configuration: credentials, the forms in which Basic emitters
     /// send them, and what `${VAR}` brought in.
-    pub fn register_secrets(&self, redactor: &Redactor) {
-        self.credentials.register(redactor);
-        redactor.register(&self.substituted);
+    ///
+    /// # Errors
+    /// Together with what `redactor` knows they are more than is scrubbed.
+    pub fn register_secrets(&self, redactor: &Redactor) -> Result<(), NoRoom> {
+        self.credentials.register(redactor)?;
+        redactor.register(&self.substituted)?;
         for auth in self.upstreams.iter().filter_map(|u| u.transport.auth()) {
-            auth.register_derived(&self.credentials, redactor);
+            auth.register_derived(&self.credentials, redactor)?;
         }
         for oauth in self.upstreams.iter().filter_map(|u| u.transport.oauth()) {
-            redactor.register(&oauth.key_texts());
+            redactor.register(&oauth.key_texts())?;
         }
+        Ok(())
     }
 
     fn parse(value: &Value, place: &str, options: &LoadOptions<'_>) -> Result<Self, ConfigError> {
@@ -185,7 +177,13 @@ impl UpstreamsConfig {
                 ),
             ));
         }
-        Ok(Self { upstreams, credentials, warnings, substituted })
+        let config = Self { upstreams, credentials, warnings, substituted };
+        config.register_secrets(&Redactor::new()).map_err(|no_room| {
+            ConfigError::credential(format_args!(
+                "{no_room}, which is as much as is kept out of results: use fewer"
+            ))
+        })?;
+        Ok(config)
     }
 }
 

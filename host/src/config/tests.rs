@@ -109,7 +109,7 @@ fn nothing_resolved_shows_in_debug_output() {
     .unwrap();
     assert!(!format!("{config:?}").contains("sekrit"));
     let redactor = Redactor::new();
-    config.register_secrets(&redactor);
+    config.register_secrets(&redactor).unwrap();
     assert_eq!(redactor.scrub("literal-sekrit resolved-sekrit"), "[REDACTED] [REDACTED]");
 }
 
@@ -750,7 +750,7 @@ fn the_private_key_of_a_client_is_read_once_and_scrubbed() {
     };
     let config = load(&file(&path));
     let redactor = Redactor::new();
-    config.register_secrets(&redactor);
+    config.register_secrets(&redactor).unwrap();
     assert_eq!(redactor.scrub(&format!("<{line}>")), "<[REDACTED]>");
     assert_eq!(
         load_with(&file(Path::new("no-such.pem")), &[]).unwrap_err(),

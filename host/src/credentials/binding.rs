@@ -1,13 +1,14 @@
 //! The `credentials` block of the upstreams file: named bindings and the store that they resolve into.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use ptc_mcp::json::{Map, Value};
 
-use super::{MIN_SECRET_BYTES, Redactor, Secret};
-use crate::config_error::{ConfigError, ConfigWarning, os_error_text};
+use super::{MIN_SECRET_BYTES, NoRoom, Redactor, Secret};
+use crate::config_error::{ConfigError, ConfigWarning};
 use crate::environment::ProcessEnv;
+use crate::ordinary_file::{self, FileFault};
 
 /// Largest credential file that is read, in bytes: a token or a key pair, not a disk image.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -65,8 +66,11 @@ impl CredentialStore {
     }
 
     /// Makes `redactor` replace every secret of this store.
-    pub fn register(&self, redactor: &Redactor) {
-        redactor.register(self.bound.values().map(|c| &c.secret));
+    ///
+    /// # Errors
+    /// They are more than is scrubbed.
+    pub fn register(&self, redactor: &Redactor) -> Result<(), NoRoom> {
+        redactor.register(self.bound.values().map(|c| &c.secret))
     }
 
     /// Adds a credential; for embedders that have a secret at hand and no file.
@@ -212,23 +216,20 @@ fn from_env(name: &str, variable: &str, env: &ProcessEnv) -> Result<Found<String
 
 #[expect(clippy::disallowed_methods, reason = "entry point: from_file()")]
 fn from_file(name: &str, path: &str) -> Result<Found<String>, ConfigError> {
-    use std::io::Read as _;
-    let mut bytes = zeroize::Zeroizing::new(Vec::new());
-    let read = std::fs::File::open(PathBuf::from(path))
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-    if let Err(error) = read {
-        let why = format!("credential {name}: {} ({path})", os_error_text(&error));
-        return match error.kind() {
-            std::io::ErrorKind::NotFound => Ok(Found::Nothing(why)),
-            _ => Err(ConfigError::credential(why)),
-        };
-    }
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ConfigError::credential(format_args!(
-            "credential {name}: {path} is larger than {MAX_FILE_BYTES} bytes"
-        )));
-    }
-    let text = std::str::from_utf8(&bytes)
+    let text = match ordinary_file::read(Path::new(path), MAX_FILE_BYTES) {
+        Ok(text) => text,
+        Err(fault) => {
+            let why = match &fault {
+                FileFault::TooLarge(_) | FileFault::NoText => format!("credential {name}: {path} is {fault}"),
+                _ => format!("credential {name}: {fault} ({path})"),
+            };
+            return match fault.is_absent() {
+                true => Ok(Found::Nothing(why)),
+                false => Err(ConfigError::credential(why)),
+            };
+        }
+    };
+    let text = std::str::from_utf8(&text)
         .map_err(|_| ConfigError::credential(format_args!("credential {name}: {path} is not UTF-8 text")))?
         .trim_end();
     if text.is_empty() {
@@ -367,7 +368,7 @@ mod tests {
         let (store, _) =
             resolve(json!({"t": {"source": "literal", "value": "short", "allow_short": true}}), &[]).unwrap();
         let redactor = Redactor::new();
-        store.register(&redactor);
+        store.register(&redactor).unwrap();
         assert_eq!(redactor.scrub("short"), "short");
     }
 

@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use ptc_mcp::json::Value;
 use zeroize::Zeroizing;
 
-use super::headers::{custom_header_name, static_headers};
-use super::{Credential, CredentialStore, Redactor, SchemeHint, Secret};
+use super::headers::{MAX_VALUE_BYTES, custom_header_name, static_headers};
+use super::{Credential, CredentialStore, NoRoom, Redactor, SchemeHint, Secret};
 use crate::config_error::ConfigError;
 
 /// Shortest password of a Basic credential, in bytes, unless its binding allows short ones.
@@ -202,13 +202,21 @@ impl HttpAuth {
 
     /// Makes `redactor` replace the forms in which Basic emitters send their credential: the base64 text, and user
     /// and password on their own.
-    pub(crate) fn register_derived(&self, store: &CredentialStore, redactor: &Redactor) {
+    ///
+    /// # Errors
+    /// They are more than is scrubbed.
+    pub(crate) fn register_derived(
+        &self,
+        store: &CredentialStore,
+        redactor: &Redactor,
+    ) -> Result<(), NoRoom> {
         for emitter in self.emitters.iter().filter(|e| e.scheme == AuthScheme::Basic) {
             let Some(credential) = store.get(&emitter.binding) else { continue };
             if let Ok(pair) = BasicPair::of(credential.secret.open()) {
-                redactor.register(&pair.forms());
+                redactor.register(&pair.forms())?;
             }
         }
+        Ok(())
     }
 }
 
@@ -235,6 +243,9 @@ impl AuthEmitter {
         let Some(Credential { secret, .. }) = store.get(&self.binding) else {
             return Err(fail("no such binding"));
         };
+        if secret.len() > MAX_VALUE_BYTES {
+            return Err(fail("is over 16 KiB, more than a header carries"));
+        }
         let value = match &self.scheme {
             AuthScheme::Bearer => secret.header_value("Bearer "),
             AuthScheme::CustomHeader(_) => secret.header_value(""),
@@ -528,8 +539,8 @@ mod tests {
         let auth = parse(json!([{"scheme": "basic", "binding": "t"}])).unwrap();
         let store = store(&[("t", "username-1:pw", None)]);
         let redactor = Redactor::new();
-        store.register(&redactor);
-        auth.register_derived(&store, &redactor);
+        store.register(&redactor).unwrap();
+        auth.register_derived(&store, &redactor).unwrap();
         let text = format!("Basic {} for username-1 (pw)", BASE64.encode("username-1:pw"));
         assert_eq!(redactor.scrub(&text), "Basic [REDACTED] for [REDACTED] (pw)");
     }

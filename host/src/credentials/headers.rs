@@ -5,6 +5,9 @@ use ptc_mcp::json::Value;
 
 use crate::config_error::ConfigError;
 
+/// Longest value that an operator may set, in bytes: as a token may be (auth.md 15.5).
+pub(super) const MAX_VALUE_BYTES: usize = 16 << 10;
+
 /// Headers that only the transport sets: protocol, content negotiation, framing and hop-by-hop.
 const TRANSPORT_OWNED: [&str; 17] = [
     "accept",
@@ -73,6 +76,9 @@ pub(super) fn static_headers(
         let Value::String(text) = value else {
             return fail(format_args!("static_headers {name:?} value must be a string"));
         };
+        if text.len() > MAX_VALUE_BYTES {
+            return fail(format_args!("static_headers {name:?} value is over 16 KiB"));
+        }
         let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) else {
             return fail(format_args!(
                 "static_headers {name:?} value has a line break or another control character"
@@ -117,6 +123,11 @@ mod tests {
             error(json!({"X-Foo": "a\r\nb"})),
             r#"upstream x static_headers "X-Foo" value has a line break or another control character"#
         );
+        assert_eq!(
+            error(json!({"X-Foo": "a".repeat(MAX_VALUE_BYTES + 1)})),
+            r#"upstream x static_headers "X-Foo" value is over 16 KiB"#
+        );
+        assert!(static_headers("x", Some(&json!({"X-Foo": "a".repeat(MAX_VALUE_BYTES)}))).is_ok());
     }
 
     #[test]

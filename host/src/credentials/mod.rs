@@ -21,6 +21,6 @@ pub(crate) use binding::{Credential, SchemeHint};
 #[cfg(feature = "upstreams")]
 pub(crate) use emitter::{HttpAuth, basic_authorization, proxy_authorization};
 #[cfg(feature = "upstreams")]
-pub(crate) use redactor::MIN_SECRET_BYTES;
-pub use redactor::Redactor;
+pub(crate) use redactor::{EVERYONE, MIN_SECRET_BYTES};
+pub use redactor::{NoRoom, PROCESS, Redactor};
 pub use secret::{REDACTED, Secret};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::{Error as PemError, PemObject as _};
+use rustls_pki_types::pem::PemObject as _;
 
-use crate::config_error::os_error_text;
+use crate::ordinary_file;
 
 /// A file of certificates that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,9 @@ pub struct TlsRootsError {
     path: String,
     detail: String,
 }
+
+/// Largest file of certificates: those of a system have a quarter of a megabyte.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The certificates of a PEM file: of authorities, or of servers themselves. Never empty.
 #[derive(Clone)]
@@ -29,13 +32,9 @@ impl Certificates {
     /// The file cannot be read, holds no certificate, or one that cannot be understood.
     pub fn read(path: &Path) -> Result<Self, TlsRootsError> {
         let error = |detail: String| TlsRootsError { path: path.display().to_string(), detail };
-        let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-        let certificates = read.map_err(|e| {
-            error(match e {
-                PemError::Io(io) => os_error_text(&io),
-                other => other.to_string(),
-            })
-        })?;
+        let text = ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| error(fault.to_string()))?;
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        let certificates = read.map_err(|e| error(e.to_string()))?;
         if certificates.is_empty() {
             return Err(error(
                 "no certificate in it; it must be PEM, with lines \"-----BEGIN CERTIFICATE-----\"".to_owned(),

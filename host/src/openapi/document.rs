@@ -1,13 +1,12 @@
 //! The OpenAPI document: decoding it, and following references inside it.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use ptc_mcp::json::{Map, Value};
 use ptc_mcp::text::clip;
 
-use crate::config_error::os_error_text;
 use crate::json_schema;
+use crate::ordinary_file::{self, FileFault};
 use crate::upstream::{CallFault, FaultReason};
 
 /// References followed into each other before a raw `$ref` is left in place.
@@ -28,16 +27,14 @@ impl Document {
     /// `upstream_unavailable` with the texts of upstreams.md 7.3.
     #[expect(clippy::disallowed_methods, reason = "entry point: Document.read")]
     pub(crate) fn read(path: &Path, max_bytes: usize) -> Result<Self, CallFault> {
-        let mut bytes = Vec::new();
-        let limit = (max_bytes as u64).saturating_add(1);
-        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(|e| {
-            CallFault::unavailable(format!("schema_file: {} ({})", os_error_text(&e), path.display()))
-        })?;
-        if bytes.len() > max_bytes {
-            let hint = format!("{} is larger than schema_max_bytes, {max_bytes}.", path.display());
-            return Err(CallFault::unavailable("schema_file: schema exceeds byte cap").with_hint(&hint));
+        match ordinary_file::read(path, max_bytes as u64) {
+            Ok(bytes) => Self::decode(&bytes),
+            Err(FileFault::TooLarge(_)) => {
+                let hint = format!("{} is larger than schema_max_bytes, {max_bytes}.", path.display());
+                Err(CallFault::unavailable("schema_file: schema exceeds byte cap").with_hint(&hint))
+            }
+            Err(fault) => Err(CallFault::unavailable(format!("schema_file: {fault} ({})", path.display()))),
         }
-        Self::decode(&bytes)
     }
 
     /// Takes the answer to the request for a `schema_url`.

@@ -18,7 +18,7 @@ use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::Site;
 use super::store::RecordKey;
-use crate::credentials::Secret;
+use crate::credentials::{NoRoom, Secret};
 
 /// The least time between two looks at which tokens are used.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -196,6 +196,7 @@ impl SignIn {
             };
             match decision {
                 Decision::Use(token) => {
+                    self.learn_again();
                     self.write_again();
                     return Ok(token);
                 }
@@ -282,7 +283,7 @@ impl SignIn {
     async fn bind_by_discovery(&self) -> Result<Binding, SignInError> {
         let challenge = self.site.probe().await;
         let discovered = self.site.discover(challenge.as_ref(), None, false).await?;
-        let client = self.site.client(&discovered.server, &[], None, None).await?;
+        let client = self.site.client(&discovered.server, &[], None, (&self.principal, None)).await?;
         let binding = Binding {
             upstream: self.site.name.to_string(),
             issuer: discovered.server.issuer.clone(),
@@ -317,21 +318,32 @@ impl SignIn {
         let Some(binding) = self.state().bound.clone() else { return };
         let read = records::tokens(self.site.store(), &binding, &self.principal).await;
         let now = self.site.now();
-        if let Ok(Some(record)) = &read {
-            self.learn(record);
-        }
+        let learnt =
+            read.as_ref().map_or(Ok(()), |record| record.iter().try_for_each(|record| self.learn(record)));
+        let read = read.map_err(|error| error.to_string());
+        let read = learnt.map_err(|no_room| SignInError::from(no_room).to_string()).and(read);
         let mut state = self.state();
         let before = state.tokens.record().map(|record| record.signed_in_at);
-        state.tokens.looked(now, read.map_err(|error| error.to_string()));
+        state.tokens.looked(now, read);
         if state.tokens.record().map(|record| record.signed_in_at) != before {
             state.awaited = false;
         }
     }
 
     /// Has the redactor know the tokens of a record.
-    pub(super) fn learn(&self, record: &TokenRecord) {
+    pub(super) fn learn(&self, record: &TokenRecord) -> Result<(), NoRoom> {
         let tokens = record.access_token.iter().chain(&record.refresh_token);
-        self.site.learn(&format!("tokens {} {}", self.site.url, self.principal), tokens);
+        self.site.learn(&self.site.tokens_of(&self.principal), &self.principal, tokens)
+    }
+
+    /// Has the redactor know the tokens again if it has forgotten them, because nobody used them while others came.
+    fn learn_again(&self) {
+        if !self.site.context.redactor.note_use(&self.principal)
+            && let Some(record) = self.state().tokens.record().cloned()
+        {
+            // There is room: those who have made no call for longest give it.
+            let _ = self.learn(&record);
+        }
     }
 
     /// The resource refuses even a fresh token: this is noted, and looked into (auth.md 2.5).

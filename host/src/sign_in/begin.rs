@@ -1,7 +1,9 @@
 //! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
 
+use std::sync::PoisonError;
+
 use ptc_mcp::json::{Value, json};
-use ptc_oauth::authorize::{Authorization, Entropy, PendingSignIn};
+use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
 use ptc_oauth::client::{Client, Origin, Signing};
 use ptc_oauth::discovery::Discovered;
@@ -20,6 +22,9 @@ use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
+
+/// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
+const MAX_BEGUN: usize = 16;
 
 /// A sign-in that a person can go on with.
 #[derive(Debug)]
@@ -93,7 +98,8 @@ impl Site {
             _ => first,
         };
         let first = first.parameter();
-        let client = self.client(&discovered.server, redirect_uris, first, signed_in.as_ref()).await?;
+        let client =
+            self.client(&discovered.server, redirect_uris, first, (principal, signed_in.as_ref())).await?;
         let binding = Binding {
             upstream: self.name.to_string(),
             issuer: discovered.server.issuer.clone(),
@@ -152,10 +158,32 @@ impl Site {
         };
         let (url, core) = authorization.begin(&entropy, self.now())?;
         let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
-        self.learn("pending", [&core.state, &core.verifier].into_iter());
         let key = RecordKey::pending(state.expose());
         records::put(self.store(), &key, &Pending { core, binding: prepared.binding, browser }).await?;
+        for left in self.begun(principal, key) {
+            let guard = self.store().lock(&left).await?;
+            self.store().delete(&guard).await?;
+        }
         Ok(Begun { url, state, advertises_iss })
+    }
+
+    /// Notes a sign-in that `principal` has begun. Those of before that are to be forgotten: they have ended, or are too many.
+    fn begun(&self, principal: &str, key: RecordKey) -> Vec<RecordKey> {
+        let now = self.now();
+        let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = Vec::new();
+        all.retain(|_, begun| {
+            while begun.front().is_some_and(|(_, at)| now.since(*at) > authorize::LIFE) {
+                left.extend(begun.pop_front().map(|(key, _)| key));
+            }
+            !begun.is_empty()
+        });
+        let own = all.entry(principal.into()).or_default();
+        own.push_back((key, now));
+        if own.len() > MAX_BEGUN {
+            left.extend(own.pop_front().map(|(key, _)| key));
+        }
+        left
     }
 
     /// Goes on with the sign-in that a callback belongs to. `None`: it belongs to none that was begun, is still open, and is one of
@@ -177,6 +205,10 @@ impl Site {
         browser: Option<&str>,
     ) -> Result<Option<SignedIn>, SignInError> {
         let key = RecordKey::pending(callback.state.expose());
+        // Without its lock, which is made for keys that are there alone: anybody can come with any state.
+        if records::read::<Pending>(self.store(), &key).await?.is_none() {
+            return Ok(None);
+        }
         let pending = {
             let guard = self.store().lock(&key).await?;
             let found: Option<Pending> = records::read(self.store(), &key).await?;
@@ -202,9 +234,8 @@ impl Site {
     async fn exchange(&self, pending: &Pending, callback: Callback) -> Result<SignedIn, SignInError> {
         let core = &pending.core;
         let code = core.code(callback)?;
-        self.learn("pending", [&core.state, &core.verifier, &code].into_iter());
         let server = self.server_of(&pending.binding).await?;
-        let client = self.client_of(&server, &pending.binding).await?.ok_or_else(|| {
+        let client = self.client_of(&server, &pending.binding, &core.principal).await?.ok_or_else(|| {
             Failure::NoRegistration { issuer: core.issuer.clone(), redirect_uri: core.redirect_uri.clone() }
         })?;
         let random_source = SystemRandom::new();
@@ -228,8 +259,8 @@ impl Site {
         wanted: Scopes,
         legacy: bool,
     ) -> Result<SignedIn, SignInError> {
-        let owner = format!("tokens {} {principal}", self.url);
-        self.learn(&owner, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token));
+        let owner = self.tokens_of(principal);
+        self.learn(&owner, principal, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token))?;
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let previous: Option<TokenRecord> = records::read(self.store(), &key).await?;

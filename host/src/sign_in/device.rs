@@ -47,7 +47,6 @@ impl Site {
         let asking = self.asking(&prepared, &prepared.client, &random_source)?;
         let answer = self.fetcher.send(asking.device(endpoint, &prepared.scopes)).await;
         let shown = DeviceAuthorization::read(&answer)?;
-        self.learn("pending", std::iter::once(shown.device_code()));
         let polling = shown.poll(self.now());
         Ok(DeviceSignIn { shown, polling, prepared, principal })
     }

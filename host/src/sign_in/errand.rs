@@ -18,10 +18,12 @@ use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::{Guard, StoreError};
 use crate::config::{OAuthGrant, OAuthSubject};
+use crate::credentials::NoRoom;
+use crate::ordinary_file;
 use crate::time;
 
 /// Largest file with a person's token.
-const MAX_SUBJECT_BYTES: u64 = 1 << 20;
+const MAX_SUBJECT_BYTES: u64 = 48 << 10;
 
 /// An errand and who it is for. Dropped in the middle, it counts as abandoned.
 pub(super) struct Carrier {
@@ -71,12 +73,13 @@ impl Carrier {
                     self.errand.read(site.now(), stored.map_err(|error| error.to_string()));
                 }
                 ErrandStep::Ask(record) => {
-                    let answer = ask(&site, &binding, record.as_deref()).await;
-                    if let Ok(answer) = &answer {
-                        // Known to the redactor before anybody else can have it.
+                    let answer = ask(&site, &binding, &self.sign_in.principal, record.as_deref()).await;
+                    // Known to the redactor before anybody else can have it.
+                    let answer = answer.and_then(|answer| {
                         let tokens = TokenRecord::default().renewed(answer.clone());
-                        self.sign_in.learn(&tokens);
-                    }
+                        self.sign_in.learn(&tokens).map_err(no_room)?;
+                        Ok(answer)
+                    });
                     self.errand.answered(site.now(), answer);
                 }
                 ErrandStep::Write(record) => {
@@ -97,8 +100,11 @@ impl Carrier {
                     self.errand.dropped();
                 }
                 ErrandStep::Done(outcome) => {
-                    if let Outcome::Record { record, .. } = &outcome {
-                        self.sign_in.learn(record);
+                    if let Outcome::Record { record, .. } = &outcome
+                        && let Err(error) = self.sign_in.learn(record)
+                    {
+                        let reason = SignInError::from(error).to_string();
+                        return Outcome::Unavailable { reason, retry_after: None };
                     }
                     return outcome;
                 }
@@ -139,17 +145,18 @@ impl Carrier {
 async fn ask(
     site: &Site,
     binding: &Binding,
+    principal: &str,
     record: Option<&TokenRecord>,
 ) -> Result<TokenAnswer, TokenFault> {
     let server = site.server_of(binding).await.map_err(fault)?;
-    let client = match site.client_of(&server, binding).await {
+    let client = match site.client_of(&server, binding, principal).await {
         Ok(Some(client)) => client,
         // What it was registered as is gone: it has to register anew, which a person begins.
         Ok(None) => {
             return Err(TokenFault::Refused { code: ErrorCode::new("invalid_client"), description: None });
         }
         Err(SignInError::Failure(failure)) => return Err(fault(failure)),
-        Err(SignInError::Store(error)) => {
+        Err(error @ (SignInError::Store(_) | SignInError::NoRoom(_))) => {
             return Err(TokenFault::Unavailable { reason: error.to_string(), retry_after: None });
         }
     };
@@ -177,7 +184,7 @@ async fn ask(
             let provider = provider_client(site, idp);
             let kind = SubjectTokenType::of(&idp.subject_token_type)
                 .ok_or(TokenFault::Bad("a subject_token_type that is neither id_token nor saml2"))?;
-            let subject = Subject { token: subject_token(site, &idp.subject_token).await?, kind };
+            let subject = Subject { token: subject_token(site, &idp.subject_token, principal).await?, kind };
             let grant = IdJag {
                 provider: Asking {
                     endpoint: &idp.token_endpoint,
@@ -206,8 +213,7 @@ fn provider_client(site: &Site, idp: &crate::config::OAuthIdp) -> Client {
 }
 
 /// The token of the person, which a file has anew at each exchange (ruling 81).
-#[expect(clippy::disallowed_methods, reason = "entry point: subject_token()")]
-async fn subject_token(site: &Site, subject: &OAuthSubject) -> Result<Secret, TokenFault> {
+async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> Result<Secret, TokenFault> {
     let path = match subject {
         OAuthSubject::Binding(binding) => {
             return site.credential(binding).ok_or(TokenFault::Bad("no subject token"));
@@ -215,14 +221,12 @@ async fn subject_token(site: &Site, subject: &OAuthSubject) -> Result<Secret, To
         OAuthSubject::File(path) => path.clone(),
     };
     let read = time::spawn_blocking(move || {
-        use std::io::Read as _;
-        let mut text = String::new();
-        std::fs::File::open(&path)?.take(MAX_SUBJECT_BYTES).read_to_string(&mut text)?;
-        std::io::Result::Ok(Secret::new(text.trim()))
+        ordinary_file::read_text(&path, MAX_SUBJECT_BYTES).map(|text| Secret::new(text.trim()))
     });
     match read.await {
         Ok(Ok(token)) if !token.expose().is_empty() => {
-            site.learn("subject token", std::iter::once(&token));
+            site.learn(&format!("subject token {}", site.name()), principal, std::iter::once(&token))
+                .map_err(no_room)?;
             Ok(token)
         }
         _ => Err(TokenFault::Unavailable {
@@ -230,6 +234,10 @@ async fn subject_token(site: &Site, subject: &OAuthSubject) -> Result<Secret, To
             retry_after: None,
         }),
     }
+}
+
+fn no_room(error: NoRoom) -> TokenFault {
+    TokenFault::Unavailable { reason: SignInError::from(error).to_string(), retry_after: None }
 }
 
 /// What a failure before the token request means for it.

@@ -4,6 +4,7 @@ use ptc_oauth::error_code::ErrorCode;
 use ptc_oauth::failure::Failure;
 
 use super::store::StoreError;
+use crate::credentials::NoRoom;
 
 /// Why a sign-in, or what belongs to one, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +15,9 @@ pub enum SignInError {
     /// The store of sign-ins does not do what it should.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Its tokens could not be kept out of results.
+    #[error("its tokens cannot be kept out of results: {0}; sign out of another upstream first (ptc logout)")]
+    NoRoom(#[from] NoRoom),
 }
 
 impl SignInError {
@@ -22,6 +26,7 @@ impl SignInError {
         match self {
             Self::Failure(failure) => failure.code(),
             Self::Store(_) => "store",
+            Self::NoRoom(_) => "no_room",
         }
     }
 }

@@ -8,8 +8,7 @@ use super::site::Site;
 use crate::config::OAuthIdentity;
 use crate::digest::hex_digest;
 
-/// The principal of a pipe, of the command line, and of whoever has no name.
-pub const PROCESS: &str = "process";
+pub use crate::credentials::PROCESS;
 
 /// What a person does to sign in. Neither form holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! One upstream that is signed in to: its settings, its servers, our clients there. Shared by all principals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::store::{AuthStore, MemoryStore, RecordKey};
 use crate::config::{
     OAuthClient, OAuthConfig, OAuthGrant, OAuthIdentity, OAuthProof, Routing, Transport, UpstreamConfig,
 };
-use crate::credentials::{CredentialStore, HttpAuth, Redactor, Secret};
+use crate::credentials::{CredentialStore, EVERYONE, HttpAuth, NoRoom, Redactor, Secret};
 use crate::http::{Certificates, Client as HttpClient};
 use crate::state::time_of_day_by;
 use crate::time::Clock;
@@ -92,6 +92,8 @@ pub struct Site {
     pub(super) news: News,
     /// What is known of authorization servers, by issuer.
     known: Mutex<HashMap<String, Known>>,
+    /// Sign-ins that principals have begun here, with when.
+    pub(super) begun: Mutex<HashMap<Box<str>, VecDeque<(RecordKey, Timestamp)>>>,
 }
 
 #[derive(Clone)]
@@ -137,6 +139,7 @@ impl Site {
             counts: SignInCounts::default(),
             news: News::default(),
             known: Mutex::default(),
+            begun: Mutex::default(),
         }))
     }
 
@@ -159,7 +162,7 @@ impl Site {
     pub fn principal_of<'p>(&self, principal: &'p str) -> &'p str {
         match self.oauth.identity {
             OAuthIdentity::PerPrincipal => principal,
-            OAuthIdentity::Shared => "*",
+            OAuthIdentity::Shared => EVERYONE,
         }
     }
 
@@ -311,7 +314,7 @@ impl Site {
         server: &ServerMetadata,
         redirect_uris: &[String],
         scope: Option<String>,
-        signed_in: Option<&Binding>,
+        (principal, signed_in): (&str, Option<&Binding>),
     ) -> Result<Client, SignInError> {
         let setting = self.setting(signed_in, redirect_uris)?;
         let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));
@@ -332,7 +335,7 @@ impl Site {
             Choice::Ready(client) => Ok(client),
             Choice::Register(flow) => {
                 let record = self.fetcher.run(flow).await?;
-                self.learn(&format!("client {}", record.client_id), record.client_secret.iter());
+                self.learn_client(&record, principal)?;
                 records::write(self.store(), &guard, &record).await?;
                 Ok(record.client(server)?)
             }
@@ -344,6 +347,7 @@ impl Site {
         &self,
         server: &ServerMetadata,
         binding: &Binding,
+        principal: &str,
     ) -> Result<Option<Client>, SignInError> {
         match binding.origin {
             Origin::Registered => {
@@ -351,7 +355,7 @@ impl Site {
                 let Some(record) = stored.filter(|record| record.client_id == binding.client_id) else {
                     return Ok(None);
                 };
-                self.learn(&format!("client {}", record.client_id), record.client_secret.iter());
+                self.learn_client(&record, principal)?;
                 Ok(Some(record.client(server)?))
             }
             Origin::MetadataDocument => {
@@ -367,10 +371,27 @@ impl Site {
         }
     }
 
-    /// Has the redactor know the secrets of `owner`.
-    pub(super) fn learn<'s>(&self, owner: &str, secrets: impl Iterator<Item = &'s CoreSecret>) {
+    /// Has the redactor know the secrets of `owner`, which are those of a sign-in of `principal`. They must have been accepted
+    /// by now: what somebody sends who has not shown to be anybody is nothing to scrub.
+    pub(super) fn learn<'s>(
+        &self,
+        owner: &str,
+        principal: &str,
+        secrets: impl Iterator<Item = &'s CoreSecret>,
+    ) -> Result<(), NoRoom> {
         let secrets: Vec<Secret> = secrets.map(|secret| Secret::new(secret.expose())).collect();
-        self.context.redactor.replace(owner, &secrets);
+        self.context.redactor.replace(owner, principal, &secrets)
+    }
+
+    /// By which the redactor knows the tokens of a principal here.
+    pub(super) fn tokens_of(&self, principal: &str) -> String {
+        format!("tokens {} {principal}", self.url)
+    }
+
+    /// As [`learn`](Self::learn), for a client that is registered for everybody and whose secret each principal uses.
+    fn learn_client(&self, record: &ClientRecord, principal: &str) -> Result<(), NoRoom> {
+        let owner = format!("client {} {principal}", record.client_id);
+        self.learn(&owner, principal, record.client_secret.iter())
     }
 }
 

@@ -125,7 +125,7 @@ impl Site {
         else {
             return Ok(SignedOut::WasNot);
         };
-        let revoked = self.revoke(&binding, &record).await;
+        let revoked = self.revoke(&binding, principal, &record).await;
         // Scopes that were asked for stay known, and generations go on.
         records::write(self.store(), &guard, &record.without_tokens(None)).await?;
         let owner_hash = owner_hash(principal);
@@ -137,12 +137,17 @@ impl Site {
         })
     }
 
-    async fn revoke(&self, binding: &Binding, record: &TokenRecord) -> Option<Result<(), String>> {
+    async fn revoke(
+        &self,
+        binding: &Binding,
+        principal: &str,
+        record: &TokenRecord,
+    ) -> Option<Result<(), String>> {
         let server = match self.server_of(binding).await {
             Ok(server) => server,
             Err(failure) => return Some(Err(failure.to_string())),
         };
-        match self.client_of(&server, binding).await {
+        match self.client_of(&server, binding, principal).await {
             Ok(Some(client)) => revoke(self, &server, &client, record).await,
             Ok(None) => Some(Err("its registration is gone".to_owned())),
             Err(error) => Some(Err(error.to_string())),

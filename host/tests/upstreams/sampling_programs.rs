@@ -117,7 +117,7 @@ impl World {
         let config = UpstreamsConfig::from_value(&json!({"upstreams": {"up": entry}}), &load).unwrap();
         let audit = Arc::new(Audit::default());
         let defaults = AggregatorOptions::new(SnapshotMode::Frozen);
-        defaults.redactor.register([&Secret::new("s3cret-of-mine")]);
+        defaults.redactor.register([&Secret::new("s3cret-of-mine")]).unwrap();
         let options = AggregatorOptions {
             questions: true,
             tasks: true,

@@ -83,7 +83,11 @@ impl From<TokenFault> for Failure {
 pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
     let response = successful(answer)?;
     let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
-    let access_token = json::text(&document, "access_token").ok_or(TokenFault::Bad("no access_token"))?;
+    let access_token = json::token(&document, "access_token")
+        .map_err(|_| TokenFault::Bad("an access_token over 16 KiB, of the authorization server's making"))?
+        .ok_or(TokenFault::Bad("no access_token"))?;
+    let refresh_token = json::token(&document, "refresh_token")
+        .map_err(|_| TokenFault::Bad("a refresh_token over 16 KiB, of the authorization server's making"))?;
     // What cannot stand in a header cannot be used, and might add one.
     if !access_token.bytes().all(|b| matches!(b, 0x21..=0x7e)) {
         return Err(TokenFault::Bad("an access_token of other characters than tokens have"));
@@ -95,7 +99,7 @@ pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
     let life = json::seconds(&document, "expires_in").filter(|seconds| *seconds <= LONGEST_LIFE);
     Ok(TokenAnswer {
         access_token: Secret::new(access_token),
-        refresh_token: json::text(&document, "refresh_token").map(Secret::new),
+        refresh_token: refresh_token.map(Secret::new),
         obtained_at: answer.at,
         expires_at: life.map(|seconds| answer.at + Duration::from_secs(seconds)),
         scope: document.get("scope").and_then(|scope| scope.as_str()).map(Scopes::of_text),
@@ -152,6 +156,7 @@ fn retry_after(response: &Response, at: Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::MAX_TOKEN_BYTES;
 
     const AT: Timestamp = Timestamp::from_seconds(784_111_777);
 
@@ -199,6 +204,22 @@ mod tests {
         ];
         for (body, reason) in rows {
             assert_eq!(of(200, body), Err(TokenFault::Bad(reason)), "{body}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_as_long_as_a_header_at_most() {
+        let body = |access: usize, refresh: usize| {
+            let (access, refresh) = ("a".repeat(access), "r".repeat(refresh));
+            format!(r#"{{"access_token":"{access}","refresh_token":"{refresh}","token_type":"Bearer"}}"#)
+        };
+        assert!(of(200, &body(MAX_TOKEN_BYTES, MAX_TOKEN_BYTES)).is_ok());
+        for (access, refresh, which) in
+            [(1, 0, "an access_token over 16 KiB"), (0, 1, "a refresh_token over 16 KiB")]
+        {
+            let answer = of(200, &body(MAX_TOKEN_BYTES + access, MAX_TOKEN_BYTES + refresh));
+            let Err(TokenFault::Bad(reason)) = answer else { panic!("{which}") };
+            assert!(reason.starts_with(which) && reason.contains("authorization server"), "{reason}");
         }
     }
 

@@ -71,7 +71,9 @@ impl DeviceAuthorization {
         })?;
         let bad = |reason| Failure::BadTokenAnswer { reason };
         let document = json::object(response.body.expose()).ok_or(bad("no JSON object"))?;
-        let device_code = json::text(&document, "device_code").ok_or(bad("no device_code"))?;
+        let device_code = json::token(&document, "device_code")
+            .map_err(|_| bad("a device_code over 16 KiB, of the authorization server's making"))?
+            .ok_or(bad("no device_code"))?;
         let user_code = json::text(&document, "user_code").ok_or(bad("no user_code"))?;
         if user_code.chars().count() > MAX_USER_CODE || user_code.chars().any(char::is_control) {
             return Err(bad("a user_code that nobody can enter"));

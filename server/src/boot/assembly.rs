@@ -311,7 +311,7 @@ fn telemetry(
             max_files: diagnostics.trace_max_files,
             max_bytes: diagnostics.trace_max_bytes,
             memory: engine.memory().cloned(),
-            recording: recording.clone(),
+            recording: recording.for_log(),
             aggregator: upstreams.is_some(),
         })
     });

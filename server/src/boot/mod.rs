@@ -81,7 +81,12 @@ async fn run(
     // Whoever probes the process hears of it while it starts.
     let health = settings.health.as_ref().map(HealthListener::start).transpose()?;
     let http = settings.http.as_ref();
-    redactor.register(http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token));
+    let tokens = http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token);
+    redactor.register(tokens).map_err(|no_room| {
+        BootError::new(format!(
+            "the tokens of callers cannot be kept out of results: {no_room}; use fewer or shorter ones"
+        ))
+    })?;
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }

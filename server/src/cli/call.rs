@@ -76,7 +76,7 @@ async fn call(args: CallArgs) -> ExitCode {
         }
         Err(message) => {
             let message = aggregator.redactor().scrub_string(message);
-            report::fault(&report::displayable(&message, std::io::stderr().is_terminal()))
+            report::fault(&report::shown(&message, std::io::stderr().is_terminal()))
         }
     }
 }
@@ -123,7 +123,7 @@ fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Optio
     let redactor = aggregator.redactor();
     let text = |bytes: &[u8]| {
         let text = redactor.scrub_string(String::from_utf8_lossy(bytes).into_owned());
-        report::displayable(&text, terminal).into_owned()
+        report::shown(&text, terminal).into_owned()
     };
     match payload {
         ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) => {

@@ -3,6 +3,7 @@
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
 use ptc_host::time;
+use ptc_host::visible::visible;
 
 use super::{report, upstreams};
 use crate::cli::output::errln;
@@ -99,14 +100,14 @@ async fn check(args: CheckArgs) -> ExitCode {
     } else {
         table(&findings)
     };
-    super::output::write(format_args!("{text}"));
+    super::output::write(format_args!("{}", visible(&text)));
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Tells all that is wrong with the file, each fault with its place where it has one.
 #[expect(clippy::disallowed_methods, reason = "entry point: refuse()")]
 fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = super::setup::stored::read(path).ok().flatten().unwrap_or_default();
     let faults = file_faults(&text, Some(error));
     if json {
         let listed = |fault: &FileFault| ptc_mcp::json::json!({"line": fault.line, "column": fault.column, "message": fault.message});
@@ -115,7 +116,7 @@ fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
             faults => faults.iter().map(listed).collect(),
         };
         let found = ptc_mcp::json::json!({"ok": false, "upstreams": [], "faults": faults});
-        super::output::write(format_args!("{found}\n"));
+        super::output::write(format_args!("{}\n", visible(&found.to_string())));
         return ExitCode::FAILURE;
     }
     if faults.is_empty() {
@@ -123,7 +124,7 @@ fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
     }
     let terminal = std::io::stderr().is_terminal();
     for fault in &faults {
-        errln!("ptc: {}:{}", path.display(), report::displayable(&fault.to_string(), terminal));
+        errln!("ptc: {}:{}", path.display(), report::shown(&fault.to_string(), terminal));
     }
     ExitCode::FAILURE
 }
@@ -218,7 +219,7 @@ fn table(findings: &[Finding]) -> String {
     }
     for f in findings {
         if let Some(error) = &f.error {
-            let _ = writeln!(out, "\n{}: {}", f.name, report::displayable(error, true));
+            let _ = writeln!(out, "\n{}: {}", f.name, visible(error));
         }
         if let Some(first) = f.approvals.first() {
             let tools: Vec<&str> = f.approvals.iter().map(|asked| asked.tool.as_str()).collect();
@@ -228,10 +229,10 @@ fn table(findings: &[Finding]) -> String {
                 first.level,
                 tools.join(", ")
             );
-            let _ = writeln!(out, "\n{}", report::displayable(&text, true));
+            let _ = writeln!(out, "\n{}", visible(&text));
         }
         for remark in &f.remarks {
-            let _ = writeln!(out, "\n{}", report::displayable(remark, true));
+            let _ = writeln!(out, "\n{}", visible(remark));
         }
     }
     out

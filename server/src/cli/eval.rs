@@ -128,11 +128,11 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     let outcome = scrubbed(engine.eval(request).await, redactor);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
-        outln!("{}", report::displayable(print, terminal));
+        outln!("{}", report::shown(print, terminal));
     }
     match &outcome.result {
         Ok(answer) => {
-            outln!("{}", report::displayable(&answer.text, terminal));
+            outln!("{}", report::shown(&answer.text, terminal));
             for content in outcome.attachments.contents() {
                 eprintln!("attached: {} {}, {} bytes", content.kind, content.mime_type, content.len());
             }

@@ -2,6 +2,7 @@
 //! program for this.
 
 use crate::cli::output::outln;
+use ptc_host::visible::visible;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -102,6 +103,6 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
     let response = Client::new().send(request, &limits).await.map_err(fault)?;
     let status = response.status;
     let body = response.body.beginning(MAX_BYTES).await;
-    let body = report::displayable(String::from_utf8_lossy(&body).trim(), true).into_owned();
+    let body = visible(String::from_utf8_lossy(&body).trim()).into_owned();
     if status.is_success() { Ok(body) } else { Err(format!("{url}: {status} {body}")) }
 }

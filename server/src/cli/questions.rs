@@ -15,7 +15,7 @@ use ptc_host::questions::{
     Wanted,
 };
 use ptc_host::time::{self, Clock};
-use ptc_host::visible::visible_line;
+use ptc_host::visible::{visible, visible_line};
 use ptc_mcp::json::{Map, Value};
 use rustyline::history::DefaultHistory;
 use rustyline::{Behavior, Config, Editor};
@@ -65,7 +65,7 @@ impl Terminal {
             };
             let show = |text: &str| {
                 let text = redactor.scrub(text);
-                write_error(format_args!("{}\n", report::displayable(&text, true)));
+                write_error(format_args!("{}\n", visible(&text)));
             };
             let mut person = Person { read, show };
             // What became of a program that did not wait is nobody's concern.

@@ -2,6 +2,7 @@
 
 use crate::cli::output::errln;
 use ptc_host::engine::Failure;
+use ptc_host::visible::visible;
 use std::borrow::Cow;
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ const WRONG_COMMAND_LINE: u8 = 2;
 
 /// Reports on standard error why the command cannot do its work.
 pub fn fault(message: &str) -> ExitCode {
-    errln!("ptc: {message}");
+    errln!("ptc: {}", visible(message));
     ExitCode::FAILURE
 }
 
@@ -20,18 +21,10 @@ pub(crate) fn refused(message: &str) -> ExitCode {
     ExitCode::from(WRONG_COMMAND_LINE)
 }
 
-/// Text of a program for a terminal: escape sequences and other control characters appear as `\u{1b}`, so that no
-/// output can move the cursor or retitle the window. The text is unchanged when not at a terminal.
-pub(crate) fn displayable(text: &str, terminal: bool) -> Cow<'_, str> {
-    let hostile = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !terminal || !text.contains(hostile) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if hostile(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    Cow::Owned(out)
+/// Text of others for standard output or standard error: with its hidden characters escaped if that is a terminal, so that no
+/// output can move the cursor or look like another one. Files and pipes get it as it is.
+pub(crate) fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
+    if terminal { visible(text) } else { Cow::Borrowed(text) }
 }
 
 /// Prints a failure with the source line and a caret under the place, coloured on a terminal.
@@ -41,7 +34,7 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     let reason = failure.reason.as_str();
     // Many messages begin with their reason.
     let text = message.strip_prefix(reason).and_then(|text| text.strip_prefix(": ")).unwrap_or(&message);
-    errln!("{red}{reason}{plain}: {}", displayable(text, terminal));
+    errln!("{red}{reason}{plain}: {}", shown(text, terminal));
     let Some(position) = failure.position else { return };
     let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
     let number = position.line.to_string();
@@ -49,6 +42,6 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     // Tabs stay tabs under the line, so that the caret stands where the reader sees the place.
     let pad: String =
         line.chars().take(position.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-    errln!("{dim}{number} |{plain} {}", displayable(line, terminal));
+    errln!("{dim}{number} |{plain} {}", shown(line, terminal));
     errln!("{dim}{} |{plain} {pad}{red}^{plain}", " ".repeat(number.len()));
 }

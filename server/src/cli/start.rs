@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
+use ptc_host::visible::visible;
 use tracing::{error, warn};
 
 use crate::boot;
@@ -48,6 +49,6 @@ pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
 /// Reports a start that failed: one line for machines, one sentence for people.
 fn refuse(failure: &BootError) -> ExitCode {
     error!(event = "boot_failed", "{failure}");
-    errln!("{failure}");
+    errln!("{}", visible(&failure.to_string()));
     ExitCode::FAILURE
 }

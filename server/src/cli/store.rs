@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use clap::{Args, Subcommand};
 use ptc_host::config::ProcessEnv;
 use ptc_host::state::{Kind, Listed, RedbOptions, RedbState, SealedState, StateError, StateStore, is_id};
+use ptc_host::visible::visible_line;
 use serde_json::json;
 
 use super::report;
@@ -175,7 +176,7 @@ async fn list(args: &LsArgs) -> Result<ExitCode, String> {
         for listed in &all {
             records += 1;
             bytes += listed.bytes;
-            outln!("{}", line(listed, args.json));
+            outln!("{}", visible_line(&line(listed, args.json)));
         }
     }
     if !args.json {
@@ -211,9 +212,9 @@ async fn remove(args: &NamesArgs) -> Result<ExitCode, String> {
     let mut code = ExitCode::SUCCESS;
     for listed in &names {
         match store.erase(listed).await {
-            Ok(true) => outln!("deleted {}", name_of(listed)),
+            Ok(true) => outln!("deleted {}", visible_line(&name_of(listed))),
             Ok(false) => {
-                errln!("there is no {}", name_of(listed));
+                errln!("there is no {}", visible_line(&name_of(listed)));
                 code = ExitCode::FAILURE;
             }
             Err(error) => return Err(said(error)),
@@ -239,7 +240,7 @@ async fn export(args: &NamesArgs) -> Result<ExitCode, String> {
         let found = match store.look(listed).await {
             Ok(Some(found)) => found,
             Ok(None) | Err(StateError::Gone | StateError::Corrupt) => {
-                errln!("{} is gone, or sealed with another secret", name_of(listed));
+                errln!("{} is gone, or sealed with another secret", visible_line(&name_of(listed)));
                 code = ExitCode::FAILURE;
                 continue;
             }
@@ -251,7 +252,7 @@ async fn export(args: &NamesArgs) -> Result<ExitCode, String> {
             "expires_in_ms": found.expires_in.map(|left| left.as_millis() as u64),
             "content": BASE64.encode(found.blob.unwrap_or_default()),
         });
-        outln!("{record}");
+        outln!("{}", visible_line(&record.to_string()));
     }
     Ok(code)
 }

@@ -59,12 +59,12 @@ async fn list(args: ToolsArgs) -> ExitCode {
         let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
         ptc_mcp::json::Value::Array(tools).to_string() + "\n"
     } else {
-        report::displayable(&table(&found), std::io::stdout().is_terminal()).into_owned()
+        report::shown(&table(&found), std::io::stdout().is_terminal()).into_owned()
     };
     output::write(format_args!("{text}"));
     aggregator.shutdown().await;
     for (server, why) in &faults {
-        let why = report::displayable(why, std::io::stderr().is_terminal());
+        let why = report::shown(why, std::io::stderr().is_terminal());
         errln!("ptc: the tools of {server} cannot be listed: {why}");
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

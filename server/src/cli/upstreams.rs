@@ -7,6 +7,7 @@ use crate::options::sign_in_store::{KeyPlace, StorePlace};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
+use ptc_host::visible::visible_line;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub(super) async fn open(
         Some(config) => {
             if sampling.is_some() {
                 for warning in config.sampling_warnings(sampler.is_some()) {
-                    errln!("ptc: {}", warning.message);
+                    errln!("ptc: {}", visible_line(&warning.message));
                 }
             }
             let options = AggregatorOptions { limits, http, sampler, ..defaults };
@@ -76,7 +77,7 @@ pub(super) async fn start(
     env: &ProcessEnv,
 ) -> Result<Arc<Aggregator>, String> {
     for warning in &config.warnings {
-        errln!("ptc: {}", warning.message);
+        errln!("ptc: {}", visible_line(&warning.message));
     }
     let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
     // Upstreams may ask whoever sits at the terminal.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use ptc_host::credentials::Secret;
+use ptc_host::ordinary_file;
 
 use super::values::Values;
 use crate::settings::BootError;
@@ -14,6 +15,8 @@ use crate::webhook::ANSWERS;
 const MIN_TOKEN_BYTES: usize = 32;
 /// The paths of the sign-in page.
 const SIGN_IN_PATHS: [&str; 2] = ["/oauth/start", "/oauth/callback"];
+/// Longest token.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// Largest token file that is read, in bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 1 << 20;
 
@@ -179,6 +182,9 @@ fn check_auth(
     if tokens.iter().any(|token| token.token.len() < MIN_TOKEN_BYTES) {
         return refuse("HTTP auth token must be at least 32 characters");
     }
+    if tokens.iter().any(|token| token.token.len() > MAX_TOKEN_BYTES) {
+        return refuse("HTTP auth token must have at most 16 KiB, as a header has");
+    }
     if auth_disabled && unsafe_network {
         return refuse("--http-disable-auth cannot be combined with --http-allow-unsafe-network");
     }
@@ -225,13 +231,9 @@ fn read_tokens(
     path: &Path,
     (unnamed, is_operator): (&str, bool),
 ) -> Result<Vec<NamedToken>, BootError> {
-    use std::io::Read as _;
     let fail =
         |detail: &dyn std::fmt::Display| BootError::new(format!("--{flag} {}: {detail}", path.display()));
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_TOKEN_FILE_BYTES).read_to_string(&mut text))
-        .map_err(|error| fail(&error))?;
+    let text = ordinary_file::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(|fault| fail(&fault))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tokens: Vec<_> = lines
         .map(|line| match line.split_once(':') {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::ArgMatches;
 use ptc_host::config::ProcessEnv;
+use ptc_host::ordinary_file::{self, FileFault};
 use ptc_host::sign_in::store::{AuthStore, SharedStore};
 use ptc_host::state::{Flushing, RedisOptions, RedisState, SealedState, Secret, StoreLimits};
 use zeroize::Zeroizing;
@@ -12,6 +13,8 @@ use zeroize::Zeroizing;
 use super::values::Values;
 use crate::settings::{BootError, State};
 
+/// Longest file of certificates.
+const MAX_CA: u64 = 4 << 20;
 /// Longest file of a password.
 const MAX_PASSWORD: u64 = 4096;
 
@@ -91,9 +94,11 @@ fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptio
         None => None,
     };
     options.ca = match values.path("state-ca-file") {
-        Some(path) => Some(std::fs::read(&path).map_err(|error| {
-            BootError::new(format!("--state-ca-file: {} ({})", error.kind(), path.display()))
-        })?),
+        Some(path) => Some(
+            ordinary_file::read(&path, MAX_CA)
+                .map(|bytes| bytes.to_vec())
+                .map_err(|fault| BootError::new(format!("--state-ca-file: {fault} ({})", path.display())))?,
+        ),
         None => None,
     };
     options.cluster = values.switch("state-cluster");
@@ -106,11 +111,10 @@ fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptio
 /// The one line of a file.
 #[expect(clippy::disallowed_methods, reason = "entry point: password()")]
 fn password(path: &Path) -> Result<Zeroizing<String>, String> {
-    let io = |error: std::io::Error| format!("{} ({})", error.kind(), path.display());
-    if std::fs::metadata(path).map_err(io)?.len() > MAX_PASSWORD {
-        return Err(format!("{} is no file with a password: it is too long", path.display()));
-    }
-    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(io)?);
+    let text = ordinary_file::read_text(path, MAX_PASSWORD).map_err(|fault| match fault {
+        FileFault::TooLarge(_) => format!("{} is no file with a password: it is too long", path.display()),
+        fault => format!("{fault} ({})", path.display()),
+    })?;
     match text.trim() {
         "" => Err(format!("{} is empty", path.display())),
         password => Ok(Zeroizing::new(password.to_owned())),

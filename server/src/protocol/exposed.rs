@@ -108,7 +108,10 @@ impl Exposed {
         let (name, inner) = self.resolve_uri(uri).ok_or_else(|| not_found(uri))?;
         let features = self.started(name, principal).await?;
         let limits = self.limits.per_call();
-        features.subscribe(inner, true, limits).await.map_err(|fault| self.failed(name, &fault))?;
+        features
+            .subscribe(inner, true, limits)
+            .await
+            .map_err(|fault| self.failed(name, principal, &fault))?;
         if self.watches.add(number, uri) {
             return Ok(());
         }
@@ -187,7 +190,7 @@ impl Exposed {
                 let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
                 let read = features.read(inner, limits, Some(&*account)).await;
-                let mut result = object(&read.map_err(|fault| self.failed(name, &fault))?);
+                let mut result = object(&read.map_err(|fault| self.failed(name, principal, &fault))?);
                 for content in result["contents"].as_array_mut().into_iter().flatten() {
                     prefix_member(content, "uri", |inner| uri_of(name, inner));
                 }
@@ -206,7 +209,7 @@ impl Exposed {
                 let features = self.started(name, principal).await?;
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
-                let mut result = object(&got.map_err(|fault| self.failed(name, &fault))?);
+                let mut result = object(&got.map_err(|fault| self.failed(name, principal, &fault))?);
                 for message in result["messages"].as_array_mut().into_iter().flatten() {
                     prefix_block(&mut message["content"], name);
                 }
@@ -224,11 +227,11 @@ impl Exposed {
                 let features = self.started(name, principal).await?;
                 let (argument, context) = ((argument.as_str(), value.as_str()), context.as_bytes());
                 let found = features.complete(kind, inner, argument, context, self.limits.per_call()).await;
-                let (values, more) = found.map_err(|fault| self.failed(name, &fault))?;
+                let (values, more) = found.map_err(|fault| self.failed(name, principal, &fault))?;
                 json!({"completion": {"values": values, "hasMore": more}})
             }
         };
-        self.upstreams.redactor().scrub_json(&mut result);
+        self.upstreams.redactor().for_principal(Some(principal.as_ref())).scrub_json(&mut result);
         // Whoever asks sees our own members of these names, or none.
         if let Some(members) = result.as_object_mut() {
             members
@@ -259,7 +262,7 @@ impl Exposed {
             let (items, next) = match self.page_of(name, kind, inner.take().as_deref(), whose).await {
                 Ok(page) => page,
                 Err(fault) => {
-                    let reason = self.upstreams.redactor().scrub_string(fault.to_string());
+                    let reason = self.upstreams.redactor().for_log().scrub_string(fault.to_string());
                     warn!(event = "exposed_list_failed", upstream = name, method = kind.method(), reason);
                     (Vec::new(), None)
                 }
@@ -309,12 +312,13 @@ impl Exposed {
     async fn started<'a>(&'a self, name: &str, principal: &'a Arc<str>) -> Result<Features<'a>, RpcError> {
         let unknown = || RpcError::new(RpcError::REFUSED, format!("upstream '{name}' is gone"));
         let features = self.upstreams.features(name).ok_or_else(unknown)?.on_behalf_of(caller(principal));
-        features.start().await.map_err(|fault| self.failed(name, &fault))?;
+        features.start().await.map_err(|fault| self.failed(name, principal, &fault))?;
         Ok(features)
     }
 
-    fn failed(&self, name: &str, fault: &CallFault) -> RpcError {
-        let text = self.upstreams.redactor().scrub_string(fault.message.clone());
+    fn failed(&self, name: &str, principal: &str, fault: &CallFault) -> RpcError {
+        let redactor = self.upstreams.redactor().for_principal(Some(principal));
+        let text = redactor.scrub_string(fault.message.clone());
         RpcError::new(RpcError::REFUSED, format!("upstream '{name}': {text}"))
     }
 

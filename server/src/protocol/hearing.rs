@@ -35,11 +35,11 @@ pub(super) struct Telling {
 
 impl Hearing {
     /// What the request asks for. `level`: the least severity of messages that the client wants. `upstreams`: removes secrets
-    /// from what upstreams say; `None` without upstreams.
+    /// from what upstreams say to this principal; `None` without upstreams.
     pub(super) fn asked_for(
         params: &Params<'_>,
         level: Option<LogLevel>,
-        upstreams: Option<&Redactor>,
+        upstreams: Option<(&Redactor, &str)>,
     ) -> (Option<Hearing>, Telling) {
         let (progress, sources) = Progress::asked_for(params).unzip();
         let (calls, said) = sources.map(|sources| (sources.calls, sources.upstreams)).unzip();
@@ -48,8 +48,8 @@ impl Hearing {
             return (None, Telling::default());
         }
         let mut messages = None;
-        let audience = upstreams.map(|redactor| {
-            let mut audience = Audience::new(redactor.clone());
+        let audience = upstreams.map(|(redactor, principal)| {
+            let mut audience = Audience::new(redactor.for_principal(Some(principal)));
             if let Some(said) = said {
                 audience = audience.with_progress(said);
             }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn messages_name_their_upstream_and_end_when_there_are_too_many() {
         let (hearing, telling) =
-            Hearing::asked_for(&Params::default(), Some(LogLevel::Info), Some(&Redactor::new()));
+            Hearing::asked_for(&Params::default(), Some(LogLevel::Info), Some((&Redactor::new(), "alice")));
         let mut hearing = hearing.unwrap();
         assert!(telling.calls.is_none() && telling.audience.is_some());
         let note: Value =
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn nobody_hears_what_nobody_asked_for() {
-        let none = Hearing::asked_for(&Params::default(), None, Some(&Redactor::new()));
+        let none = Hearing::asked_for(&Params::default(), None, Some((&Redactor::new(), "alice")));
         assert!(none.0.is_none() && none.1.audience.is_none());
         assert!(Hearing::asked_for(&Params::default(), Some(LogLevel::Debug), None).0.is_none());
     }

@@ -131,6 +131,7 @@ impl Runs {
     ) -> Attended {
         let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned, is_task } =
             call;
+        let redactor = self.redactor.for_principal(Some(principal.name()));
         let mut log = PrintLog::default();
         let questions = loop {
             tokio::select! {
@@ -139,7 +140,7 @@ impl Runs {
                     Ran::Ended(reply) => Attended::Ended(reply),
                     Ran::Waits(suspension) => {
                         while let Ok(print) = prints.try_recv() {
-                            log.push(&self.redactor.scrub(&print));
+                            log.push(&redactor.scrub(&print));
                         }
                         drop((work, permit));
                         let (id, calls) = (seed.id.clone(), calls.made());
@@ -152,7 +153,7 @@ impl Runs {
                 },
                 () = patience(began, wait) => break None,
                 Some(questions) = pinned.recv() => break Some(questions),
-                Some(print) = prints.recv() => log.push(&self.redactor.scrub(&print)),
+                Some(print) = prints.recv() => log.push(&redactor.scrub(&print)),
             }
         };
         let held = match key(&principal, &seed.id) {

@@ -54,6 +54,7 @@ enum Driving {
 /// Drives a run to its end, or until its program leaves, and forgets it when it need not be told any more.
 pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven) {
     let Driven { held, mut lease, work, mut prints, permit, mut pinned } = driven;
+    let redactor = runs.redactor.for_principal(Some(principal.name()));
     let mut work = AssertUnwindSafe(work).catch_unwind();
     let mut orders = held.orders.subscribe();
     let mut beat = time::now() + BEAT;
@@ -102,7 +103,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
                     break Driving::Lost;
                 }
             }
-            Some(print) = prints.recv() => locked(&held.prints).push(&runs.redactor.scrub(&print)),
+            Some(print) = prints.recv() => locked(&held.prints).push(&redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
             () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
             () = sleep(PERMIT_LOOK), if released.is_some() => {}
@@ -119,7 +120,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     drop(work);
     permit.give_back();
     while let Ok(print) = prints.try_recv() {
-        locked(&held.prints).push(&runs.redactor.scrub(&print));
+        locked(&held.prints).push(&redactor.scrub(&print));
     }
     match end {
         Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,

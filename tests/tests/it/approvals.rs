@@ -9,6 +9,7 @@ use ptc_host::aggregator::{
     Aggregator, AggregatorLimits, AggregatorOptions, AuditedCall, CallAudit, SnapshotMode,
 };
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::credentials::Secret;
 use ptc_host::engine::{
     Asker, CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, Resume, Suspended,
     Verdict,
@@ -205,6 +206,28 @@ async fn one_answer_allows_all_calls_that_one_question_shows() {
     let audited = world.audited.0.lock().unwrap();
     assert_eq!(audited.len(), 9);
     assert!(audited.iter().all(|line| line == "echo ok Some(\"console Some(\\\"bob\\\")\")"), "{audited:?}");
+}
+
+#[tokio::test]
+async fn a_call_whose_arguments_hold_a_secret_is_refused_with_its_place() {
+    let world = World::new(json!({"approve_tools": ["echo"]})).await;
+    for (principal, token) in [("alice", "production-database"), ("bob", "production-cluster")] {
+        world.aggregator.redactor().replace("tokens", principal, &[Secret::new(token)]).unwrap();
+    }
+    let person = Person::saying([allow(&world)]);
+    let call =
+        |text: &str| format!("(tool/call {{:server \"fake\" :tool \"echo\" :args {{:text {text:?}}}}})");
+    let outcome =
+        world.eval(&format!("(:message {})", call("drop production-database")), Some(&person)).await;
+    assert_eq!(
+        text(&outcome),
+        "\"the arguments hold a secret at /text, which cannot be shown to whoever allows the call: leave it out; nothing was sent\""
+    );
+    assert!(person.seen().is_empty());
+    // What another's authorization server has picked is a word like any other.
+    let outcome = world.eval(&format!("(:ok {})", call("drop production-cluster")), Some(&person)).await;
+    assert_eq!(text(&outcome), "true");
+    assert!(person.seen()[0][0].question.message.ends_with("{\"text\":\"drop production-cluster\"}"));
 }
 
 #[tokio::test]

@@ -226,7 +226,34 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 93] = [
+const ELSEWHERE: [(&str, &str, &str); 100] = [
+    (
+        "secrets that are scrubbed, 256 KiB; of one principal 64 KiB",
+        "host/src/credentials/redactor/tests.rs",
+        "secrets_that_have_no_room_are_refused_and_change_nothing",
+    ),
+    (
+        "secrets of all principals, 1 MiB",
+        "host/src/credentials/redactor/tests.rs",
+        "secrets_of_idle_principals_give_way_to_others",
+    ),
+    (
+        "work of looking for secrets",
+        "host/src/credentials/redactor/tests.rs",
+        "a_secret_that_repeats_itself_takes_no_more_than_its_share_of_work",
+    ),
+    ("tokens and codes, 16 KiB", "oauth/src/grants/answer.rs", "tokens_are_as_long_as_a_header_at_most"),
+    (
+        "header values of the operator, 16 KiB",
+        "host/src/credentials/headers.rs",
+        "refuses_bad_static_headers",
+    ),
+    (
+        "sign-ins that are begun, 16",
+        "host/tests/it/oauth/signing_in.rs",
+        "a_principal_that_begins_sign_ins_without_end_leaves_sixteen",
+    ),
+    ("files of the operator", "host/src/ordinary_file.rs", "files_are_read_up_to_their_limit"),
     ("--max-attached-bytes", "tests/tests/it/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",

@@ -86,7 +86,7 @@ async fn progress_of_an_upstream_moves_that_of_the_client() {
 #[tokio::test]
 async fn messages_reach_the_client_that_asked_from_its_own_calls() {
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("s3cret-s3cret")]);
+    redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
     let aggregator = fake_upstream_with(&redactor, json!({"log_level": "notice"})).await;
     let (service, _engine) = service(&settings(&[]), Some(&aggregator), &redactor);
     let mut client = Client::greet(Pipe::open(service), json!({})).await;

@@ -2,6 +2,7 @@
 
 mod compilation;
 mod hostile_programs;
+mod redactor;
 
 use peak_alloc::PeakAlloc;
 use tokio::sync::Mutex;

@@ -52,8 +52,8 @@ impl Bedrock {
         match &credentials {
             AwsCredentials::Bearer(token) => endpoint.key(AUTHORIZATION, "Bearer ", token)?,
             AwsCredentials::Keys { secret_key, session_token, .. } => {
-                endpoint.secret(secret_key);
-                session_token.iter().for_each(|token| endpoint.secret(token));
+                endpoint.secret(secret_key)?;
+                session_token.iter().try_for_each(|token| endpoint.secret(token))?;
             }
         }
         let (base, region, model) = (base.into(), region.into(), model.into());

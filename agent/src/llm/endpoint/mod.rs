@@ -92,14 +92,16 @@ impl Endpoint {
         let value = key.header_value(prefix).ok_or_else(|| {
             LlmError::new(LlmErrorKind::Auth, "the key holds characters that a header cannot carry")
         })?;
+        self.secret(key)?;
         self.headers.insert(header, value);
-        self.redactor.register([key]);
         Ok(())
     }
 
-    /// Scrubs a secret that is in no header of its own from what the endpoint says.
-    pub(super) fn secret(&self, secret: &Secret) {
-        self.redactor.register([secret]);
+    /// Scrubs a secret from what the endpoint says.
+    pub(super) fn secret(&self, secret: &Secret) -> Result<(), LlmError> {
+        self.redactor.register([secret]).map_err(|no_room| {
+            LlmError::new(LlmErrorKind::Auth, format!("the key cannot be kept out of errors: {no_room}"))
+        })
     }
 
     /// Sends a header with every request.

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn messages_are_found_scrubbed_and_cut() {
         let redactor = Redactor::new();
-        redactor.register([&Secret::new("sk-very-secret")]);
+        redactor.register([&Secret::new("sk-very-secret")]).unwrap();
         let display = |status: u16, body: &str| {
             let status = StatusCode::from_u16(status).unwrap();
             refused(&redactor, status, &HeaderMap::new(), body.as_bytes()).message

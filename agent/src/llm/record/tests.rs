@@ -7,7 +7,7 @@ use std::time::Duration;
 
 fn redactor() -> Redactor {
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("s3cret-s3cret")]);
+    redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
     redactor
 }
 

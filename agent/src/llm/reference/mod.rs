@@ -7,7 +7,7 @@ mod provider;
 pub use provider::Provider;
 
 use super::endpoint::Address;
-use super::{Llm, LlmError, OnRetry, RetryPolicy, Retrying, TimeLimits};
+use super::{Llm, LlmError, LlmErrorKind, OnRetry, RetryPolicy, Retrying, TimeLimits};
 use ptc_host::credentials::{Redactor, Secret};
 use ptc_host::environment::ProcessEnv;
 use ptc_host::http::Client;
@@ -191,7 +191,9 @@ impl ModelRef {
         if key.is_none() && provider.needs_key() {
             return Err(ModelError::NoKey { provider });
         }
-        connect.redactor.register(&provider.secrets(env));
+        connect.redactor.register(&provider.secrets(env)).map_err(|no_room| {
+            LlmError::new(LlmErrorKind::Auth, format!("the keys cannot be kept out of errors: {no_room}"))
+        })?;
         let base = match &self.base_url {
             Some(base) => base.clone(),
             None => provider.base_url(env),

@@ -41,7 +41,7 @@ fn read(config: UpstreamsConfig) {
     }
     hides_secrets(&format!("{config:?}"));
     let redactor = Redactor::default();
-    config.register_secrets(&redactor);
+    config.register_secrets(&redactor).unwrap();
     for upstream in &config.upstreams {
         assert_eq!(config.upstream(&upstream.name).map(|found| &found.name), Some(&upstream.name));
         if let Some(auth) = upstream.transport.auth() {

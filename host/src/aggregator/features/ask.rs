@@ -73,7 +73,7 @@ pub struct Features<'a> {
     handle: &'a dyn Upstream,
     resources: &'a NameFilter,
     prompts: &'a NameFilter,
-    redactor: &'a Redactor,
+    redactor: Redactor,
     caller: Caller<'a>,
 }
 
@@ -93,20 +93,21 @@ impl Aggregator {
 }
 
 impl<'a> Features<'a> {
-    pub(super) fn of(member: &'a Member, redactor: &'a Redactor) -> Self {
+    pub(super) fn of(member: &'a Member, redactor: &Redactor) -> Self {
         Self {
             name: &member.config.name,
             handle: &*member.handle,
             resources: &member.config.resources,
             prompts: &member.config.prompts,
-            redactor,
+            redactor: redactor.clone(),
             caller: Caller::default(),
         }
     }
 
     /// The same on behalf of `caller`.
     pub fn on_behalf_of(self, caller: Caller<'a>) -> Self {
-        Self { caller, ..self }
+        let redactor = self.redactor.for_principal(caller.principal.map(AsRef::as_ref));
+        Self { caller, redactor, ..self }
     }
 
     /// What serves the caller alone, where callers do not share one connection.

@@ -13,8 +13,9 @@ use super::{
     OAuthRelax, OAuthSubject,
 };
 use crate::config::fields::Fields;
-use crate::config_error::{ConfigError, os_error_text};
+use crate::config_error::ConfigError;
 use crate::credentials::{CredentialStore, Secret};
+use crate::ordinary_file;
 use crate::similar::most_similar;
 
 /// Longest value that an error shows, in bytes.
@@ -242,19 +243,11 @@ impl<'a> Reader<'a> {
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Reader.key")]
     fn key(&self, path: &str) -> Result<OAuthKey, ConfigError> {
-        use std::io::Read as _;
         let path = self.base_dir.map_or_else(|| path.into(), |dir| dir.join(path));
-        let mut pem = String::new();
-        std::fs::File::open(&path)
-            .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut pem))
-            .map_err(|error| {
-                self.fields.error(format_args!(
-                    "auth.client.key_file: {} ({})",
-                    os_error_text(&error),
-                    path.display()
-                ))
-            })?;
-        let pem = Secret::new(pem);
+        let pem = ordinary_file::read_text(&path, MAX_KEY_BYTES).map_err(|fault| {
+            self.fields.error(format_args!("auth.client.key_file: {fault} ({})", path.display()))
+        })?;
+        let pem = Secret::new(pem.as_str());
         if !pem.open().contains("-----BEGIN PRIVATE KEY-----") {
             return Err(self.fields.error(format_args!(
                 "auth.client.key_file must be a private key in PEM of PKCS#8 ({})",

@@ -3,7 +3,7 @@
 
 use ptc_mcp::json::{Map, Number, Value, parse_within, repeated_key};
 
-use super::secret_names::asks_for_secret;
+use super::secret_names::{asks_for_secret, title_asks_for_secret};
 use super::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 use crate::text::clip;
 use crate::visible::{has_hidden, visible, visible_line};
@@ -63,8 +63,9 @@ fn form(schema: &Value) -> Result<Form, FormFault> {
     };
     let mut fields = Vec::with_capacity(properties.len());
     for (name, schema) in properties {
-        if asks_for_secret(name) {
-            return Err(FormFault::Secret(visible_line(clip(name, MAX_SHOWN)).into_owned()));
+        let title = schema.get("title").and_then(Value::as_str).filter(|title| title_asks_for_secret(title));
+        if let Some(asked) = title.or_else(|| asks_for_secret(name).then_some(name)) {
+            return Err(FormFault::Secret(visible_line(clip(asked, MAX_SHOWN)).into_owned()));
         }
         match field(name, schema, required.contains(&name.as_str())) {
             Ok(field) => fields.push(field),

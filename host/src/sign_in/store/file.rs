@@ -167,8 +167,16 @@ impl AuthStore for FileStore {
     }
 
     fn delete<'a>(&'a self, guard: &'a Guard) -> BoxFuture<'a, Result<(), StoreError>> {
-        let name = file_name(guard.key());
-        self.away(move |store| folder::remove(&store.folder, &name)).boxed()
+        let (name, key) = (file_name(guard.key()), guard.key().clone());
+        self.away(move |store| {
+            folder::remove(&store.folder, &name)?;
+            match key.kind() {
+                // Nobody uses the name of this lock again.
+                RecordKind::Pending => folder::remove(&store.folder, &format!("{}.lock", key.name())),
+                _ => Ok(()),
+            }
+        })
+        .boxed()
     }
 
     fn list(&self, kind: RecordKind) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {

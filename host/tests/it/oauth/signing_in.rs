@@ -154,3 +154,34 @@ async fn a_device_is_waited_for() {
     assert_eq!(world.server.hits("/device")[0].get("resource"), Some(&*world.server.mcp()));
     call(&world.process().await, "whoami").await.unwrap();
 }
+
+#[tokio::test]
+async fn a_principal_that_begins_sign_ins_without_end_leaves_sixteen() {
+    let world = World::new(Script::default());
+    let site = world.site();
+    let mut begun = Vec::new();
+    for _ in 0..18 {
+        begun.push(site.begin(PROCESS, REDIRECT).await.unwrap());
+    }
+    for (at, begun) in begun.iter().enumerate().rev() {
+        let callback = consent_at(begun.url.expose(), REDIRECT).await;
+        assert_eq!(site.complete(callback).await.unwrap().is_some(), at >= 2, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_a_caller_picks_blanks_no_word_of_anybody() {
+    let word = "production-database-of-ours";
+    let world = World::new(Script::default());
+    let site = world.site();
+    let begun = site.begin(PROCESS, REDIRECT).await.unwrap();
+    let path = url::Url::parse(REDIRECT).unwrap().path().to_owned();
+    let issuer: String = url::form_urlencoded::byte_serialize(world.server.issuer().as_bytes()).collect();
+    let target = format!("{path}?code={word}&state={}&iss={issuer}", begun.state.expose());
+    let callback = Callback::read("GET", &target, &path).unwrap();
+    site.complete(callback).await.unwrap_err();
+    assert_eq!(world.server.hits("/token").len(), 1);
+    for secret in [word, begun.state.expose()] {
+        assert_eq!(world.redactor.for_log().scrub(secret), secret);
+    }
+}

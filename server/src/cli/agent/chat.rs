@@ -1,6 +1,7 @@
 //! Asks the model: one question, or a chat that keeps its history.
 
 use crate::cli::output::outln;
+use ptc_host::visible::visible;
 use ptc_mcp::json::Value as Json;
 
 use super::setup::Host;
@@ -90,12 +91,12 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
             "/tools" => match &host.upstreams {
                 Some(upstreams) => {
                     let table = tools::table(&tools::find(&upstreams.catalog(), None));
-                    outln!("{}", report::displayable(table.trim_end(), true));
+                    outln!("{}", visible(table.trim_end()));
                 }
                 None => outln!("no upstreams are configured: name a file with --upstreams-config"),
             },
             command if command.starts_with('/') && !command.contains(' ') => {
-                outln!("unknown command {}; /help lists them", report::displayable(command, true));
+                outln!("unknown command {}; /help lists them", visible(command));
             }
             question => {
                 let asked = tokio::select! {

@@ -59,7 +59,7 @@ impl Model {
     /// # Errors
     /// The file cannot be made.
     pub(super) fn guard(&mut self, args: &AgentArgs, redactor: &Redactor) -> Result<(), String> {
-        redactor.register(&self.keys);
+        redactor.register(&self.keys).map_err(|no_room| no_room.to_string())?;
         if let Some(replayer) = &self.replayed {
             replayer.scrub_with(redactor.clone());
         }

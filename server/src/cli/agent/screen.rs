@@ -1,11 +1,12 @@
 //! User-visible output: the answer on standard output, progress on standard error.
 
 use crate::cli::output::{self, outln};
-use crate::cli::report::displayable;
+use crate::cli::report;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
+use ptc_host::visible::visible;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +85,7 @@ impl Screen {
         state.held = clean.split_off(end);
         state.shown = true;
         if !clean.is_empty() {
-            write_out(&displayable(&clean, true));
+            write_out(&visible(&clean));
             state.open_line = !clean.ends_with('\n');
         }
     }
@@ -98,7 +99,7 @@ impl Screen {
             return true;
         }
         let clean = state.redactor.scrub(text).into_owned();
-        let shown = displayable(&clean, self.out);
+        let shown = report::shown(&clean, self.out);
         outln!("{}", shown.trim_end_matches('\n'));
         !output::is_closed()
     }
@@ -149,7 +150,7 @@ impl Screen {
         let clean = state.redactor.scrub(text).into_owned();
         let (dim, plain) = if self.err { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
         // A closed standard error ends nothing.
-        let _ = writeln!(std::io::stderr().lock(), "{dim}{}{plain}", displayable(&clean, self.err));
+        let _ = writeln!(std::io::stderr().lock(), "{dim}{}{plain}", report::shown(&clean, self.err));
     }
 
     /// Why there is no answer.
@@ -157,7 +158,7 @@ impl Screen {
         let mut state = self.state();
         end_line(&mut state);
         let clean = state.redactor.scrub(text).into_owned();
-        let _ = writeln!(std::io::stderr().lock(), "ptc: {}", displayable(&clean, self.err));
+        let _ = writeln!(std::io::stderr().lock(), "ptc: {}", report::shown(&clean, self.err));
     }
 
     /// Ends a line that was left open, so that a prompt starts at the left edge.
@@ -197,7 +198,7 @@ impl Asker for Settled {
 fn end_line(state: &mut ScreenState) {
     if !state.held.is_empty() {
         let held = std::mem::take(&mut state.held);
-        write_out(&displayable(&held, true));
+        write_out(&visible(&held));
         state.open_line = true;
     }
     if std::mem::take(&mut state.open_line) {

@@ -1,10 +1,10 @@
 //! The demo's output: coloured at a terminal, plain in a pipe.
 
 use crate::cli::output::outln;
+use ptc_host::visible::visible;
 use ptc_mcp::json::Value;
 
 use super::programs::Example;
-use crate::cli::report::displayable;
 use std::io::IsTerminal;
 
 /// Longest part of an answer that is shown, in characters.
@@ -49,9 +49,9 @@ impl Screen {
         let content = &result["structuredContent"];
         let answer = content["result"].as_str().or(content["message"].as_str()).unwrap_or("(no answer)");
         let verdict = if right { self.paint("32", "right") } else { self.paint("31", "WRONG") };
-        outln!("  answer   {}  [{verdict}]", displayable(&shortened(answer), true));
+        outln!("  answer   {}  [{verdict}]", visible(&shortened(answer)));
         if !right {
-            outln!("  expected {}", displayable(&shortened(example.answer), true));
+            outln!("  expected {}", visible(&shortened(example.answer)));
         }
         let calls = content["upstream_calls"].as_array().map_or(&[][..], Vec::as_slice);
         outln!("  calls    {}", calls.len());

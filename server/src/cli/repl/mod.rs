@@ -237,7 +237,7 @@ impl Repl {
             Command::Tools(query) => match &self.upstreams {
                 Some(upstreams) => {
                     for (server, why) in tools::load_all(upstreams).await {
-                        errln!("{server}: {}", report::displayable(&why, self.terminal));
+                        errln!("{server}: {}", report::shown(&why, self.terminal));
                     }
                     self.session.say(tools::table(&tools::find(&upstreams.catalog(), query)).trim_end());
                 }

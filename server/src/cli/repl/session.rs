@@ -143,7 +143,7 @@ impl Session {
     /// Shows a text on standard output.
     pub(super) fn say(&self, text: &str) {
         let text = self.redactor.scrub(text);
-        outln!("{}", report::displayable(&text, self.terminal));
+        outln!("{}", report::shown(&text, self.terminal));
     }
 
     fn report(&self, program: &str, mut failure: Failure) {

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Secret;
 use ptc_host::http::{Client as HttpClient, HttpError, Limits, Request, Target};
+use ptc_host::ordinary_file;
 use ptc_host::time;
 use ptc_mcp::json::Value;
 use url::{Host, Url};
@@ -28,17 +29,13 @@ const MAX_FILE: u64 = 1 << 20;
 /// The file gives none.
 #[expect(clippy::disallowed_methods, reason = "entry point: token()")]
 pub(super) fn token(file: Option<&Path>, env: &ProcessEnv) -> Result<Option<Secret>, String> {
-    use std::io::Read as _;
     let Some(path) = file else {
         let set = find("http-auth-token").in_environment(env);
         let text = set.map(|(_, text)| text.to_string_lossy().trim().to_owned());
         return Ok(text.filter(|text| !text.is_empty()).map(Secret::new));
     };
     let fault = |why: &dyn std::fmt::Display| format!("--token-file {}: {why}", path.display());
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_FILE).read_to_string(&mut text))
-        .map_err(|error| fault(&error))?;
+    let text = ordinary_file::read_text(path, MAX_FILE).map_err(|error| fault(&error))?;
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let line = lines.next().ok_or_else(|| fault(&"the file holds no token"))?;
     Ok(Some(Secret::new(line.split_once(':').map_or(line, |(_, token)| token).trim())))

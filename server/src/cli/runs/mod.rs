@@ -6,6 +6,7 @@
 mod client;
 mod shown;
 
+use ptc_host::visible::visible;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -124,7 +125,7 @@ fn print(run: &Value, told: &Value, as_json: bool, whole: bool) {
         return;
     }
     let text = if whole { shown::whole(run, told) } else { shown::brief(run, told) };
-    outln!("{}", report::displayable(text.trim_end(), true));
+    outln!("{}", visible(text.trim_end()));
 }
 
 async fn cancel(client: &Client, id: &str, as_json: bool) -> Result<ExitCode, String> {
@@ -138,7 +139,7 @@ async fn cancel(client: &Client, id: &str, as_json: bool) -> Result<ExitCode, St
     if as_json {
         outln!("{told}");
     } else {
-        outln!("{id} {}", report::displayable(status, true));
+        outln!("{id} {}", visible(status));
     }
     // One that had ended before could not be stopped.
     Ok(if status == "cancelled" { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use ptc_host::config::ProcessEnv;
 use ptc_host::config::clients::upstreams_of;
+use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value, json};
 
 use super::tell;
@@ -61,6 +62,12 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv) -> Result<String, String> {
             file.path.display()
         ));
     }
+    if has_hidden(name) {
+        return Err(format!(
+            "the name \"{}\" has characters that nobody sees; choose another one",
+            visible_line(name)
+        ));
+    }
     let server: Map = [(name.to_owned(), server(args)?)].into_iter().collect();
     let mut read = upstreams_of(&server, env);
     if let Some(fault) = read.faults.pop() {
@@ -72,8 +79,11 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv) -> Result<String, String> {
     for (credential, binding) in &read.credentials {
         file.set_credential(credential, binding)?;
     }
-    file.save(env)?;
+    let made_private = file.save(env)?;
     let mut text = format!("{}: added {name}", file.path.display());
+    if made_private {
+        text.push_str("\nThe file holds a secret now: its mode is 0600, so that only you can read it.");
+    }
     for warning in &read.warnings {
         text.push_str("\nptc: ");
         text.push_str(&warning.message);

@@ -7,11 +7,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ptc_host::config::ProcessEnv;
+use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
 
 use super::client_entry::starts_ptc;
 use super::clients::{CLIENTS, Client};
 use super::found::{self, Source};
+use super::masked;
 use super::merge::{Decision, Fate, decide};
 use super::upstreams_file::UpstreamsFile;
 use crate::cli::output::{self, outln};
@@ -110,7 +112,8 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
     if added == 0 {
         return ExitCode::SUCCESS;
     }
-    let file = import.file.path.display();
+    let file = import.file.path.display().to_string();
+    let file = visible_line(&file);
     if args.dry_run {
         outln!("\nNothing was written. To add {}: ptc import --write", count(added));
         return ExitCode::SUCCESS;
@@ -130,8 +133,11 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
         }
     }
     match import.write(env) {
-        Ok(()) => {
+        Ok(made_private) => {
             outln!("\n{file}: added {}. To try them: ptc check", count(added));
+            if made_private {
+                outln!("{file} holds a secret now: its mode is 0600, so that only you can read it.");
+            }
             ExitCode::SUCCESS
         }
         Err(fault) => report::fault(&fault),
@@ -161,30 +167,32 @@ impl Import {
         for decision in &self.decisions {
             if last != Some(&decision.path) {
                 last = Some(&decision.path);
-                let _ = writeln!(out, "{} ({})", decision.label, decision.path.display());
+                let path = decision.path.display().to_string();
+                let _ = writeln!(out, "{} ({})", decision.label, visible_line(&path));
             }
-            let name = &decision.name;
+            let name = visible_line(&decision.name);
             let _ = match &decision.fate {
                 Fate::Added { name: ours, entry, .. } => {
-                    let renamed = if ours == name { String::new() } else { format!(" as {ours}") };
+                    let renamed =
+                        if *ours == name { String::new() } else { format!(" as {}", visible_line(ours)) };
                     writeln!(out, "  + {name}{renamed}  {}", reached(entry))
                 }
-                Fate::Double(same) => writeln!(out, "  = {name}  the same as {same}"),
+                Fate::Double(same) => writeln!(out, "  = {name}  the same as {}", visible_line(same)),
                 Fate::Own => writeln!(out, "  - {name}  is ptc itself"),
-                Fate::Refused(sentence) => writeln!(out, "  ! {}", report::displayable(sentence, true)),
+                Fate::Refused(sentence) => writeln!(out, "  ! {}", visible_line(sentence)),
             };
         }
         if self.decisions.is_empty() {
             out.push_str("No servers were found. To add one: ptc add NAME URL, or ptc add NAME -- COMMAND\n");
         }
         for warning in &self.warnings {
-            let _ = writeln!(out, "ptc: {}", report::displayable(warning, true));
+            let _ = writeln!(out, "ptc: {}", visible_line(warning));
         }
         out
     }
 
-    /// Writes the upstreams file.
-    pub(super) fn write(&self, env: &ProcessEnv) -> Result<(), String> {
+    /// Writes the upstreams file; whether it was made private, since it holds a secret now.
+    pub(super) fn write(&self, env: &ProcessEnv) -> Result<bool, String> {
         for decision in &self.decisions {
             let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
             // As with the client it comes from, a server that does not start is no reason to go without the others.
@@ -199,13 +207,12 @@ impl Import {
     }
 }
 
-/// How a server is started or reached, for people. Values of variables and headers are not shown.
+/// How a server is started or reached, for people. Values of variables and headers are not shown, nor are secrets elsewhere.
 fn reached(entry: &Map) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let words = std::iter::once(text("command")).chain(args.filter_map(Value::as_str));
-    let line =
-        if text("command").is_empty() { text("url").to_owned() } else { words.collect::<Vec<_>>().join(" ") };
+    let line = if text("command").is_empty() { masked::address(text("url")) } else { masked::command(words) };
     let disabled = if entry.contains_key("disabled") { "  (disabled)" } else { "" };
-    format!("{}{disabled}", report::displayable(&line, false))
+    format!("{line}{disabled}")
 }

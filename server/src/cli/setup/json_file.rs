@@ -69,10 +69,41 @@ fn input(value: &Value) -> CstInputValue {
         Value::Null => CstInputValue::Null,
         Value::Bool(flag) => CstInputValue::Bool(*flag),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) if text.contains(is_control) => as_it_stands(value),
         Value::String(text) => CstInputValue::String(text.clone()),
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(map) if map.keys().any(|key| key.contains(is_control)) => as_it_stands(value),
         Value::Object(map) => {
             CstInputValue::Object(map.iter().map(|(key, value)| (key.clone(), input(value))).collect())
         }
+    }
+}
+
+/// What JSON does not let stand in a string.
+fn is_control(c: char) -> bool {
+    c < ' '
+}
+
+/// The value's JSON text. The editor escapes quotes and backslashes of strings, and nothing else; numbers it writes as they are given.
+fn as_it_stands(value: &Value) -> CstInputValue {
+    CstInputValue::Number(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_mcp::json::json;
+
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_as_json_has_it() {
+        let file = JsonFile::parse("{\n  // Mine.\n  \"a\": 1\n}\n").unwrap();
+        let value = json!({"args": ["-c", "echo 1\necho \"2\"\t\u{1b}"], "env": {"K\n": "v"}, "n": 1.5});
+        file.set(&["upstreams", "x"], &value).unwrap();
+        let text = file.text();
+        assert!(text.starts_with("{\n  // Mine.") && text.contains("echo 1\\necho"), "{text}");
+        let plain = ptc_host::config::without_comments(&text);
+        let read: Value = ptc_mcp::json::from_str(&plain).unwrap();
+        assert_eq!(read["upstreams"]["x"], value);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value};
 
 use super::found::Source;
@@ -61,6 +62,14 @@ pub(super) fn decide(
         };
         for (name, entry) in servers.upstreams {
             let Value::Object(mut entry) = entry else { continue };
+            if has_hidden(&name) {
+                let shown = visible_line(&name);
+                let why = format!(
+                    "the name \"{shown}\" has characters that nobody sees; give the server another one"
+                );
+                decisions.push(decision(String::new(), Fate::Refused(why)));
+                continue;
+            }
             if is_own(&entry) {
                 decisions.push(decision(name, Fate::Own));
                 continue;

@@ -17,11 +17,14 @@ mod client_entry;
 mod clients;
 mod found;
 mod json_file;
+mod masked;
 mod merge;
 pub(super) mod stored;
 mod upstreams_file;
 
 use std::process::ExitCode;
+
+use ptc_host::visible::visible;
 
 use crate::cli::output::outln;
 use crate::cli::report;
@@ -30,7 +33,7 @@ use crate::cli::report;
 fn tell(done: Result<String, String>) -> ExitCode {
     match done {
         Ok(text) => {
-            outln!("{}", text.trim_end_matches('\n'));
+            outln!("{}", visible(text.trim_end_matches('\n')));
             ExitCode::SUCCESS
         }
         Err(fault) => report::fault(&fault),

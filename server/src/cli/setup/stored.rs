@@ -4,27 +4,43 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ptc_host::ordinary_file;
+
 /// Largest file that is read, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The text of `path`; `None` if there is no such file.
 ///
 /// # Errors
-/// One sentence: the file cannot be read, is too large, or is no text.
-#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
+/// One sentence: the file cannot be read, is no ordinary one, is too large, or is no text.
 pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
-    let fault = |detail: &dyn std::fmt::Display| format!("{}: {detail}", path.display());
-    match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(fault(&error)),
-        Ok(data) if data.len() > MAX_BYTES => {
-            return Err(fault(&format_args!("larger than {MAX_BYTES} bytes")));
-        }
-        Ok(_) => {}
+    match ordinary_file::read_text(path, MAX_BYTES) {
+        Ok(text) => Ok(Some(text.to_string())),
+        Err(fault) if fault.is_absent() => Ok(None),
+        Err(fault) => Err(format!("{}: {fault}", path.display())),
     }
-    let bytes = fs::read(path).map_err(|error| fault(&error))?;
-    let text = String::from_utf8(bytes).map_err(|_| fault(&"is no UTF-8 text"))?;
-    Ok(Some(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned)))
+}
+
+/// Makes the file its owner's alone, if it is not: it has been given a secret. Whether it had to be.
+///
+/// # Errors
+/// One sentence.
+pub(super) fn make_private(path: &Path) -> Result<bool, String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let fault = |error: std::io::Error| format!("{}: {error}", path.display());
+        let exposed = fs::metadata(path).map_err(fault)?.permissions().mode() & 0o077 != 0;
+        if exposed {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)?;
+        }
+        Ok(exposed)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        Ok(false)
+    }
 }
 
 /// Puts `text` into `path`, through a file beside it, so that nobody reads half of it. Links are followed. A new file, and

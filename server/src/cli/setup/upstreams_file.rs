@@ -6,7 +6,7 @@ use ptc_host::config::{LoadOptions, ProcessEnv, SERVER_VARIABLE, UpstreamsConfig
 use ptc_mcp::json::{Map, Value};
 
 use super::json_file::JsonFile;
-use super::stored;
+use super::{masked, stored};
 
 /// The upstreams file and what it holds.
 pub(super) struct UpstreamsFile {
@@ -90,11 +90,12 @@ impl UpstreamsFile {
         Some(gone)
     }
 
-    /// Checks the file as it would be, and writes it. A variable that is not set yet is no fault of the file.
+    /// Checks the file as it would be, and writes it. A variable that is not set yet is no fault of the file. One that holds a
+    /// secret is its owner's alone afterwards; whether it had to be made so.
     ///
     /// # Errors
     /// One sentence.
-    pub(super) fn save(&self, env: &ProcessEnv) -> Result<(), String> {
+    pub(super) fn save(&self, env: &ProcessEnv) -> Result<bool, String> {
         let text = self.edited.text();
         let base_dir = self.path.parent();
         let own_exe = std::env::current_exe().ok();
@@ -104,7 +105,9 @@ impl UpstreamsFile {
         {
             return Err(fault.to_string());
         }
-        stored::write(&self.path, &text)
+        stored::write(&self.path, &text)?;
+        let after = object(&text)?;
+        if holds_secret(&after) { stored::make_private(&self.path) } else { Ok(false) }
     }
 }
 
@@ -112,6 +115,15 @@ impl UpstreamsFile {
 fn bindings_of(entry: &Value) -> Vec<String> {
     let emitters = entry.get("auth").and_then(Value::as_array).into_iter().flatten();
     emitters.filter_map(|emitter| emitter.get("binding").and_then(Value::as_str)).map(str::to_owned).collect()
+}
+
+/// Whether an upstreams file has a secret in itself, and not only says where one is: a literal credential, or a value of an
+/// environment or a header that looks like one.
+fn holds_secret(file: &Map) -> bool {
+    let objects = |key: &str| file.get(key).and_then(Value::as_object).into_iter().flatten();
+    let is_literal = |binding: &Value| binding.get("value").is_some_and(Value::is_string);
+    objects("credentials").any(|(_, binding)| is_literal(binding))
+        || objects("upstreams").any(|(_, entry)| masked::has_secret(entry))
 }
 
 /// Whether a fault of the file is only that a variable has no value in this shell.

@@ -1,5 +1,6 @@
 //! What a sign-in tells while it goes on: sentences for a person, or one JSON object a line for a program (auth.md 11).
 
+use ptc_host::visible::{visible, visible_line};
 use std::time::Duration;
 
 use ptc_host::sign_in::SignedIn;
@@ -10,7 +11,6 @@ use ptc_oauth::timestamp::Timestamp;
 
 use super::span::{from, span};
 use crate::cli::output::{errln, outln};
-use crate::cli::report::displayable;
 
 /// Who is told, and of which upstream.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ impl Announcer<'_> {
         if self.json {
             return tell(&json!({"event": "open", "url": url}));
         }
-        let (name, url) = (self.upstream, displayable(url, true));
+        let (name, url) = (self.upstream, visible_line(url));
         if paste {
             outln!("Sign in to {name} with this link, in a browser on any machine:\n  {url}");
         } else {
@@ -59,14 +59,13 @@ impl Announcer<'_> {
             }
             return tell(&event);
         }
-        let [uri, code] =
-            [complete.unwrap_or(uri).as_str(), code.as_str()].map(|text| displayable(text, true));
+        let [uri, code] = [complete.unwrap_or(uri).as_str(), code.as_str()].map(|text| visible_line(text));
         outln!("Open {uri} and enter the code  {code}  (valid {}).", span(valid));
     }
 
     /// A word to the person that is no event.
     pub(super) fn remark(self, text: &str) {
-        errln!("{}", displayable(text, true));
+        errln!("{}", visible(text));
     }
 
     /// The sign-in worked. `now` is in Unix seconds.
@@ -76,7 +75,7 @@ impl Announcer<'_> {
                 "event": "signed_in", "issuer": end.issuer, "scopes": end.scopes, "expires_at": end.expires_at,
             }));
         }
-        outln!("{}", displayable(&self.signed_in_text(end, now), true));
+        outln!("{}", visible_line(&self.signed_in_text(end, now)));
     }
 
     fn signed_in_text(self, end: &SignedIn, now: u64) -> String {
@@ -100,13 +99,14 @@ impl Announcer<'_> {
         if self.json {
             tell(&json!({"event": "failed", "code": code, "message": message}));
         }
-        errln!("ptc: cannot sign in to {}: {}", self.upstream, displayable(message, true));
+        errln!("ptc: cannot sign in to {}: {}", self.upstream, visible_line(message));
     }
 }
 
 /// An event, at once: whoever reads it opens a browser next.
 fn tell(event: &Value) {
-    outln!("{event}");
+    // The same value: what is escaped stands in strings.
+    outln!("{}", visible_line(&event.to_string()));
 }
 
 /// When a token ends, for a table.

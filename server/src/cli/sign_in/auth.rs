@@ -1,5 +1,6 @@
 //! `ptc auth`: who is signed in where, from the store alone.
 
+use ptc_host::visible::visible;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,7 +11,7 @@ use super::announce::ends;
 use super::desk::{self, DeskArgs, now};
 use super::span::from;
 use crate::cli::output;
-use crate::cli::report::{self, displayable};
+use crate::cli::report;
 
 /// Arguments of `ptc auth`.
 #[derive(Args, Debug)]
@@ -32,11 +33,11 @@ pub fn run(args: &AuthArgs) -> ExitCode {
     match runtime.block_on(statuses(&args.desk)) {
         Ok(states) if args.json => {
             let rows: Vec<_> = states.iter().map(row).collect();
-            output::write(format_args!("{}\n", json!({"upstreams": rows})));
+            output::write(format_args!("{}\n", visible(&json!({"upstreams": rows}).to_string())));
             ExitCode::SUCCESS
         }
         Ok(states) => {
-            output::write(format_args!("{}", displayable(&table(&states, now()), true)));
+            output::write(format_args!("{}", visible(&table(&states, now()))));
             ExitCode::SUCCESS
         }
         Err(error) => report::fault(&error),

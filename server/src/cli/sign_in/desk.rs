@@ -123,6 +123,6 @@ fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
         owner: tokio::runtime::Handle::current(),
         page: None,
     };
-    config.register_secrets(&context.redactor);
+    config.register_secrets(&context.redactor).map_err(|no_room| no_room.to_string())?;
     Ok((config, context))
 }

@@ -1,5 +1,6 @@
 //! `ptc logout`: has the server revoke the tokens, if it can, and forgets them in any case.
 
+use ptc_host::visible::visible;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,7 +8,7 @@ use ptc_host::sign_in::{PROCESS, SignedOut};
 
 use super::desk::{self, DeskArgs};
 use crate::cli::output::outln;
-use crate::cli::report::{self, displayable};
+use crate::cli::report;
 
 /// Arguments of `ptc logout`.
 #[derive(Args, Debug)]
@@ -40,10 +41,10 @@ async fn logout(args: &LogoutArgs) -> ExitCode {
     };
     match signed_out {
         Ok(signed_out) => {
-            outln!("{}", displayable(&text(&args.name, &signed_out), true));
+            outln!("{}", visible(&text(&args.name, &signed_out)));
             ExitCode::SUCCESS
         }
-        Err(error) => report::fault(&displayable(&error, true)),
+        Err(error) => report::fault(&visible(&error)),
     }
 }
 

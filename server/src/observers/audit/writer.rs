@@ -1,14 +1,17 @@
 //! The thread that appends audit lines to their file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
 use tracing::{info, warn};
 
 /// Lines that wait to be written. Whoever has one more waits: nothing is lost because it comes fast.
@@ -36,14 +39,35 @@ pub(super) struct Counts {
 }
 
 impl Writer {
-    /// Opens the file to append to it. A new one can be read by its owner only.
+    /// Opens the file to append to it. It is an ordinary file of ours, no link, and afterwards only its owner can read it,
+    /// whoever could before.
     ///
     /// # Errors
-    /// The file cannot be opened, or there is no thread for it.
+    /// The file cannot be opened or is none of that kind, or there is no thread for it.
     pub(super) fn open(path: &Path) -> io::Result<Writer> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        if file.metadata()?.is_dir() {
+        let refused = |why: &str| io::Error::other(why.to_owned());
+        // A pipe that nobody reads must not keep the start waiting.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+        let mut options = OpenOptions::new();
+        let opened = options.append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path);
+        let file = opened.map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ELOOP) => refused("it is a link; name the file itself"),
+            Some(Errno::ENXIO) => refused("it is no ordinary file"),
+            _ => error,
+        })?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !metadata.is_file() {
+            return Err(refused("it is no ordinary file"));
+        }
+        if metadata.uid() != geteuid().as_raw() {
+            return Err(refused("it belongs to somebody else; name a file of your own"));
+        }
+        if metadata.mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            warn!(event = "audit_log_was_exposed", path = %path.display(), "others could read it; its mode is 0600 now");
         }
         Writer::over(file)
     }
@@ -165,6 +189,31 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(Writer::open(folder.path()).is_err());
         assert!(Writer::open(&folder.path().join("none/audit")).is_err());
+    }
+
+    #[test]
+    fn a_log_that_others_could_read_becomes_its_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        Writer::open(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
+    }
+
+    #[test]
+    fn links_pipes_and_devices_are_no_audit_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let why = |path: &Path| Writer::open(path).err().map(|error| error.to_string());
+        assert_eq!(why(&at("link")).as_deref(), Some("it is a link; name the file itself"));
+        for path in [at("pipe"), "/dev/null".into()] {
+            assert_eq!(why(&path).as_deref(), Some("it is no ordinary file"), "{path:?}");
+        }
     }
 
     #[test]

@@ -47,11 +47,12 @@ impl CallObserver for Console {
     }
 
     fn runs(&self, call: &ObservedCall) -> bool {
+        let recording = self.recording.for_principal(call.owner.principal.name());
         let live = LiveCall {
             principal: call.owner.principal.clone(),
-            request_id: shortened(&self.recording.redactor.scrub(&call.request_id.to_string())),
+            request_id: shortened(&recording.redactor.scrub(&call.request_id.to_string())),
             tool: call.tool.clone(),
-            program: call.program.as_deref().map(|program| payloads::program(&self.recording, program)),
+            program: call.program.as_deref().map(|program| payloads::program(&recording, program)),
             started: call.started,
         };
         lock(&self.live).insert(call.eval_id, live);

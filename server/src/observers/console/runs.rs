@@ -42,7 +42,10 @@ fn run(console: &Console, view: &RunView) -> String {
         object.integer("upstream_calls", view.calls.into());
         time(object, "expires_at", view.expires_at_ms);
         match &view.program {
-            Some(program) => object.raw("program", &payloads::program(&console.recording, program)),
+            Some(program) => object.raw(
+                "program",
+                &payloads::program(&console.recording.for_principal(&view.principal), program),
+            ),
             None => object.raw("program", "null"),
         }
         write_array(object.key("questions"), &view.questions, |out, asked| {

@@ -136,7 +136,7 @@ fn call(record: &Record) -> String {
 }
 
 fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, principal: &Principal) {
-    let redactor = upstreams.redactor();
+    let redactor = upstreams.redactor().for_principal(Some(principal.name()));
     let shared: Arc<str> = principal.shared_name();
     write_array(object.key("upstreams"), upstreams.upstreams(), |out, (config, handle)| {
         // Where each signs in for itself, what befell others is not this caller's to see.

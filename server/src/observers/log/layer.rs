@@ -1,9 +1,11 @@
 //! Turns tracing events into log lines.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
 
 use ptc_host::credentials::Redactor;
+use ptc_host::visible::visible_line;
 use ptc_mcp::json::{write_integer, write_string};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -27,7 +29,7 @@ pub(super) struct JsonLines {
 
 impl JsonLines {
     pub(super) fn new(level: LogLevel, redactor: Redactor, sink: Sink) -> Self {
-        JsonLines { level, redactor, sink }
+        JsonLines { level, redactor: redactor.for_log(), sink }
     }
 
     /// The minimum severity of our own events that is written.
@@ -144,7 +146,13 @@ impl Line<'_> {
             }
             _ => self.member(field),
         };
+        let before = out.len();
         write_string(out, &redactor.scrub(text));
+        // The same JSON, which a terminal shows as it is.
+        if let Ok(Cow::Owned(shown)) = std::str::from_utf8(&out[before..]).map(visible_line) {
+            out.truncate(before);
+            out.extend_from_slice(shown.as_bytes());
+        }
     }
 
     /// A value that is printed as JSON.

@@ -26,7 +26,7 @@ fn lines(level: LogLevel, log: impl FnOnce()) -> Vec<Value> {
     let captured = Captured::default();
     let sink = Sink::new(captured.clone());
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("s3cret-s3cret")]);
+    redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
     tracing::subscriber::with_default(subscriber(level, redactor, sink.clone()), log);
     sink.flush(Duration::from_secs(10));
     let bytes = captured.0.lock().unwrap().clone();

@@ -27,7 +27,8 @@ impl Recorder {
 impl CallObserver for Recorder {
     fn ended(&self, call: &ObservedCall, end: &CallEnd) {
         if let CallOutcome::Answered(answered) = &end.outcome {
-            self.ring.push(Record::new(call, end, answered, &self.recording));
+            let recording = self.recording.for_principal(call.owner.principal.name());
+            self.ring.push(Record::new(call, end, answered, &recording));
         }
     }
 }

@@ -14,3 +14,15 @@ pub struct Recording {
     /// The redactor that knows the secrets.
     pub redactor: Redactor,
 }
+
+impl Recording {
+    /// The same for what `principal` may look at.
+    pub(crate) fn for_principal(&self, principal: &str) -> Self {
+        Self { redactor: self.redactor.for_principal(Some(principal)), ..self.clone() }
+    }
+
+    /// The same for files of the operator's.
+    pub(crate) fn for_log(&self) -> Self {
+        Self { redactor: self.redactor.for_log(), ..self.clone() }
+    }
+}

@@ -218,7 +218,9 @@ impl Request<'_> {
             }
             Era::Handshake => self.from.connection.log_level(),
         };
-        let (hearing, telling) = Hearing::asked_for(self.params, level, self.service.upstreams_say.as_ref());
+        let principal = self.from.connection.owner().principal.name();
+        let upstreams = self.service.upstreams_say.as_ref().map(|redactor| (redactor, principal));
+        let (hearing, telling) = Hearing::asked_for(self.params, level, upstreams);
         let (asked, outgoing) = match self.asked(name) {
             Ok(asked) => asked,
             Err(refusal) => {

@@ -153,7 +153,8 @@ fn shaping(
     request: &EvalRequest,
     shaper: Shaper,
 ) -> impl FnOnce(EvalOutcome) -> ToolReply + Send + use<> {
-    let (asked, redactor, reports) = (Asked::of(request), options.redactor.clone(), options.reports);
+    let redactor = options.redactor.for_principal(request.principal.as_deref());
+    let (asked, reports) = (Asked::of(request), options.reports);
     move |outcome| answer(outcome, asked, &shaper, &redactor, reports)
 }
 
@@ -225,6 +226,7 @@ pub(super) fn refuse(options: &EvalOptions, payload: Payload, given: Option<Raw<
 /// The parts of an evaluation's request that its answer and its report need.
 pub(super) struct Asked {
     id: EvalId,
+    principal: Option<Arc<str>>,
     program: Arc<str>,
     context: Option<Arc<str>>,
     output_schema: bool,
@@ -234,6 +236,7 @@ impl Asked {
     pub(super) fn of(request: &EvalRequest) -> Self {
         Asked {
             id: request.id,
+            principal: request.principal.clone(),
             program: request.program.clone(),
             context: request.context.clone(),
             output_schema: request.output_schema.is_some(),
@@ -243,6 +246,11 @@ impl Asked {
     /// The evaluation's id.
     pub(super) fn eval_id(&self) -> EvalId {
         self.id
+    }
+
+    /// On whose behalf it runs.
+    pub(super) fn principal(&self) -> Option<&str> {
+        self.principal.as_deref()
     }
 
     /// The program.

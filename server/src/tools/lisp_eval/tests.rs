@@ -60,7 +60,7 @@ fn value(text: &str) -> EvalOutcome {
 fn tool(profile: Profile, outcome: EvalOutcome) -> (LispEval, Arc<Canned>) {
     let canned = Arc::new(Canned { outcome, asked: Mutex::default() });
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("hunter2-hunter2")]);
+    redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
     let options = EvalOptions {
         limits: Limits::plain(),
         caps: ArgumentCaps { max_program_bytes: 20, max_context_bytes: 30 },

@@ -7,6 +7,10 @@ use ptc_mcp::json::{Map, Value, json};
 use crate::settings::BootError;
 use crate::settings::Planner;
 use ptc_host::digest::sha256_hex;
+use ptc_host::ordinary_file;
+
+/// Largest file of the operator that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Longest prefix or suffix, in bytes.
 const MAX_TEXT: usize = 4096;
@@ -100,7 +104,8 @@ impl PlannerConfig {
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path) -> Result<Map, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let text = ordinary_file::read_text(path, MAX_FILE_BYTES);
+    let text = text.map_err(|fault| format!("cannot read {shown}: {fault}"))?;
     let value: Value =
         ptc_mcp::json::from_str(&text).map_err(|error| format!("malformed JSON in {shown}: {error}"))?;
     let Value::Object(file) = value else { return Err(format!("{shown} must contain a JSON object")) };

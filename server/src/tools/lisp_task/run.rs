@@ -7,6 +7,7 @@ use ptc_agent::agent::{Agent, CompletionMode, ConfigError, SystemPrompt};
 use ptc_agent::run::{Fail, RunOptions, Step, Turn};
 use ptc_agent::telemetry::{Event, Scope};
 use ptc_host::aggregator::{note_on_failures, notes_on_calls};
+use ptc_host::credentials::Redactor;
 use ptc_host::engine::{CallRecord, EvalId, EvalOutcome, Failure, FinalValue};
 use ptc_host::time::{self, Instant};
 use ptc_mcp::json::{Map, Value, json};
@@ -41,10 +42,11 @@ pub(super) async fn run(
     request_id: String,
 ) -> ToolReply {
     let trace_id = trace_id(eval_id);
+    let redactor = options.redactor.for_principal(Some(principal.as_ref()));
     let journal = Arc::new(Journal::new(
         request_id,
         trace_id.clone(),
-        options.redactor.clone(),
+        options.redactor.for_log(),
         options.traced,
         options.trace_prompts,
     ));
@@ -57,7 +59,7 @@ pub(super) async fn run(
         model,
         options.model_name.clone(),
         options.planner_timeout,
-        options.redactor.clone(),
+        redactor.clone(),
         journal.clone(),
     ));
     let ledger = Ledger::new(options.upstreams.clone(), Arc::new(options.catalog.clone()));
@@ -80,6 +82,7 @@ pub(super) async fn run(
     };
     let done = Done {
         options,
+        redactor,
         task: &task,
         planner: &planner,
         ledger: &ledger,
@@ -148,6 +151,7 @@ fn run_options(
 /// A finished task.
 struct Done<'a> {
     options: &'a TaskOptions,
+    redactor: Redactor,
     task: &'a Task,
     planner: &'a Planner,
     ledger: &'a Ledger,
@@ -178,7 +182,7 @@ impl Done<'_> {
 
     /// The reason and the message of a run that failed.
     fn failure(&self, fail: Fail) -> (Cow<'static, str>, String) {
-        let message = self.options.redactor.scrub_string(fail.message);
+        let message = self.redactor.scrub_string(fail.message);
         let timed_out = self.step.turns.last().is_some_and(|turn| turn.reason == Some("timeout"));
         match fail.reason.as_str() {
             "fail" => ("agent_failed".into(), message),
@@ -199,7 +203,7 @@ impl Done<'_> {
 
     fn success(&mut self) -> ToolReply {
         let mut value = self.step.value.take().unwrap_or_default();
-        self.options.redactor.scrub_json(&mut value);
+        self.redactor.scrub_json(&mut value);
         let rendered = render(value, &self.task.wishes, self.options.max_result_bytes);
         let mut body = Map::new();
         body.insert("status".into(), "ok".into());
@@ -264,13 +268,13 @@ impl Done<'_> {
         let notes: Vec<Value> = notes_on_calls(&records)
             .into_iter()
             .chain(failures)
-            .map(|note| options.redactor.scrub_string(note).into())
+            .map(|note| self.redactor.scrub_string(note).into())
             .collect();
         if !notes.is_empty() {
             body.insert("notes".into(), notes.into());
         }
         if let Some(program) = program.as_ref().filter(|_| options.include_program) {
-            body.insert("program".into(), options.redactor.scrub_string(program.clone()).into());
+            body.insert("program".into(), self.redactor.scrub_string(program.clone()).into());
         }
         self.journal.task_stops(reason.as_deref(), time::since(self.started));
         // Without a trace there is nothing that an id would lead to.
@@ -330,7 +334,7 @@ impl Done<'_> {
         };
         let program: Option<Arc<str>> = program.map(Into::into);
         let mut payload = Payload::of(outcome, program.as_deref().unwrap_or_default());
-        payload.scrub(&self.options.redactor);
+        payload.scrub(&self.redactor);
         let programs = self.step.turns.iter().filter(|turn| turn.program.is_some()).count();
         CallReport {
             reason,

@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use ptc_host::catalog::{Catalog, CatalogMode, ServerEntry};
+use ptc_host::ordinary_file;
 use ptc_mcp::json::Value;
 
 use crate::settings::BootError;
 use crate::settings::Planner;
+
+/// Largest file of the operator that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Fields of a map type that are named.
 const MAX_FIELDS: usize = 3;
@@ -37,7 +41,8 @@ pub(crate) fn capability_summary(
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(path: &Path, max: usize) -> Result<String, String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let text = ordinary_file::read_text(path, MAX_FILE_BYTES);
+    let text = text.map_err(|fault| format!("cannot read {shown}: {fault}"))?;
     let text = text.trim();
     if text.len() > max {
         return Err(format!("{shown} is {} bytes, exceeding configured cap {max}", text.len()));

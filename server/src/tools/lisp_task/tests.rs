@@ -81,7 +81,7 @@ fn catalog() -> Catalog {
 
 fn options(model: Result<Arc<dyn Llm>, String>) -> TaskOptions {
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("hunter2-hunter2")]);
+    redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
     TaskOptions {
         engine: Engine::start(EngineOptions { threads: 1, memory: None }).unwrap(),
         model,

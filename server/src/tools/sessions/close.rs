@@ -37,7 +37,7 @@ impl Close {
         arguments.heed_unknown(&["session_id", "reason"])?;
         let id = arguments.session_id()?;
         let reason = arguments.optional_string("reason")?.unwrap_or_else(|| "closed".to_owned());
-        let reason = self.0.redactor.scrub_string(reason);
+        let reason = self.0.redactor_of(&context.owner).scrub_string(reason);
         if self.0.stored.is_some() {
             let (directory, owner) = (self.0.clone(), context.owner.clone());
             let work = async move {

@@ -223,8 +223,14 @@ impl Directory {
     }
 
     /// Names that programs chose, as clients may see them.
-    pub(super) fn names(&self, names: &[String]) -> Vec<String> {
-        names.iter().map(|name| self.redactor.scrub(name).into_owned()).collect()
+    pub(super) fn names(&self, owner: &Owner, names: &[String]) -> Vec<String> {
+        let redactor = self.redactor_of(owner);
+        names.iter().map(|name| redactor.scrub(name).into_owned()).collect()
+    }
+
+    /// Removes secrets from what this owner is told.
+    pub(super) fn redactor_of(&self, owner: &Owner) -> Redactor {
+        self.redactor.for_principal(Some(owner.principal.name()))
     }
 
     /// Open sessions.
@@ -575,7 +581,8 @@ impl SessionRules for Rules {
         let mut inner = directory.lock();
         let Some(record) = inner.open.get_mut(&self.id) else { return false };
         record.committed(report);
-        record.journal.note(prints, calls, &directory.settings, &directory.redactor);
+        let redactor = directory.redactor_of(&record.owner);
+        record.journal.note(prints, calls, &directory.settings, &redactor);
         true
     }
 }

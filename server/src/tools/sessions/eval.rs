@@ -240,13 +240,14 @@ pub(super) fn answer(
     let kind = outcome.result.as_ref().err().map(|failure| failure.reason.as_str());
     let usage = Usage::of(&outcome);
     let mut payload = Payload::of(outcome, asked.program());
-    payload.scrub(&options.redactor);
+    let redactor = options.redactor.for_principal(asked.principal());
+    payload.scrub(&redactor);
     let part = match (report, kind, said.but) {
         (Some(_), None, Some((reason, message))) => {
             payload.withhold(reason, message);
             SessionPart::not_stored(said.summary, detail(None, reason.name()))
         }
-        (Some(report), None, None) => SessionPart::stored(said.brief, *report, &options.redactor),
+        (Some(report), None, None) => SessionPart::stored(said.brief, *report, &redactor),
         (report, kind, _) => {
             let exceeded = report.and_then(|report| report.exceeded);
             if exceeded.is_some()

@@ -176,7 +176,8 @@ fn told(
     left: &Left,
     max_bytes: usize,
 ) -> String {
-    let (removed, stored) = (directory.names(&left.removed), directory.names(&left.stored));
+    let (removed, stored) =
+        (directory.names(&record.owner, &left.removed), directory.names(&record.owner, &left.stored));
     let (removed, removed_cut) = fitting(&removed, max_bytes / 2);
     let (stored, stored_cut) = fitting(&stored, max_bytes / 2);
     let cleared = TARGETS.iter().copied().filter(|target| order.clears(target));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use ptc_host::credentials::Redactor;
 use ptc_host::text::clip;
 use ptc_mcp::json::{Object, Raw, write_array};
 use tracing::debug;
@@ -188,7 +189,7 @@ impl Source<'_> {
         let memory = self.memory();
         let text_cut =
             self.write_text(object, if memory.is_empty() { ";; No stored bindings" } else { &memory });
-        let stored = self.directory.names(&self.values.stored);
+        let stored = self.directory.names(&self.record.owner, &self.values.stored);
         let (shown, stored_cut) = fitting(&stored, self.budget);
         object.strings("stored_keys", shown.iter().map(String::as_str));
         object.raw("usage", &self.usage());
@@ -220,7 +221,7 @@ impl Source<'_> {
         write_array(object.key("history"), self.values.history.iter().enumerate(), |out, (at, entry)| {
             let mut object = Object::new(out);
             object.string("name", &format!("*{}", at + 1));
-            object.string("preview", &self.directory.redactor.scrub(&entry.preview));
+            object.string("preview", &self.redactor().scrub(&entry.preview));
             object.boolean("truncated", entry.cut);
             object.end();
         });
@@ -232,7 +233,7 @@ impl Source<'_> {
         object.raw("usage", &self.usage());
         write_array(object.key("top_bindings"), &self.values.top, |out, (name, bytes)| {
             let mut object = Object::new(out);
-            object.string("name", &self.directory.redactor.scrub(clip(name, self.budget / 16)));
+            object.string("name", &self.redactor().scrub(clip(name, self.budget / 16)));
             object.integer("bytes", *bytes);
             object.end();
         });
@@ -255,13 +256,17 @@ impl Source<'_> {
         text::newest(&self.record.journal.tool_calls, self.budget / 2)
     }
 
+    fn redactor(&self) -> Redactor {
+        self.directory.redactor_of(&self.record.owner)
+    }
+
     fn memory(&self) -> String {
         let samples = self.record.journal.prints.len() == 0;
-        self.directory.redactor.scrub_string(self.values.memory(samples))
+        self.redactor().scrub_string(self.values.memory(samples))
     }
 
     fn history(&self) -> String {
-        self.directory.redactor.scrub_string(self.values.history_text())
+        self.redactor().scrub_string(self.values.history_text())
     }
 
     fn usage(&self) -> String {

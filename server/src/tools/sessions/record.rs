@@ -89,6 +89,7 @@ impl Record {
 
     /// As [`summary`](Record::summary), of one on which a program runs somewhere, or not.
     pub(super) fn summary_of(&self, id: &Arc<str>, redactor: &Redactor, running: bool) -> String {
+        let redactor = redactor.for_principal(Some(self.owner.principal.name()));
         object_text(|object| {
             object.string("session_id", id);
             match &self.title {

@@ -123,7 +123,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
     let time = seconds.clone();
     let clock: SessionTime = Arc::new(move || Timestamp::from_second(time.load(Ordering::Relaxed)).unwrap());
     let redactor = Redactor::new();
-    redactor.register([&Secret::new(SECRET)]);
+    redactor.register([&Secret::new(SECRET)]).unwrap();
     let directory = match store {
         Some(keeping) => Directory::kept_in(keeping, engine, settings, redactor.clone(), clock),
         None => Directory::new(engine, settings, redactor.clone(), clock),

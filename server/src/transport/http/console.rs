@@ -7,6 +7,7 @@ use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::{HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use ptc_host::time;
+use ptc_host::visible::visible_on_page;
 
 use super::answer::{self, Answer};
 use super::console_runs;
@@ -85,7 +86,7 @@ pub(super) fn is_read(method: &Method) -> bool {
 }
 
 pub(super) fn data(json: String) -> Answer {
-    let mut answer = answer::json(StatusCode::OK, json);
+    let mut answer = answer::json(StatusCode::OK, visible_on_page(&json).into_owned());
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
 }

@@ -3,23 +3,34 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ptc_host::ordinary_file;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+use tracing::warn;
 
 use crate::settings::BootError;
 
+/// Largest file of certificates or a key.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
 /// Builds an acceptor from a certificate chain and its key, both PEM.
 pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, BootError> {
-    let chain = CertificateDer::pem_file_iter(cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let read = |flag: &str, path: &Path| {
+        ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| refused(flag, path, &fault))
+    };
+    let chain = CertificateDer::pem_slice_iter(&read("--http-tls-cert", cert)?)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| refused("--http-tls-cert", cert, &error))?;
     if chain.is_empty() {
         return Err(refused("--http-tls-cert", cert, &"the file holds no certificate"));
     }
-    let key_der =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| refused("--http-tls-key", key, &error))?;
+    let key_der = PrivateKeyDer::from_pem_slice(&read("--http-tls-key", key)?)
+        .map_err(|error| refused("--http-tls-key", key, &error))?;
+    if ordinary_file::is_readable_by_all(key) {
+        warn!(event = "http_tls_key_exposed", path = %key.display(), "everybody on this machine can read it: chmod o-r");
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

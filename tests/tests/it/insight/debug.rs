@@ -229,7 +229,7 @@ async fn the_ring_forgets_the_oldest() {
 #[tokio::test]
 async fn policies_decide_what_is_kept_and_secrets_never_are() {
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("hunter2-hunter2")]);
+    redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
     let arguments = json!({"program": "(println data/key) \"hunter2-hunter2\"", "context": {"key": "hunter2-hunter2", "n": 1.50}});
     for (policy, program, context) in [
         ("none", None, json!({"<bytes>": arguments["context"].to_string().len()})),

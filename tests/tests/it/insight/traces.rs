@@ -169,7 +169,7 @@ async fn a_cancelled_call_is_closed_properly() {
 #[tokio::test]
 async fn payload_policies_and_secrets() {
     let redactor = Redactor::new();
-    redactor.register([&Secret::new("hunter2-hunter2")]);
+    redactor.register([&Secret::new("hunter2-hunter2")]).unwrap();
     let program = "(println data/key) {:secret data/key}";
     let arguments = json!({"program": program, "context": {"key": "hunter2-hunter2"}, "output_schema": {"type": "object"}});
     for policy in ["none", "summary", "full"] {

@@ -165,10 +165,10 @@ impl Remote {
         for program in programs {
             match self.evaluate(program).await {
                 Ok((text, false)) => {
-                    outln!("{}", report::displayable(&text, std::io::stdout().is_terminal()))
+                    outln!("{}", report::shown(&text, std::io::stdout().is_terminal()))
                 }
                 Ok((text, true)) => {
-                    errln!("{}", report::displayable(&text, std::io::stderr().is_terminal()));
+                    errln!("{}", report::shown(&text, std::io::stderr().is_terminal()));
                     return ExitCode::FAILURE;
                 }
                 Err(error) => return report::fault(&error),
@@ -239,9 +239,9 @@ impl Remote {
                 if failed && self.display.get() == Display::Text {
                     outln!("Error:");
                 }
-                outln!("{}", report::displayable(&text, self.terminal));
+                outln!("{}", report::shown(&text, self.terminal));
             }
-            Err(error) => errln!("ptc: {}", report::displayable(&error, self.terminal)),
+            Err(error) => errln!("ptc: {}", report::shown(&error, self.terminal)),
         }
     }
 
@@ -256,18 +256,15 @@ impl Remote {
             (":display", "") => outln!("Display: {}", self.display_name()),
             (":display", mode) => match Display::from_str(mode, false) {
                 Ok(display) => self.display.set(display),
-                Err(_) => outln!("Unknown display mode: {}", report::displayable(mode, self.terminal)),
+                Err(_) => outln!("Unknown display mode: {}", report::shown(mode, self.terminal)),
             },
             (":tools", "") => match self.caller.tools().await {
                 Ok(tools) => {
                     for (name, line) in tools {
-                        outln!(
-                            "{}",
-                            report::displayable(format!("{name}  {line}").trim_end(), self.terminal)
-                        );
+                        outln!("{}", report::shown(format!("{name}  {line}").trim_end(), self.terminal));
                     }
                 }
-                Err(error) => errln!("ptc: {}", report::displayable(&error, self.terminal)),
+                Err(error) => errln!("ptc: {}", report::shown(&error, self.terminal)),
             },
             _ => outln!("{UNKNOWN_COMMAND}"),
         }

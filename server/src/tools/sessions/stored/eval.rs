@@ -139,7 +139,8 @@ impl SessionRules for Rules {
         let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
         record.committed(report);
         record.updated = directory.now();
-        record.journal.note(prints, calls, &directory.settings, &directory.redactor);
+        let redactor = directory.redactor_of(&record.owner);
+        record.journal.note(prints, calls, &directory.settings, &redactor);
         true
     }
 

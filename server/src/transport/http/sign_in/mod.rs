@@ -12,6 +12,7 @@ use http::{Method, StatusCode, Uri};
 use ptc_host::config::{OAuthConfig, OAuthIdentity};
 use ptc_host::sign_in::callback::Callback;
 use ptc_host::sign_in::{Site, client_document, document_address, redirect_address};
+use ptc_host::visible::visible_line;
 use tracing::warn;
 
 use super::answer::{self, Answer};
@@ -113,7 +114,7 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
     let Some(site) = page.sites.iter().find(|site| site.name() == upstream) else {
         return answer::busy(
             StatusCode::NOT_FOUND,
-            format!("nobody signs in to an upstream '{upstream}' here"),
+            format!("nobody signs in to an upstream '{}' here", visible_line(&upstream)),
         );
     };
     let redirect = redirect_address(page.public.origin());
@@ -122,7 +123,10 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
         Err(error) => {
             let owner_hash = short_hash(principal.as_bytes());
             warn!(event = "auth_sign_in_failed", upstream, owner_hash, error = error.code());
-            return answer::busy(StatusCode::BAD_GATEWAY, format!("cannot sign in to {upstream}: {error}"));
+            return answer::busy(
+                StatusCode::BAD_GATEWAY,
+                format!("cannot sign in to {upstream}: {}", visible_line(&error.to_string())),
+            );
         }
     };
     let url = begun.url.expose();

@@ -11,7 +11,8 @@
     button.disabled = true;
     return;
   }
-  byId("upstream").textContent = upstream;
+  // The address is anybody's: what a reader does not see is written out.
+  byId("upstream").textContent = upstream.replace(/[^ -~]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 
   async function link() {
     const token = byId("token").value.trim();

@@ -1,0 +1,67 @@
+//! The secrets of each reader: those that concern everybody, and its own.
+//!
+//! Each principal's have an index of their own, so that secrets of others are not even compared with its texts: work that others
+//! could cause, and what they would learn by it, are theirs alone.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::index::{Entry, Index};
+
+/// Who may see a text.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Reader {
+    /// Anybody: secrets that concern all.
+    #[default]
+    Anyone,
+    /// One principal: its own secrets as well.
+    Principal(Arc<str>),
+    /// The operator, in the log: all secrets.
+    Log,
+}
+
+/// What is looked for in one text.
+pub(super) type Indexes = SmallVec<[Arc<Index>; 2]>;
+
+/// All secrets, by reader. Changes make another one.
+#[derive(Clone, Default)]
+pub(super) struct ByReader {
+    common: Arc<Index>,
+    own: HashMap<Arc<str>, Arc<Index>>,
+    all: Arc<Index>,
+}
+
+impl ByReader {
+    /// The same without the secrets that are `over`, and with those of `principal` that are new; `None` is everybody.
+    pub(super) fn changed(&self, over: &HashSet<u64>, principal: Option<&Arc<str>>, new: Vec<Entry>) -> Self {
+        let stays = |number: u64| !over.contains(&number);
+        let all = Arc::new(self.all.changed(stays, new.clone()));
+        let (mut common, mut own) = (self.common.clone(), self.own.clone());
+        for index in own.values_mut().chain([&mut common]).filter(|index| index.has_any(over)) {
+            *index = Arc::new(index.changed(stays, Vec::new()));
+        }
+        if !new.is_empty() {
+            let index = principal.map_or(&mut common, |principal| own.entry(principal.clone()).or_default());
+            *index = Arc::new(index.changed(stays, new));
+        }
+        own.retain(|_, index| !index.is_empty());
+        Self { common, own, all }
+    }
+
+    /// What `reader` must not see.
+    pub(super) fn of(&self, reader: &Reader) -> Indexes {
+        let (first, own) = match reader {
+            Reader::Log => (&self.all, None),
+            Reader::Anyone => (&self.common, None),
+            Reader::Principal(principal) => (&self.common, self.own.get(principal)),
+        };
+        [first].into_iter().chain(own).filter(|index| !index.is_empty()).cloned().collect()
+    }
+
+    /// How many forms there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+}

@@ -10,6 +10,7 @@
 //! | [`upstream`], [`audience`] | the trait of all transports; who hears what upstreams say while they work |
 //! | [`state`] | stores of what outlives a request or a process |
 //! | [`time`] | the one clock, which tests can set ahead |
+//! | [`large`] | work on large texts, beside the thread that serves others |
 //! | [`text`], [`visible`] | text helpers: truncation, literals; hidden characters made visible |
 //! | [`mcp`], [`child`] | MCP client of both eras; child processes under a guard |
 //!
@@ -47,6 +48,7 @@ pub mod http;
 pub mod json;
 #[cfg(feature = "upstreams")]
 mod json_schema;
+pub mod large;
 pub mod maybe_ready;
 #[cfg(feature = "upstreams")]
 pub mod mcp;

@@ -4,10 +4,11 @@
 //! value in the shortest decimal form: two texts of one value become the same bytes, two of different values never do.
 //! A key that stands twice in an object is refused: readers keep one of the two values, and not all the same one.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
-use ptc_mcp::json::{Map, Value, from_str, repeated_key, write_string};
-use ring::digest::SHA256;
+use ptc_mcp::json::{Map, Raw, Value, write_string};
+use ring::digest::{Context, SHA256};
 
 /// Longest exponent of a number, in digits: far more than any reader takes.
 const MAX_EXPONENT_DIGITS: usize = 9;
@@ -26,28 +27,237 @@ pub enum NotCanonical {
     Number,
 }
 
-/// The SHA-256 of the canonical form of a JSON text.
-///
-/// # Errors
-/// As [`canonical`].
-pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
-    let mut sha = [0; 32];
-    sha.copy_from_slice(ring::digest::digest(&SHA256, &canonical(json)?).as_ref());
-    Ok(sha)
-}
-
-/// The canonical form of a JSON text.
+/// The SHA-256 of the canonical form of a JSON text. It is made member by member: besides the text there is at most a small multiple of
+/// it, the places of the members of one object at each level.
 ///
 /// # Errors
 /// The text is not JSON, has a key twice in one object, or a number that nobody can read.
-#[expect(clippy::disallowed_methods, reason = "entry point: canonical()")]
-pub fn canonical(json: &[u8]) -> Result<Vec<u8>, NotCanonical> {
-    let text = std::str::from_utf8(json).map_err(|_| NotCanonical::NotJson)?;
-    let value = from_str::<Value>(text).map_err(|_| NotCanonical::NotJson)?;
-    if let Some(key) = repeated_key(text) {
-        return Err(NotCanonical::RepeatedKey(key));
+pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
+    let mut context = Context::new(&SHA256);
+    Form::new(json, &mut |piece| context.update(piece))?.whole()?;
+    let mut sha = [0; 32];
+    sha.copy_from_slice(context.finish().as_ref());
+    Ok(sha)
+}
+
+/// Bytes that are collected before they are handed on.
+const PIECE: usize = 16 << 10;
+/// Bytes of an array or object that is walked again rather than remembered.
+const SHORT: usize = 64;
+
+/// The canonical form of a text, as it is written.
+struct Form<'t, 's> {
+    text: &'t str,
+    /// Where each array and object begins and ends that is not short, by its beginning.
+    ends: Vec<(u32, u32)>,
+    out: Vec<u8>,
+    sink: &'s mut dyn FnMut(&[u8]),
+}
+
+impl<'t, 's> Form<'t, 's> {
+    fn new(json: &'t [u8], sink: &'s mut dyn FnMut(&[u8])) -> Result<Self, NotCanonical> {
+        let text = std::str::from_utf8(json).map_err(|_| NotCanonical::NotJson)?;
+        // From here on it is known to be JSON, nested as deep as is read.
+        Raw::parse(text).map_err(|_| NotCanonical::NotJson)?;
+        u32::try_from(text.len()).map_err(|_| NotCanonical::NotJson)?;
+        Ok(Form { text, ends: ends(json), out: Vec::with_capacity(PIECE), sink })
     }
-    canonical_value(&value)
+
+    fn whole(mut self) -> Result<(), NotCanonical> {
+        let start = self.skip_space(0);
+        self.value(start)?;
+        (self.sink)(&self.out);
+        Ok(())
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or_default()
+    }
+
+    fn skip_space(&self, mut at: usize) -> usize {
+        while matches!(self.byte(at), b' ' | b'\t' | b'\n' | b'\r') {
+            at += 1;
+        }
+        at
+    }
+
+    /// The place behind the value at `at`.
+    fn end(&self, at: usize) -> usize {
+        match self.byte(at) {
+            b'"' => end_of_string(self.text.as_bytes(), at),
+            b'{' | b'[' => match self.ends.binary_search_by_key(&at, |(start, _)| *start as usize) {
+                Ok(found) => self.ends[found].1 as usize,
+                Err(_) => end_of_short(self.text.as_bytes(), at),
+            },
+            _ => self.end_of_word(at),
+        }
+    }
+
+    /// The place behind a number or a literal.
+    fn end_of_word(&self, at: usize) -> usize {
+        let rest = &self.text.as_bytes()[at..];
+        let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+        rest.iter().position(is_end).map_or(self.text.len(), |length| at + length)
+    }
+
+    /// Writes the value at `at`; the place behind it.
+    fn value(&mut self, at: usize) -> Result<usize, NotCanonical> {
+        if self.out.len() >= PIECE {
+            (self.sink)(&self.out);
+            self.out.clear();
+        }
+        match self.byte(at) {
+            b'{' => self.object(at),
+            b'[' => self.array(at),
+            b'"' => {
+                let end = self.end(at);
+                let text = Raw::parse(&self.text[at..end]).ok().and_then(Raw::as_str);
+                self.string(&text.ok_or(NotCanonical::NotJson)?);
+                Ok(end)
+            }
+            byte => {
+                let end = self.end_of_word(at);
+                match byte {
+                    b't' | b'f' | b'n' => self.out.extend_from_slice(self.text[at..end].as_bytes()),
+                    _ => write_number(&mut self.out, &self.text[at..end])?,
+                }
+                Ok(end)
+            }
+        }
+    }
+
+    /// Writes a string, in pieces if it is long: each is written between quotes of its own, which are left out.
+    fn string(&mut self, text: &str) {
+        if text.len() <= PIECE {
+            return write_string(&mut self.out, text);
+        }
+        self.out.push(b'"');
+        let mut rest = text;
+        let mut piece = Vec::new();
+        while !rest.is_empty() {
+            let (first, others) = rest.split_at(rest.floor_char_boundary(PIECE));
+            (self.sink)(&self.out);
+            self.out.clear();
+            piece.clear();
+            write_string(&mut piece, first);
+            self.out.extend_from_slice(&piece[1..piece.len() - 1]);
+            rest = others;
+        }
+        self.out.push(b'"');
+    }
+
+    fn array(&mut self, at: usize) -> Result<usize, NotCanonical> {
+        self.out.push(b'[');
+        let mut at = self.skip_space(at + 1);
+        while self.byte(at) != b']' {
+            if self.byte(at) == b',' {
+                self.out.push(b',');
+                at = self.skip_space(at + 1);
+            }
+            let end = self.value(at)?;
+            at = self.skip_space(end);
+        }
+        self.out.push(b']');
+        Ok(at + 1)
+    }
+
+    fn object(&mut self, at: usize) -> Result<usize, NotCanonical> {
+        let mut members: Vec<(Cow<'t, str>, u32)> = Vec::new();
+        let text = self.text;
+        let mut at = self.skip_space(at + 1);
+        while self.byte(at) != b'}' {
+            if self.byte(at) == b',' {
+                at = self.skip_space(at + 1);
+            }
+            let end_of_key = self.end(at);
+            let key =
+                Raw::parse(&text[at..end_of_key]).ok().and_then(Raw::as_str).ok_or(NotCanonical::NotJson)?;
+            let colon = self.skip_space(end_of_key);
+            let value = self.skip_space(colon + 1);
+            // As long as the text, which is shorter than that.
+            members.push((key, u32::try_from(value).map_err(|_| NotCanonical::NotJson)?));
+            at = self.skip_space(self.end(value));
+        }
+        // Text is ordered by its UTF-8 bytes.
+        members.sort_unstable();
+        if let Some(twice) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(NotCanonical::RepeatedKey(twice[0].0.to_string()));
+        }
+        self.out.push(b'{');
+        for (position, (key, value)) in members.into_iter().enumerate() {
+            if position > 0 {
+                self.out.push(b',');
+            }
+            self.string(&key);
+            self.out.push(b':');
+            self.value(value as usize)?;
+        }
+        self.out.push(b'}');
+        Ok(at + 1)
+    }
+}
+
+/// Where the arrays and objects of a JSON text begin and end that are not short, in the order of their beginnings.
+fn ends(json: &[u8]) -> Vec<(u32, u32)> {
+    let (mut ends, mut open) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                at = end_of_string(json, at);
+                continue;
+            }
+            b'{' | b'[' => open.push(at),
+            b'}' | b']' => {
+                if let Some(start) = open.pop()
+                    && at + 1 - start > SHORT
+                {
+                    // The caller has seen that the text is short enough.
+                    ends.push((start as u32, at as u32 + 1));
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    ends.sort_unstable();
+    ends
+}
+
+/// The place behind the array or object at `at`, found by counting its brackets.
+fn end_of_short(json: &[u8], mut at: usize) -> usize {
+    let mut open = 0_usize;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                at = end_of_string(json, at);
+                continue;
+            }
+            b'{' | b'[' => open += 1,
+            b'}' | b']' => {
+                open = open.saturating_sub(1);
+                if open == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    json.len()
+}
+
+/// The place behind the string at `at`.
+fn end_of_string(json: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    json.len()
 }
 
 /// The canonical form of a JSON tree.
@@ -152,8 +362,15 @@ fn write_number(out: &mut Vec<u8>, text: &str) -> Result<(), NotCanonical> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use ptc_mcp::json::{from_str, repeated_key};
 
     use super::*;
+
+    fn canonical(json: &[u8]) -> Result<Vec<u8>, NotCanonical> {
+        let mut form = Vec::new();
+        Form::new(json, &mut |piece| form.extend_from_slice(piece))?.whole()?;
+        Ok(form)
+    }
 
     fn shown(json: &str) -> String {
         String::from_utf8(canonical(json.as_bytes()).unwrap()).unwrap()
@@ -229,7 +446,53 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_text_gets_the_form_of_its_tree_however_long_and_deep_it_is() {
+        let wide =
+            (0..20_000).rev().map(|n| format!(r#""k{n}" : {{"b":[{n}.0],"a":"{}"}}"#, "é".repeat(n % 50)));
+        let wide = format!("{{{}}}", wide.collect::<Vec<_>>().join(" , "));
+        let long = format!(r#"{{"z":"{}","a":"{}\n"}}"#, r#"é\"\\"#.repeat(50_000), "x".repeat(100_000));
+        let deep = format!("{}1{}", r#"{"b":2, "a":"#.repeat(100), "}".repeat(100));
+        for text in [wide, long, deep, "[[],[[]],{}]".into(), format!("[{}]", "[],".repeat(100_000) + "[]")] {
+            let tree = from_str::<Value>(&text).unwrap();
+            assert_eq!(canonical(text.as_bytes()).unwrap(), canonical_value(&tree).unwrap(), "{:.60}", text);
+        }
+    }
+
+    fn document() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            any::<i32>().prop_map(|n| n.to_string()),
+            any::<f32>().prop_filter("finite", |f| f.is_finite()).prop_map(|f| format!("{f:?}")),
+            "[a-c\\\\\"é/]{0,4}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        ];
+        let key =
+            prop_oneof![Just(r#""a""#), Just(r#""\u0061""#), Just(r#""b""#), Just(r#""\"""#), Just(r#""""#)];
+        leaf.prop_recursive(5, 60, 6, move |inner| {
+            let member = (key.clone(), inner.clone()).prop_map(|(key, value)| format!("{key} :{value}"));
+            prop_oneof![
+                prop::collection::vec(inner, 0..6).prop_map(|items| format!("[ {}]", items.join(", "))),
+                prop::collection::vec(member, 0..6).prop_map(|members| format!("{{{} }}", members.join(","))),
+            ]
+        })
+    }
+
     proptest! {
+        #[test]
+        fn a_text_has_the_form_of_its_tree(text in document()) {
+            let form = canonical(text.as_bytes());
+            match repeated_key(&text) {
+                Some(_) => prop_assert!(matches!(form, Err(NotCanonical::RepeatedKey(_)))),
+                None => prop_assert_eq!(form.unwrap(), canonical_value(&from_str(&text).unwrap()).unwrap()),
+            }
+        }
+
+        #[test]
+        fn bytes_of_anybody_have_a_form_or_none(text in "[\\[\\]{}\",:0-9a\\\\ ]{0,40}") {
+            let _ = canonical(text.as_bytes());
+        }
+
         #[test]
         fn a_canonical_text_is_its_own_form_and_the_same_float(float in any::<f64>().prop_filter("finite", |f| f.is_finite())) {
             let form = shown(&format!("{float:?}"));

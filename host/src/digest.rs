@@ -9,6 +9,23 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     array
 }
 
+/// Bytes that are digested between two pauses: some tens of microseconds.
+const PIECE: usize = 65_536;
+
+/// The SHA-256 of `bytes`, between whose pieces other tasks of the thread have their turn.
+pub(crate) async fn sha256_in_pieces(bytes: &[u8]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for (at, piece) in bytes.chunks(PIECE).enumerate() {
+        if at > 0 {
+            tokio::task::yield_now().await;
+        }
+        context.update(piece);
+    }
+    let mut array = [0; 32];
+    array.copy_from_slice(context.finish().as_ref());
+    array
+}
+
 /// The SHA-256 of several texts, each behind its length (8 bytes, the highest first), so that no two lists of them read alike.
 pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
@@ -46,4 +63,29 @@ pub fn hex(bytes: &[u8]) -> String {
         digits.extend([digit(byte >> 4), digit(*byte)]);
     }
     digits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context as Polled, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_digested_in_pieces_with_a_pause_between_two() {
+        for (bytes, pieces) in [(0, 0), (1, 1), (PIECE, 1), (PIECE + 1, 2), (4 << 20, 64)] {
+            let text = vec![7; bytes];
+            let mut digest = pin!(sha256_in_pieces(&text));
+            let mut pauses = 0;
+            let digest = loop {
+                match digest.as_mut().poll(&mut Polled::from_waker(Waker::noop())) {
+                    Poll::Ready(digest) => break digest,
+                    Poll::Pending => pauses += 1,
+                }
+            };
+            assert_eq!(digest, sha256(&text));
+            assert_eq!(pauses, usize::max(pieces, 1) - 1, "{bytes}");
+        }
+    }
 }

@@ -23,8 +23,11 @@ pub const AT_ONCE: usize = 256 * 1024;
 /// How long work may go on without a pause.
 const SLICE: Duration = Duration::from_micros(500);
 
-/// How many long texts are read at a time.
-static THREADS_APART: Semaphore = Semaphore::const_new(2);
+/// How many long texts are worked on at a time. Few: the workers keep their share of the processor, and what the work needs besides its
+/// text is there so often only.
+const THREADS: usize = 2;
+
+static THREADS_APART: Semaphore = Semaphore::const_new(THREADS);
 
 /// What a loop has done since the others had their turn.
 #[derive(Debug, Default)]
@@ -105,8 +108,11 @@ pub async fn apart<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + S
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use futures_util::future::join_all;
     use std::cell::Cell;
     use std::rc::Rc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Barrier};
 
     thread_local! {
         static WORK: Cell<Work> = const { Cell::new(Work { most: 0, all: 0 }) };
@@ -173,6 +179,23 @@ pub(crate) mod tests {
         assert_ne!(apart(AT_ONCE + 1, thread).await, here);
         let panics = tokio::spawn(apart(AT_ONCE + 1, || panic!("told")));
         assert!(panics.await.unwrap_err().is_panic(), "a panic comes back");
+    }
+
+    #[tokio::test]
+    async fn few_long_texts_have_a_thread_at_a_time() {
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        // They come in pairs, so that two of them are there at the same time.
+        let pair = Arc::new(Barrier::new(THREADS));
+        let all = (0..4 * THREADS).map(|_| {
+            let (running, most, pair) = (running.clone(), most.clone(), pair.clone());
+            apart(AT_ONCE + 1, move || {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                pair.wait();
+                running.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        join_all(all).await;
+        assert_eq!(most.load(Ordering::SeqCst), THREADS);
     }
 
     #[tokio::test]

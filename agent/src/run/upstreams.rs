@@ -19,6 +19,10 @@ pub(super) struct SharedCalls {
 }
 
 impl HostCalls for SharedCalls {
+    fn max_request_bytes(&self) -> usize {
+        self.inner.max_request_bytes()
+    }
+
     fn answer(
         &self,
         context: Rc<RunContext>,

@@ -2,12 +2,18 @@
 
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
-use ptc_vm::machine::{BadArguments, HostRequest, Payload, Reply, Setup, UpstreamCall};
+use ptc_vm::machine::{BadArguments, HostRequest, Limits, Payload, Reply, Setup, UpstreamCall};
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
 
 fn setup(tools: &[&str], upstreams: bool) -> Setup {
     Setup { tools: tools.iter().map(|name| Rc::from(*name)).collect(), upstreams, ..Setup::new(library()) }
+}
+
+/// Upstreams, and room for large arguments.
+fn roomy() -> Setup {
+    let limits = Limits { memory_bytes: 100 << 20, ..Limits::default() };
+    Setup { limits, ..setup(&[], true) }
 }
 
 /// Runs a program, answering each request of its host.
@@ -44,7 +50,7 @@ fn value(json: &str) -> Reply {
 /// What the host is asked by the only upstream call of a program.
 fn upstream(source: &str) -> UpstreamCall {
     let mut seen = None;
-    run(source, setup(&[], true), |request| match request {
+    run(source, roomy(), |request| match request {
         HostRequest::Upstream(call) => {
             seen = Some(call);
             value("null")
@@ -150,6 +156,46 @@ fn what_the_host_must_judge_is_handed_on() {
     assert_eq!(upstream("(tool/call {:server \"\" :tool :t})").server, Err("\"\"".to_owned()));
     let call = upstream("(tool/call 'fs/read {:rows [{:f inc}]})");
     assert!(matches!(call.arguments, Err(BadArguments::NotEncodable(why)) if why == "value at rows[0].f"));
+}
+
+#[test]
+fn what_is_longer_than_a_call_may_be_is_not_written_out() {
+    let call = upstream("(tool/call 'fs/read {:k (vec (repeat 3000000 []))})");
+    let Err(BadArguments::TooLong { bytes, most }) = call.arguments else { panic!("{:?}", call.arguments) };
+    assert_eq!(most, 4 << 20);
+    assert!((most..most + 100).contains(&bytes), "{bytes}");
+    let call = upstream("(tool/call 'fs/read {:k (apply str (repeat 500000 \"0123456789\"))})");
+    assert!(matches!(call.arguments, Err(BadArguments::TooLong { bytes: 5_000_000..5_000_100, .. })));
+    let call = upstream("(tool/call 'fs/read {:k (apply str (repeat 400000 \"0123456789\"))})");
+    assert_eq!(call.arguments.expect("short enough").json.len(), 4_000_008);
+    let long = "(apply str (repeat 500000 \"0123456789\"))";
+    for source in [
+        format!("(tool/call {{:server {long} :tool \"t\"}})"),
+        format!("(tool/call {{:server \"s\" :tool {long}}})"),
+        format!("(resource/read {{:server \"s\" :uri {long}}})"),
+        format!("(prompt/get {{:server \"s\" :name {long}}})"),
+        format!("(prompt/get {{:server \"s\" :name \"n\" :args {{:k {long}}}}})"),
+        format!("(prompt/complete {{:server \"s\" :name \"n\" :argument \"a\" :value {long}}})"),
+    ] {
+        let refused = run(&source, roomy(), never);
+        assert!(
+            refused.contains("the limit of a call is 4194304 (--max-upstream-request-bytes)"),
+            "{refused}"
+        );
+    }
+    let refused = run(&format!("(doc {long})"), roomy(), never);
+    assert_eq!(refused, "!runtime_error runtime_error: doc got at least 5000003 bytes, the limit is 262144");
+}
+
+#[test]
+fn what_a_call_sends_is_charged_until_it_is_answered() {
+    let program =
+        "(pmap (fn [_] (tool/call 'fs/read {:k (apply str (repeat 100000 \"0123456789\"))})) (range 20))";
+    let refused = run(program, setup(&[], true), never);
+    assert!(refused.starts_with("!memory_exceeded"), "{refused}");
+    let one_by_one = program.replace("(pmap", "(mapv");
+    let done = run(&one_by_one, setup(&[], true), |_| Reply::Value(Payload::None));
+    assert_eq!(done, format!("[{}]", vec!["nil"; 20].join(" ")));
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::credentials::Redactor;
 use crate::engine::{Asker, Desk, Keep, Verdict};
 use crate::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use crate::questions::{
-    Action, Answer, Answered, AnsweredBy, Form, Level, Mode, OpenQuestion, Question, QuestionId,
-    QuestionKind, Unanswered,
+    Action, Answer, Answered, AnsweredBy, ArgumentsDigest, Form, Level, Mode, OpenQuestion, Question,
+    QuestionId, QuestionKind, Unanswered,
 };
 use crate::state::time_of_day_by;
 use crate::upstream::{CallFault, FaultReason};
@@ -46,6 +46,8 @@ pub(super) struct Wanted<'a> {
     pub(super) tool: Option<&'a ToolEntry>,
     /// The arguments as they will be sent.
     pub(super) arguments: &'a [u8],
+    /// What stands for them.
+    pub(super) digest: ArgumentsDigest,
     pub(super) level: Level,
 }
 
@@ -159,7 +161,7 @@ async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Questi
         );
         return Err((CallFault::new(FaultReason::Unanswerable, text).before_sending(), None));
     }
-    let call = asked_call(wanted.name, wanted.arguments).map_err(|why| unclear(&why))?;
+    let mut call = asked_call(wanted.name, wanted.arguments, wanted.digest).map_err(|why| unclear(&why))?;
     let (schema, annotations) =
         wanted.tool.map_or((&Value::Null, None), |tool| (&tool.input_schema, tool.annotations.as_ref()));
     let policy_revision = wanted.config.approval.revision(wanted.name, schema, annotations);

@@ -6,7 +6,7 @@ use super::runtime::Aggregator;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
-use crate::questions::AnsweredBy;
+use crate::questions::{AnsweredBy, ArgumentsDigest};
 use crate::seen_shape::SAMPLE_BYTES;
 use crate::time::{self, Instant};
 use crate::upstream::FaultReason;
@@ -14,6 +14,7 @@ use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayloa
 use bytes::Bytes;
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// One call of a tool that a program tried.
 pub(super) struct Attempt<'a> {
@@ -26,9 +27,67 @@ pub(super) struct Attempt<'a> {
     pub(super) argument_note: Option<Box<str>>,
     /// Who has answered the question whether it may be made.
     pub(super) approved: Option<AnsweredBy>,
+    /// What stands for the arguments; `None` where nobody records that.
+    digest: Option<ArgumentsDigest>,
+    /// When it was sent, as long as its end has not been recorded.
+    sent: Cell<Option<Instant>>,
 }
 
-impl Attempt<'_> {
+impl Drop for Attempt<'_> {
+    /// A call that was sent has its record, even if its program ended before it. One that goes on elsewhere is recorded there.
+    fn drop(&mut self) {
+        if let Some(began) = self.sent.take()
+            && !self.run.has_left()
+        {
+            self.audited(Some(began), Some(FaultReason::Cancelled));
+        }
+    }
+}
+
+impl<'a> Attempt<'a> {
+    /// A call of `tool` with these arguments.
+    pub(super) async fn new(
+        aggregator: &'a Aggregator,
+        run: &'a RunContext,
+        (server, tool): (&'a str, &'a str),
+        config: Option<&'a UpstreamConfig>,
+        arguments: &[u8],
+    ) -> Attempt<'a> {
+        let mut attempt = Attempt {
+            aggregator,
+            run,
+            server,
+            tool,
+            config,
+            argument_note: None,
+            approved: None,
+            digest: None,
+            sent: Cell::new(None),
+        };
+        attempt.takes(arguments).await;
+        attempt
+    }
+
+    /// Notes the arguments as they are sent, before they are.
+    pub(super) async fn takes(&mut self, arguments: &[u8]) {
+        if self.aggregator.audit.is_some() {
+            self.digest = Some(ArgumentsDigest::of_sent(arguments).await);
+        }
+    }
+
+    /// What stands for the arguments.
+    pub(super) async fn digest_of(&self, arguments: &[u8]) -> ArgumentsDigest {
+        match self.digest {
+            Some(digest) => digest,
+            None => ArgumentsDigest::of_sent(arguments).await,
+        }
+    }
+
+    /// Notes that it is about to be sent.
+    pub(super) fn is_sent(&self, began: Instant) {
+        self.sent.set(Some(began));
+    }
+
     /// Records a success and gives it to the program. `undescribed`: the tool does not say what it answers.
     pub(super) fn succeeded(
         &self,
@@ -37,7 +96,7 @@ impl Attempt<'_> {
         reply: CallReply,
         undescribed: bool,
     ) -> Reply {
-        self.audited(arguments, Some(began), None);
+        self.audited(Some(began), None);
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.redactor()),
             false => None,
@@ -66,7 +125,7 @@ impl Attempt<'_> {
 
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
-        self.audited(arguments, began, Some(fault.reason));
+        self.audited(began, Some(fault.reason));
         let oversize = fault.oversize();
         let message = self.redactor().scrub_string(fault.message);
         let reason = fault.reason.as_str().to_owned();
@@ -92,11 +151,12 @@ impl Attempt<'_> {
     }
 
     /// Tells the operator's record of it.
-    fn audited(&self, arguments: &[u8], began: Option<Instant>, fault: Option<FaultReason>) {
-        let Some(audit) = &self.aggregator.audit else { return };
+    fn audited(&self, began: Option<Instant>, fault: Option<FaultReason>) {
+        self.sent.set(None);
+        let (Some(audit), Some(arguments)) = (&self.aggregator.audit, self.digest) else { return };
         audit.called(&AuditedCall {
             principal: self.run.principal.as_deref(),
-            eval: self.run.eval,
+            eval: Some(self.run.eval),
             run_id: self.run.run_id.as_deref(),
             upstream: self.server,
             tool: self.tool,

@@ -1,12 +1,12 @@
 //! What an operator's record of calls is told.
 
 use crate::engine::EvalId;
-use crate::questions::AnsweredBy;
+use crate::questions::{AnsweredBy, ArgumentsDigest};
 use crate::upstream::FaultReason;
 
-/// Is told of each call of an upstream that a program made or tried to make.
+/// Is told of each call of an upstream that a program or a client made or tried to make.
 pub trait CallAudit: Send + Sync {
-    /// A call has ended.
+    /// A call has ended, or whoever made it is gone.
     fn called(&self, call: &AuditedCall<'_>);
 
     /// A request of an upstream for a model's answer has ended. By default it is not written down.
@@ -28,8 +28,8 @@ pub struct AuditedSampling<'a> {
     pub upstream: &'a str,
     /// The tool during whose call it came.
     pub tool: &'a str,
-    /// The `params` of the request: the text of a JSON object. They are not to be kept.
-    pub request: &'a [u8],
+    /// What stands for the `params` of the request.
+    pub request: ArgumentsDigest,
     /// The model that answered.
     pub model: Option<&'a str>,
     /// Tokens of the prompt and of the answer, where they are reported.
@@ -43,18 +43,18 @@ pub struct AuditedSampling<'a> {
 /// A call of an upstream that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedCall<'a> {
-    /// On whose behalf its program ran.
+    /// On whose behalf it was made.
     pub principal: Option<&'a str>,
-    /// The evaluation that it belongs to.
-    pub eval: EvalId,
+    /// The evaluation that it belongs to; `None` if no program made it.
+    pub eval: Option<EvalId>,
     /// The run that it is part of, if whoever began it gave it one.
     pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
-    /// The tool.
+    /// The tool, or the method of what is no call of a tool.
     pub tool: &'a str,
-    /// The arguments: the text of a JSON object. They are not to be kept.
-    pub arguments: &'a [u8],
+    /// What stands for the arguments, or for the `params`.
+    pub arguments: ArgumentsDigest,
     /// Why it failed; `None` if it did not.
     pub fault: Option<FaultReason>,
     /// How long it took; 0 if nothing was sent.

@@ -11,9 +11,11 @@ use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::sign_in::{SignIns, Wanted as Asked};
 use super::usage::{cap_exhausted, give_back, give_back_unsent, take_call};
-use crate::catalog::{ToolEntry, check_call};
+use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
+use crate::questions::MAX_ASKED_BYTES;
+use crate::text::clip;
 use crate::time;
 use crate::upstream::{Again, Call, CallFault, CallLimits};
 use ptc_vm::machine::{Reply, UpstreamCall};
@@ -29,16 +31,18 @@ pub(super) async fn answer(
 ) -> Reply {
     let catalog = aggregator.present();
     let anew;
-    let checked = match (check_call(&catalog, &call), &call.server, &call.tool) {
+    let checked = match (check_large_call(&catalog, &call).await, &call.server, &call.tool) {
         (Ok(checked), ..) => checked,
         // In a box, as most calls are right and none should carry the room for it.
         (Err(text), Ok(server), Ok(tool)) => {
             anew = match Box::pin(renewed(&aggregator, &run, server, &catalog)).await {
                 Ok(Some(catalog)) => catalog,
                 Ok(None) => return raise(&text),
-                Err(unknown) => return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown),
+                Err(unknown) => {
+                    return unknown_tool_list(&aggregator, &run, &call, (server, tool), unknown).await;
+                }
             };
-            match check_call(&anew, &call) {
+            match check_large_call(&anew, &call).await {
                 Ok(checked) => checked,
                 Err(text) => return raise(&text),
             }
@@ -51,8 +55,8 @@ pub(super) async fn answer(
     let argument_note = checked.note.map(String::into_boxed_str);
     let member = aggregator.members.get(server);
     let config = member.map(|member| &member.config);
-    let mut attempt =
-        Attempt { aggregator: &aggregator, run: &run, server, tool, config, argument_note, approved: None };
+    let mut attempt = Attempt::new(&aggregator, &run, (server, tool), config, &arguments).await;
+    attempt.argument_note = argument_note;
     // A call that goes on has been sent before, and has its number.
     let before = desk.progress();
     if before.is_none() && !take_call(&run, aggregator.limits.max_calls) {
@@ -78,12 +82,13 @@ pub(super) async fn answer(
         }
         // Checked again, now that its tools are known.
         warm = aggregator.present();
-        let checked = match check_call(&warm, &call) {
+        let checked = match check_large_call(&warm, &call).await {
             Ok(checked) => checked,
             Err(text) => return raise(&text),
         };
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
+        attempt.takes(&arguments).await;
         undescribed = describes_none(checked.tool);
         described = checked.tool;
     }
@@ -95,6 +100,10 @@ pub(super) async fn answer(
         before => before.flatten(),
     };
     let level = needed(&member.config, tool, described);
+    if level.is_some() && arguments.len() > MAX_ASKED_BYTES {
+        give_back(&run);
+        return raise(&too_long_to_ask(server, tool, arguments.len()));
+    }
     let mut given: Option<Allowed> = None;
     loop {
         let is_allowed = before.is_some() || given.as_ref().is_some_and(|given| given.is_fresh(&aggregator));
@@ -108,6 +117,7 @@ pub(super) async fn answer(
                 name: tool,
                 tool: described,
                 arguments: &arguments,
+                digest: attempt.digest_of(&arguments).await,
                 level,
             };
             // In a box, as most calls need none.
@@ -147,6 +157,7 @@ pub(super) async fn answer(
             request: &call,
             call: sent,
         };
+        attempt.is_sent(began);
         let fault = match exchange.answer(before.take()).await {
             Ok(reply) => {
                 run.arrived.borrow_mut().push(charge);
@@ -166,8 +177,15 @@ pub(super) async fn answer(
     }
 }
 
+/// The fault of a call that needs an approval with more than anybody is asked about.
+fn too_long_to_ask(server: &str, tool: &str, bytes: usize) -> String {
+    format!(
+        "tool '{server}.{tool}' rejected args: {bytes} bytes of JSON, and a call that needs approval may have {MAX_ASKED_BYTES}\nSend less at a time."
+    )
+}
+
 /// The answer to a call of a tool of which nobody knows whether it is there.
-fn unknown_tool_list(
+async fn unknown_tool_list(
     aggregator: &Arc<Aggregator>,
     run: &RunContext,
     call: &UpstreamCall,
@@ -175,8 +193,9 @@ fn unknown_tool_list(
     (fault, tried): (CallFault, bool),
 ) -> Reply {
     let config = aggregator.members.get(server).map(|member| &member.config);
-    let attempt = Attempt { aggregator, run, server, tool, config, argument_note: None, approved: None };
+    let tool = clip(tool, MAX_TOOL_NAME);
     let arguments = call.arguments.as_ref().map_or(&b"{}"[..], |arguments| &arguments.json);
+    let attempt = Attempt::new(aggregator, run, (server, tool), config, arguments).await;
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
     }

@@ -10,6 +10,7 @@ use crate::sign_in::PROCESS;
 use crate::sign_in::store::{AuthStore, MemoryStore};
 use crate::time::Clock;
 use crate::upstream::CallLimits;
+use ptc_vm::machine::MAX_REQUEST_BYTES;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -35,6 +36,8 @@ pub struct AggregatorLimits {
     pub call_timeout: Duration,
     /// Largest answer in bytes, before it is decoded.
     pub max_response_bytes: usize,
+    /// Most bytes of what one call sends: arguments, and the names beside them.
+    pub max_request_bytes: usize,
     /// Most bytes of binary content in one answer, which do not count in `max_response_bytes`.
     pub max_binary_bytes: u64,
     /// `tool/call`s of one program.
@@ -63,6 +66,7 @@ impl Default for AggregatorLimits {
         AggregatorLimits {
             call_timeout: Duration::from_millis(5000),
             max_response_bytes: 2_097_152,
+            max_request_bytes: MAX_REQUEST_BYTES,
             max_binary_bytes: 5_242_880,
             max_calls: 50,
             max_discoveries: 25,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::approval::{Wanted, allowed_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
-use crate::engine::{Asker, EvalId, whole_millis};
+use crate::engine::{Asker, whole_millis};
+use crate::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
 use crate::time;
 use crate::upstream::{Call, CallFault, CallReply};
 
@@ -24,16 +25,31 @@ impl Aggregator {
         let Some(member) = self.members.get(server) else {
             return Err(CallFault::upstream_error(format!("no upstream '{server}' configured")));
         };
+        let (bytes, most) =
+            (server.len() + call.tool.len() + call.arguments.len(), self.limits.max_request_bytes);
+        if bytes > most {
+            let text = format!("the call would send {bytes} bytes, the limit of a call is {most}");
+            return Err(CallFault::upstream_error(text).before_sending());
+        }
         let principal = call.caller.principal.map(|name| &**name);
         let catalog = self.present();
         let tool = catalog.server(server).and_then(|server| server.tool(call.tool));
+        let digest = ArgumentsDigest::of_sent(call.arguments).await;
         let mut approved = None;
         let asked = time::now();
         let replied = match needed(&member.config, call.tool, tool) {
             None => Ok(()),
+            Some(_) if call.arguments.len() > MAX_ASKED_BYTES => {
+                let text = format!(
+                    "the arguments are {} bytes, and a call that needs approval may have {MAX_ASKED_BYTES}",
+                    call.arguments.len()
+                );
+                Err(CallFault::upstream_error(text).before_sending())
+            }
             Some(level) => {
                 let (name, arguments) = (call.tool, call.arguments);
-                let wanted = Wanted { config: &member.config, principal, name, tool, arguments, level };
+                let wanted =
+                    Wanted { config: &member.config, principal, name, tool, arguments, digest, level };
                 match allowed_outside(self, asker, &wanted).await {
                     Ok(allowed) => {
                         approved = Some(allowed.by);
@@ -58,11 +74,11 @@ impl Aggregator {
         if let Some(audit) = &self.audit {
             audit.called(&AuditedCall {
                 principal,
-                eval: EvalId::new(),
+                eval: None,
                 run_id: None,
                 upstream: server,
                 tool: call.tool,
-                arguments: call.arguments,
+                arguments: digest,
                 fault: replied.as_ref().err().map(|fault| fault.reason),
                 duration_ms: whole_millis(time::since(began)),
                 approved: approved.as_ref(),

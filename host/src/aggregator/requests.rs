@@ -11,6 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl HostCalls for Arc<Aggregator> {
+    fn max_request_bytes(&self) -> usize {
+        self.limits.max_request_bytes
+    }
+
     fn answer(
         &self,
         run: Rc<RunContext>,

@@ -4,6 +4,7 @@ use super::audit::AuditedSampling;
 use super::input::Exchange;
 use super::runtime::Aggregator;
 use crate::engine::{RunContext, whole_millis};
+use crate::questions::ArgumentsDigest;
 use crate::time::{self, Instant};
 use crate::upstream::{Sampled, SamplingFault, SamplingFaultKind, SamplingRequest};
 use crate::visible::visible;
@@ -84,7 +85,8 @@ impl Exchange<'_> {
     /// # Errors
     /// Why there is no answer.
     pub(super) async fn sampled(&self, request: &SamplingRequest) -> Result<String, SamplingFault> {
-        let mut ending = Ending::new(self, request);
+        let digest = ArgumentsDigest::of_sent(request.params().as_bytes()).await;
+        let mut ending = Ending::new(self, digest);
         let answer = self.sampled_now(request).await;
         match &answer {
             Ok(sampled) => ending.ended("ok", Some(sampled)),
@@ -136,13 +138,13 @@ struct Ending<'a> {
     run: &'a RunContext,
     upstream: &'a str,
     tool: &'a str,
-    request: &'a SamplingRequest,
+    request: ArgumentsDigest,
     began: Instant,
     is_over: bool,
 }
 
 impl<'a> Ending<'a> {
-    fn new(exchange: &'a Exchange<'_>, request: &'a SamplingRequest) -> Self {
+    fn new(exchange: &'a Exchange<'_>, request: ArgumentsDigest) -> Self {
         Self {
             aggregator: exchange.aggregator,
             run: exchange.run,
@@ -167,7 +169,7 @@ impl<'a> Ending<'a> {
             run_id: self.run.run_id.as_deref(),
             upstream: self.upstream,
             tool: self.tool,
-            request: self.request.params().as_bytes(),
+            request: self.request,
             model: sampled.map(|sampled| sampled.model.as_str()),
             tokens,
             outcome,

@@ -13,9 +13,10 @@ use crate::http::{Certificates, Client};
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
 use crate::sign_in::{SignIn, SignInContext, Site};
+use crate::upstream::connections::Connections;
 use crate::upstream::per_principal::PerPrincipal;
 use crate::upstream::unset::UnsetUpstream;
-use crate::upstream::{CallFault, FaultReason, Upstream};
+use crate::upstream::{CallFault, FaultReason, Upstream, Visits};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -274,13 +275,23 @@ fn connect(
     }
     Ok(match &upstream.transport {
         Transport::Stdio(entry) => {
-            Arc::new(StdioUpstream::new(upstream, entry, roots, owner.clone()).within(memory.clone()))
+            let (config, entry, roots) = (upstream.clone(), entry.clone(), roots.clone());
+            let (owner, memory) = (owner.clone(), memory.clone());
+            several(upstream, move |visits| {
+                let made = StdioUpstream::new(&config, &entry, &roots, owner.clone());
+                Ok(Arc::new(made.sharing(visits).within(memory.clone())))
+            })?
         }
         Transport::Http(entry) => {
+            let (config, entry, roots) = (upstream.clone(), entry.clone(), roots.clone());
             let (credentials, http) = (credentials.clone(), trusting(http, entry.certificates.as_ref()));
-            let access = (credentials, sign_in);
-            let made = HttpUpstream::signed_in(upstream, entry, access, http, roots, owner.clone());
-            Arc::new(made.map_err(CallFault::from)?)
+            let owner = owner.clone();
+            several(upstream, move |visits| {
+                let access = (credentials.clone(), sign_in.clone());
+                let made =
+                    HttpUpstream::signed_in(&config, &entry, access, http.clone(), &roots, owner.clone());
+                Ok(Arc::new(made.map_err(CallFault::from)?.sharing(visits)))
+            })?
         }
         Transport::OpenApi(entry) => {
             let client = trusting(http, entry.certificates.as_ref());
@@ -294,6 +305,18 @@ fn connect(
             )?)
         }
     })
+}
+
+/// One connection, or as many as an upstream may have that asks people or a model: one program at a time needs no more.
+fn several(
+    upstream: &UpstreamConfig,
+    make: impl Fn(Option<Arc<Visits>>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync + 'static,
+) -> Result<Arc<dyn Upstream>, CallFault> {
+    let asks = upstream.offered.questions || upstream.offered.sampling;
+    match asks && !upstream.serial && upstream.max_connections > 1 {
+        true => Ok(Arc::new(Connections::new(upstream.max_connections, Box::new(make))?)),
+        false => make(None),
+    }
 }
 
 /// The client that trusts these certificates, too.

@@ -5,7 +5,8 @@
 //! other bytes are sent unchanged.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use ptc_mcp::json::Value;
@@ -13,6 +14,7 @@ use ptc_vm::machine::ToolArguments;
 
 use super::types::needed_arguments;
 use crate::json_schema::{admits_null, views};
+use crate::text::clip;
 
 /// Nesting up to which keys are respelled; JSON that goes deeper is copied as it is.
 const MAX_DEPTH: usize = 128;
@@ -23,6 +25,9 @@ const MAX_LOOSE: usize = 256;
 
 /// Names without a property that are kept.
 const MAX_UNEXPECTED: usize = 64;
+
+/// Bytes of such a name that are kept.
+const MAX_KEPT_NAME: usize = 1024;
 
 /// Members up to which arguments are asked whether they can stay as they are: the question compares each with each.
 const MAX_PLAIN: usize = 16;
@@ -62,7 +67,7 @@ pub(super) fn spell_arguments<'a>(
     let known = Known::of(schema, &[schema]);
     if speller.are_plain(&members, &required) {
         let names = members.iter().map(|member| String::from_utf8_lossy(&arguments.json[member.key.clone()]));
-        let unexpected = names.filter(|name| known.property(name).is_empty()).map(Cow::into_owned);
+        let unexpected = names.filter(|name| known.property(name).is_empty()).map(|name| beginning(&name));
         return Ok(unchanged(unexpected.collect()));
     }
     let mut json = Vec::with_capacity(arguments.json.len());
@@ -81,7 +86,7 @@ pub(super) fn spell_arguments<'a>(
             continue;
         }
         if schemas.is_empty() && unexpected.len() < MAX_UNEXPECTED {
-            unexpected.push(name.clone().into_owned());
+            unexpected.push(beginning(&name));
         }
         speller.write_member(&member, &name, &known, &mut json, 1)?;
         if let Some(twice) = names.replace(name) {
@@ -94,14 +99,24 @@ pub(super) fn spell_arguments<'a>(
     Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
 }
 
+/// The beginning of a name, which is all that anybody is told of a long one.
+fn beginning(name: &str) -> String {
+    clip(name, MAX_KEPT_NAME).to_owned()
+}
+
 /// What the schemas of one place say about its keys and items.
 struct Known<'s> {
     views: Vec<&'s ptc_mcp::json::Map>,
+    /// The properties by their names with `-` for `_`, made when a key is first sought so.
+    loosely: OnceCell<HashMap<String, &'s str>>,
 }
 
 impl<'s> Known<'s> {
     fn of(root: &'s Value, schemas: &[&'s Value]) -> Self {
-        Self { views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect() }
+        Self {
+            views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect(),
+            loosely: OnceCell::new(),
+        }
     }
 
     fn properties(&self) -> impl Iterator<Item = &'s ptc_mcp::json::Map> {
@@ -121,10 +136,15 @@ impl<'s> Known<'s> {
             if self.properties().map(ptc_mcp::json::Map::len).sum::<usize>() > MAX_LOOSE {
                 return None;
             }
-            let wanted = name.replace('_', "-");
-            let alike =
-                self.properties().flat_map(|p| p.keys()).filter(|key| key.replace('_', "-") == wanted);
-            alike.min().map(String::as_str)
+            let loosely = self.loosely.get_or_init(|| {
+                let mut loosely: HashMap<String, &'s str> = HashMap::new();
+                for key in self.properties().flat_map(|p| p.keys()) {
+                    let first = loosely.entry(key.replace('_', "-")).or_insert(key.as_str());
+                    *first = (*first).min(key.as_str());
+                }
+                loosely
+            });
+            loosely.get(&name.replace('_', "-")).copied()
         };
         named(name).or_else(|| named(&name.replace('-', "_"))).or_else(loosely)
     }

@@ -13,11 +13,22 @@ use super::rest_arguments::check_rest_arguments;
 use super::unknown_arguments::note_on_unknown;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::json_schema::properties;
+use crate::pace::{AT_ONCE, apart};
 use crate::similar::most_similar;
-use crate::text::{argument_key, string_literal};
+use crate::text::{argument_key, string_literal, with_dots};
 
 /// Names that a hint shows at most.
 pub(super) const MAX_HINTED: usize = 8;
+/// Bytes of a name of the program that a message shows. No name that is longer means anything.
+const MAX_NAME: usize = 256;
+
+/// Bytes of a tool's name beyond which no upstream needs to be asked whether it has it.
+pub(crate) const MAX_TOOL_NAME: usize = 1024;
+
+/// The beginning of a name that a program gives, as messages quote it.
+pub(crate) fn shown(name: &str) -> Cow<'_, str> {
+    if name.len() <= MAX_NAME { Cow::Borrowed(name) } else { Cow::Owned(with_dots(name, MAX_NAME)) }
+}
 
 /// A call that passed the checks.
 #[derive(Clone, Debug)]
@@ -36,48 +47,44 @@ pub struct CheckedCall<'c> {
     pub note: Option<String>,
 }
 
+/// As [`check_call`]; large arguments are checked on a thread of their own.
+///
+/// # Errors
+/// As [`check_call`].
+pub async fn check_large_call<'c>(
+    catalog: &'c Catalog,
+    call: &'c UpstreamCall,
+) -> Result<CheckedCall<'c>, String> {
+    let bytes = call.bytes();
+    if bytes <= AT_ONCE {
+        return check_call(catalog, call);
+    }
+    let (at, its) = (catalog.clone(), call.clone());
+    // In a box, as most calls need none.
+    let checked = Box::pin(apart(bytes, move || {
+        let CheckedCall { arguments, note, .. } = check_call(&at, &its)?;
+        Ok::<_, String>((arguments.into_owned(), note))
+    }));
+    let (arguments, note) = checked.await?;
+    let Named { server, tool_name, tool } = named(catalog, call)?;
+    let may_wrap = tool.is_none_or(|tool| may_wrap(tool.output_schema.as_ref()));
+    Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments: Cow::Owned(arguments), note })
+}
+
+/// What the names of a call mean.
+struct Named<'c> {
+    server: &'c ServerEntry,
+    tool_name: &'c str,
+    tool: Option<&'c ToolEntry>,
+}
+
 /// Checks a call against the catalog, in the documented order.
 ///
 /// # Errors
 /// The message with which the program ends, hints included.
 pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<CheckedCall<'c>, String> {
-    let name = match &call.server {
-        Ok(name) => name,
-        Err(shown) => {
-            let mut text = format!("tool/call requires :server (string), got {shown}");
-            push_quoted(":server", shown, &mut text);
-            // The server may stand in front of the tool.
-            if let Some((server, tool)) = call.tool.as_deref().ok().and_then(|t| named_tool(catalog, t)) {
-                let _ = write!(text, "\nWrite {}", call_example(server, tool));
-            }
-            push_servers(catalog, &mut text);
-            return Err(text);
-        }
-    };
-    let tool_name = match &call.tool {
-        Ok(tool) => tool,
-        Err(shown) => {
-            let mut text = format!("tool/call on upstream '{name}' requires :tool (string), got {shown}");
-            push_quoted(":tool", shown, &mut text);
-            if let Some(server) = catalog.server(name) {
-                push_tools(server, &mut text);
-            }
-            return Err(text);
-        }
-    };
-    if let Err(BadArguments::NotAMap(shown)) = &call.arguments {
-        let mut text = format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {shown}");
-        let server = catalog.server(name);
-        if let Some((server, tool)) = server.and_then(|server| Some((server, server.tool(tool_name)?))) {
-            let _ = write!(text, "\nWrite {}", call_example(server, tool));
-        }
-        return Err(text);
-    }
-    let server = catalog.server(name).ok_or_else(|| unknown_server(catalog, name))?;
-    let tool = server.tool(tool_name);
-    if tool.is_none() && server.loaded {
-        return Err(unknown_tool(server, tool_name));
-    }
+    let Named { server, tool_name, tool } = named(catalog, call)?;
+    let name = &server.name;
     let not_encodable =
         |reason: &str| format!("tool '{name}.{tool_name}' rejected args: not JSON-encodable ({reason})");
     let arguments = match &call.arguments {
@@ -85,12 +92,17 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
         Err(BadArguments::NotEncodable(reason) | BadArguments::NotAMap(reason)) => {
             return Err(not_encodable(reason));
         }
+        Err(BadArguments::TooLong { bytes, most }) => {
+            return Err(format!(
+                "tool '{name}.{tool_name}' rejected args: the call would send at least {bytes} bytes, the limit of a call is {most} (--max-upstream-request-bytes)\nSend less at a time."
+            ));
+        }
     };
     let (arguments, note) = match tool {
         None => (Cow::Borrowed(&arguments.json[..]), None),
         Some(tool) => {
             let spelled = spell_arguments(arguments, &tool.input_schema)
-                .map_err(|key| not_encodable(&format!("two keys become {key:?}")))?;
+                .map_err(|key| not_encodable(&format!("two keys become {:?}", shown(&key))))?;
             if !spelled.missing.is_empty() {
                 return Err(missing_arguments(server, tool, &spelled));
             }
@@ -107,7 +119,7 @@ pub fn check_call<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Ch
 
 /// `no upstream 'x' configured`, and which ones are.
 pub(crate) fn unknown_server(catalog: &Catalog, name: &str) -> String {
-    let mut text = format!("no upstream '{name}' configured");
+    let mut text = format!("no upstream '{}' configured", shown(name));
     if let Some(similar) = most_similar(name, catalog.servers().map(|server| server.name.as_str())) {
         let _ = write!(text, "\nDid you mean {}?", string_literal(similar));
     }
@@ -117,7 +129,7 @@ pub(crate) fn unknown_server(catalog: &Catalog, name: &str) -> String {
 
 /// `no tool 't' in upstream 's'`, and which ones there are.
 pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
-    let mut text = format!("no tool '{tool}' in upstream '{}'", server.name);
+    let mut text = format!("no tool '{}' in upstream '{}'", shown(tool), server.name);
     // Programs may write the server's name in front of the tool's once more.
     let bare = tool.strip_prefix(server.name.as_str()).and_then(|rest| rest.strip_prefix(['/', '.']));
     let similar = bare.and_then(|bare| server.tool(bare)).map(|known| known.name.as_str());
@@ -130,6 +142,53 @@ pub(super) fn unknown_tool(server: &ServerEntry, tool: &str) -> String {
     text
 }
 
+/// The server and the tool of a call.
+///
+/// # Errors
+/// As [`check_call`].
+fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, String> {
+    let name = match &call.server {
+        Ok(name) => name,
+        Err(shown) => {
+            let mut text = format!("tool/call requires :server (string), got {shown}");
+            push_quoted(":server", shown, &mut text);
+            // The server may stand in front of the tool.
+            if let Some((server, tool)) = call.tool.as_deref().ok().and_then(|t| named_tool(catalog, t)) {
+                let _ = write!(text, "\nWrite {}", call_example(server, tool));
+            }
+            push_servers(catalog, &mut text);
+            return Err(text);
+        }
+    };
+    let tool_name = match &call.tool {
+        Ok(tool) => tool,
+        Err(got) => {
+            let mut text =
+                format!("tool/call on upstream '{}' requires :tool (string), got {got}", shown(name));
+            push_quoted(":tool", got, &mut text);
+            if let Some(server) = catalog.server(name) {
+                push_tools(server, &mut text);
+            }
+            return Err(text);
+        }
+    };
+    if let Err(BadArguments::NotAMap(got)) = &call.arguments {
+        let (name, tool_name) = (shown(name), shown(tool_name));
+        let mut text = format!("tool '{name}.{tool_name}' rejected args: :args must be a map, got {got}");
+        let server = catalog.server(&name);
+        if let Some((server, tool)) = server.and_then(|server| Some((server, server.tool(&tool_name)?))) {
+            let _ = write!(text, "\nWrite {}", call_example(server, tool));
+        }
+        return Err(text);
+    }
+    let server = catalog.server(name).ok_or_else(|| unknown_server(catalog, name))?;
+    let tool = server.tool(tool_name);
+    if tool.is_none() && (server.loaded || tool_name.len() > MAX_TOOL_NAME) {
+        return Err(unknown_tool(server, tool_name));
+    }
+    Ok(Named { server, tool_name, tool })
+}
+
 fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'_>) -> String {
     let mut text = format!(
         "tool '{}.{}' rejected args: missing required args {}\n",
@@ -138,7 +197,7 @@ fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'
         spelled.missing.join(", ")
     );
     let keys = |names: &[String]| {
-        names.iter().take(MAX_HINTED).map(|name| argument_key(name)).collect::<Vec<_>>().join(", ")
+        names.iter().take(MAX_HINTED).map(|name| argument_key(&shown(name))).collect::<Vec<_>>().join(", ")
     };
     let plural = |names: &[String]| if names.len() == 1 { "" } else { "s" };
     if !spelled.unexpected.is_empty() {

@@ -24,7 +24,8 @@ mod types;
 mod unknown_arguments;
 
 pub(crate) use call::unknown_server;
-pub use call::{CheckedCall, check_call};
+pub use call::{CheckedCall, check_call, check_large_call};
+pub(crate) use call::{MAX_TOOL_NAME, shown};
 pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
 pub(crate) use discovery::ToolRef;
 pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};

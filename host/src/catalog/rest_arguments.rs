@@ -12,10 +12,13 @@ use super::{ServerEntry, ToolEntry};
 use crate::json_schema::properties;
 use crate::openapi::misfit;
 use crate::similar::most_similar;
-use crate::text::{argument_key, bounded_line, string_literal};
+use crate::text::{argument_key, bounded_line, clip, string_literal};
 
 /// Longest value that a message shows, in bytes.
 const MAX_SHOWN: usize = 120;
+
+/// Bytes of arguments beyond which their URL is longer than any client sends.
+const MAX_IN_URL: usize = 65_536;
 
 /// Checks the names and kinds of arguments that are about to be sent.
 ///
@@ -32,7 +35,8 @@ pub(super) fn check_rest_arguments(
     let properties = properties(&tool.input_schema).unwrap_or(&no_properties);
     let look = format!("Look at (doc {}).", string_literal(&format!("{}/{}", server.name, tool.name)));
     if !spelled.unexpected.is_empty() {
-        let shown: Vec<&str> = spelled.unexpected.iter().take(MAX_HINTED).map(String::as_str).collect();
+        let shown: Vec<&str> =
+            spelled.unexpected.iter().take(MAX_HINTED).map(|name| clip(name, MAX_SHOWN)).collect();
         let plural = if spelled.unexpected.len() == 1 { "" } else { "s" };
         let mut text =
             format!("{rejected} unknown arg{plural} {}", bounded_line(&shown.join(", "), MAX_SHOWN));
@@ -52,6 +56,12 @@ pub(super) fn check_rest_arguments(
         let more = if properties.len() > MAX_HINTED { " and others" } else { "" };
         let _ = write!(text, "\nIt takes {known}{more}. {look}");
         return Err(text);
+    }
+    if spelled.json.len() > MAX_IN_URL {
+        let bytes = spelled.json.len();
+        return Err(format!(
+            "{rejected} they are {bytes} bytes of JSON, and no URL carries more than {MAX_IN_URL}\n{look}"
+        ));
     }
     let given: Map = ptc_mcp::json::from_slice(&spelled.json).unwrap_or_default();
     for (name, value) in &given {
@@ -102,6 +112,18 @@ mod tests {
         assert_eq!(
             check("{}", &["filter"]).unwrap_err().lines().nth(1),
             Some(":filter is left out of this tool: no URL can carry its values.")
+        );
+    }
+
+    #[test]
+    fn arguments_that_no_url_carries_are_refused_before_they_are_read() {
+        let of = |bytes: usize| format!(r#"{{"status":"{}"}}"#, "x".repeat(bytes - 13));
+        assert!(check(&of(MAX_IN_URL), &[]).is_ok());
+        assert_eq!(
+            check(&of(MAX_IN_URL + 1), &[]).unwrap_err().lines().next(),
+            Some(
+                "tool 'api.list_traces' rejected args: they are 65537 bytes of JSON, and no URL carries more than 65536"
+            )
         );
     }
 

@@ -9,7 +9,7 @@ use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
 use crate::json_schema::views;
 use crate::similar::most_similar;
-use crate::text::{bounded_line, string_literal};
+use crate::text::{bounded_line, clip, string_literal};
 
 /// Longest name that a note shows, in bytes.
 const MAX_NAME: usize = 60;
@@ -28,7 +28,7 @@ pub(super) fn note_on_unknown(server: &ServerEntry, tool: &ToolEntry, unknown: &
         return None;
     }
     let names = || lists().flat_map(|properties| properties.keys()).map(String::as_str);
-    let shown = |name: &str| bounded_line(&string_literal(name), MAX_NAME);
+    let shown = |name: &str| bounded_line(&string_literal(clip(name, MAX_NAME)), MAX_NAME);
     let mut text = format!("`{}.{}` describes no argument {}", server.name, tool.name, shown(first));
     if unknown.len() > 1 {
         let _ = write!(text, " (and {} more)", unknown.len() - 1);

@@ -220,6 +220,10 @@ fn stdio_errors() {
     );
     assert_eq!(error(json!({"command": "c", "required": "no"})), "upstream x required must be a boolean");
     assert_eq!(error(json!({"command": "c", "serial": 1})), "upstream x serial must be a boolean");
+    assert_eq!(
+        error(json!({"command": "c", "max_connections": 0})),
+        "upstream x max_connections must be a positive integer"
+    );
     assert_eq!(error(json!({"command": "c", "sampling": "yes"})), "upstream x sampling must be a boolean");
     assert_eq!(
         error(json!({"command": "c", "tools": {"t": true}})),

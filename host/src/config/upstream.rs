@@ -19,6 +19,8 @@ use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::Secret;
 
 const MAX_CONCURRENCY: usize = 64;
+/// Connections to one upstream that asks, unless its entry says otherwise.
+const MAX_CONNECTIONS: usize = 2;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
@@ -85,6 +87,8 @@ pub struct UpstreamConfig {
     pub offered: Offered,
     /// Whether it serves one program at a time (`serial`).
     pub serial: bool,
+    /// Most connections at a time, where it asks people or a model (`max_connections`).
+    pub max_connections: usize,
     /// Whether an MCP server may have the operator's model answer, where there is one (`sampling`).
     pub sampling: bool,
     /// How it is reached.
@@ -153,6 +157,7 @@ impl UpstreamConfig {
             roots: RootsConfig::NotOffered,
             offered: Offered::default(),
             serial: false,
+            max_connections: MAX_CONNECTIONS,
             sampling: false,
             transport,
             unset: None,
@@ -201,7 +206,8 @@ impl UpstreamConfig {
                 let (log_level, roots) = (log_level(fields)?, RootsConfig::parse(fields)?);
                 let [serial, sampling] =
                     [fields.bool("serial")?, fields.bool("sampling")?].map(|key| key.unwrap_or(false));
-                Self { log_level, roots, serial, sampling, ..upstream }
+                let max_connections = fields.positive("max_connections")?.unwrap_or(MAX_CONNECTIONS);
+                Self { log_level, roots, serial, sampling, max_connections, ..upstream }
             }
             Transport::OpenApi(_) => upstream,
         };

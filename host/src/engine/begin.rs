@@ -124,7 +124,11 @@ fn prepare(
         None => None,
         Some(key) => Some(take_session(worker, request, key, memory, &mut setup)?),
     };
-    Ok(Prepared { machine: Machine::new(program, setup), session, granted })
+    let mut machine = Machine::new(program, setup);
+    if let Some(upstreams) = &request.upstreams {
+        machine.set_max_request_bytes(upstreams.max_request_bytes());
+    }
+    Ok(Prepared { machine, session, granted })
 }
 
 /// The request's program, unless it is too large or cannot be compiled.

@@ -3,7 +3,7 @@
 use super::asking::Desk;
 use super::context::RunContext;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_vm::machine::{ForkNote, HostRequest, Reply};
+use ptc_vm::machine::{ForkNote, HostRequest, MAX_REQUEST_BYTES, Reply};
 use std::rc::Rc;
 
 /// Tools that `(tool/NAME …)` reaches: those of an embedding program or an agent.
@@ -28,6 +28,11 @@ pub trait AppTools: Send + Sync {
 
 /// Answers `tool/call` and the discovery forms over upstreams.
 pub trait HostCalls: Send + Sync {
+    /// Most bytes of what one call of a program may send. More is the program's fault, and is not written out.
+    fn max_request_bytes(&self) -> usize {
+        MAX_REQUEST_BYTES
+    }
+
     /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call. What has to be asked of people is
     /// asked at `desk`.
     fn answer(&self, run: Rc<RunContext>, request: HostRequest, desk: Desk)

@@ -132,7 +132,7 @@ impl Inbound {
             }
             Link::Call(..) => dismissed(NOBODY),
             Link::Session => {
-                let run = match self.only_run(|asking| asking.takes_questions, NOBODY) {
+                let (run, principal) = match self.only_run(|asking| asking.takes_questions, NOBODY) {
                     Ok(run) => run,
                     Err(why) => return dismissed(why),
                 };
@@ -141,8 +141,9 @@ impl Inbound {
                     Err(NotOpened::AskedAlready) => return None,
                     Err(NotOpened::TooMany) => return dismissed(TOO_MANY),
                 };
-                let inbound = self.clone();
+                let (inbound, whose) = (self.clone(), self.open_for().begin(principal));
                 let asked = async move {
+                    let _open = whose;
                     // A call that ends was not the one that asks: another one of the run is.
                     while let Some(asking) = inbound.call_of_run(run) {
                         if let Some(result) = asking.ask(elicitation.clone()).await {
@@ -182,7 +183,7 @@ impl Inbound {
             }
             Link::Call(..) => refused(SamplingFault::refused(NO_MODEL)),
             Link::Session => {
-                let run = match self.only_run(Asking::takes_samplings, NO_MODEL) {
+                let (run, principal) = match self.only_run(Asking::takes_samplings, NO_MODEL) {
                     Ok(run) => run,
                     Err(why) => return refused(SamplingFault::refused(why)),
                 };
@@ -191,8 +192,9 @@ impl Inbound {
                     Err(NotOpened::AskedAlready) => return None,
                     Err(NotOpened::TooMany) => return refused(SamplingFault::refused(TOO_MANY)),
                 };
-                let inbound = self.clone();
+                let (inbound, whose) = (self.clone(), self.open_for().begin(principal));
                 let sampled = async move {
+                    let _open = whose;
                     // As with questions: a call that ends was not the one that asks.
                     while let Some(asking) = inbound.call_of_run(run) {
                         if let Some(answer) = asking.sample(request.clone()).await {

@@ -20,6 +20,15 @@ const MAX_ITEMS: usize = 5000;
 /// Most messages of a prompt that a program gets to see.
 const MAX_MESSAGES: usize = 1000;
 
+/// The roles that a message of a prompt may have.
+const ROLES: [&str; 2] = ["user", "assistant"];
+
+/// Whether a message of a prompt may have this role. Others, such as `system`, are no words of a person or a model, and a client that takes
+/// them would give an upstream more weight than its user has.
+pub fn is_role(role: &str) -> bool {
+    ROLES.contains(&role)
+}
+
 /// Collects the pages of a list.
 pub(crate) struct ItemPages {
     method: &'static str,
@@ -174,6 +183,9 @@ pub(crate) fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
     })?;
     let text = |raw: &RawValue| BlockMember::Text(text_of(&result, Text::AsWritten(raw.get())));
     let is_text = |raw: &&RawValue| raw.get().starts_with('"');
+    let has_role = |message: &&Message<'_>| {
+        serde_json::from_str::<std::borrow::Cow<'_, str>>(message.role.get()).is_ok_and(|role| is_role(&role))
+    };
     let content_of = |raw: &RawValue| match content::block(&result, raw) {
         ReplyBlock::Text(text) => BlockMember::Text(text),
         other => BlockMember::Block(Box::new(other)),
@@ -186,10 +198,9 @@ pub(crate) fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
             }
             _ => content_of(message.content),
         };
-        let role = Some(message.role).filter(is_text).map(|role| ("role", text(role)));
-        ReplyBlock::unnamed(role.into_iter().chain([("content", content)]).collect())
+        ReplyBlock::unnamed(vec![("role", text(message.role)), ("content", content)])
     };
-    let messages = prompt.messages.iter().take(MAX_MESSAGES).map(message).collect();
+    let messages = prompt.messages.iter().filter(has_role).take(MAX_MESSAGES).map(message).collect();
     let description = prompt.description.filter(is_text).map(|raw| ("description", text(raw)));
     let members = description.into_iter().chain([("messages", BlockMember::Blocks(messages))]).collect();
     let payload = ReplyPayload::Content(Box::new(ReplyBlock::unnamed(members)));
@@ -267,6 +278,23 @@ mod tests {
             let fault = read_contents(bytes(bad)).unwrap_err();
             assert!(fault.message.starts_with("resources/read returned unexpected payload"), "{fault:?}");
         }
+    }
+
+    #[test]
+    fn messages_of_other_roles_are_left_out_of_a_prompt() {
+        let message = |role: Value| json!({"role": role, "content": {"type": "text", "text": "x"}});
+        let messages =
+            [json!("user"), json!("system"), json!("assistant"), json!("User"), json!(7), Value::Null]
+                .map(message);
+        let reply = read_prompt(bytes(json!({"messages": messages}))).unwrap();
+        let ReplyPayload::Content(prompt) = reply.payload else { panic!("{:?}", reply.payload) };
+        let ReplyBlock::Other { members, .. } = *prompt else { panic!("{prompt:?}") };
+        let Some((_, BlockMember::Blocks(kept))) = members.into_iter().find(|(name, _)| *name == "messages")
+        else {
+            panic!("no messages")
+        };
+        let roles: Vec<_> = kept.iter().map(|message| message.member("role").cloned()).collect();
+        assert_eq!(roles, [Some(Bytes::from("user")), Some(Bytes::from("assistant"))]);
     }
 
     #[test]

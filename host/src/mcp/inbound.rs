@@ -18,6 +18,7 @@ use crate::audience::{Audience, UpstreamMessage};
 use crate::config::{Offered, UpstreamConfig};
 use crate::maybe_ready::MaybeReady;
 use crate::time::{self, Instant};
+use crate::upstream::connections::OpenFor;
 use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
 use crate::visible::without_controls;
 
@@ -53,6 +54,7 @@ pub(crate) struct Inbound {
     /// `_meta` of calls of the modern era that ask for nothing, by what they declare: the bits of questions, tasks and sampling.
     call_meta: [Box<[u8]>; 8],
     of_session: Arc<OpenQuestions>,
+    open_for: Arc<OpenFor>,
     visits: Arc<Visits>,
     state: Mutex<InboundState>,
 }
@@ -67,10 +69,17 @@ struct InboundState {
     /// Other calls in flight.
     unheard: usize,
     /// Where the calls in flight are asked, the oldest first; empty where neither people nor models are offered.
-    asking: Vec<(u64, Option<Arc<Asking>>)>,
+    asking: Vec<InFlight>,
     remembered: VecDeque<(Whose, SaidMessage)>,
     /// When the present second of messages began, and how many it had.
     second: Option<(Instant, u32)>,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    number: u64,
+    principal: Option<Arc<str>>,
+    asking: Option<Arc<Asking>>,
 }
 
 #[derive(Debug)]
@@ -117,6 +126,7 @@ impl Inbound {
             offered,
             call_meta,
             of_session: Arc::default(),
+            open_for: Arc::default(),
             visits: Arc::default(),
             state: Mutex::default(),
         })
@@ -175,12 +185,22 @@ impl Inbound {
         &self.of_session
     }
 
+    /// Whose questions are open there.
+    pub(super) fn open_for(&self) -> &Arc<OpenFor> {
+        &self.open_for
+    }
+
+    /// Knows of the pages that another connection has people sent to.
+    pub(super) fn share_visits(&mut self, visits: Arc<Visits>) {
+        self.visits = visits;
+    }
+
     /// The pages that it has people sent to.
     pub(super) fn visits(&self) -> &Arc<Visits> {
         &self.visits
     }
 
-    /// The run that has the only calls in flight, where these take what is asked; `none` says that they do not.
+    /// The run that has the only calls in flight, and whose it is, where these calls take what is asked; `none` says that they do not.
     ///
     /// # Errors
     /// Why there is none.
@@ -188,20 +208,26 @@ impl Inbound {
         &self,
         takes: impl Fn(&Asking) -> bool,
         none: &'static str,
-    ) -> Result<usize, &'static str> {
+    ) -> Result<(usize, Option<Arc<str>>), &'static str> {
         let state = self.lock();
-        let Some((_, first)) = state.asking.first() else { return Err("no call is in flight") };
+        let Some(InFlight { asking: first, principal, .. }) = state.asking.first() else {
+            return Err("no call is in flight");
+        };
         // All calls of a run take the same.
         let Some(first) = first.as_ref().filter(|first| takes(first)) else { return Err(none) };
-        let alone =
-            state.asking.iter().all(|(_, call)| call.as_ref().is_some_and(|call| call.run == first.run));
-        if alone { Ok(first.run) } else { Err("calls of several programs are in flight") }
+        let mut calls = state.asking.iter().map(|call| call.asking.as_ref());
+        let alone = calls.all(|call| call.is_some_and(|call| call.run == first.run));
+        if alone {
+            Ok((first.run, principal.clone()))
+        } else {
+            Err("calls of several programs are in flight")
+        }
     }
 
     /// A call of this run that is in flight: one that is not asked anything yet, else the oldest.
     pub(super) fn call_of_run(&self, run: usize) -> Option<Arc<Asking>> {
         let state = self.lock();
-        let calls = state.asking.iter().filter_map(|(_, call)| call.as_ref());
+        let calls = state.asking.iter().filter_map(|call| call.asking.as_ref());
         let mut calls = calls.filter(|call| call.run == run && !call.is_over());
         let free = calls.clone().find(|call| !call.stopwatch.is_stopped());
         free.or_else(|| calls.next()).cloned()
@@ -234,7 +260,8 @@ impl Inbound {
         let number = self.answers_questions().then(|| {
             state.next_number += 1;
             let number = state.next_number;
-            state.asking.push((number, caller.asking.cloned()));
+            let (principal, asking) = (caller.principal.cloned(), caller.asking.cloned());
+            state.asking.push(InFlight { number, principal, asking });
             number
         });
         match &state.callers {
@@ -376,7 +403,7 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut state = self.inbound.lock();
         if let Some(number) = self.number {
-            state.asking.retain(|(known, _)| *known != number);
+            state.asking.retain(|call| call.number != number);
         }
         match self.token {
             Some(token) => state.heard.retain(|call| call.token != token),

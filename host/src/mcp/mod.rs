@@ -21,6 +21,7 @@ pub(crate) mod unfinished;
 mod upstream;
 mod wrapped;
 
+pub use features::is_role;
 pub use http::HttpUpstream;
 pub use roots::ClientRoots;
 pub use stdio::StdioUpstream;

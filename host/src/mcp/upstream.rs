@@ -14,6 +14,7 @@ use super::{content, result};
 use crate::config::UpstreamConfig;
 use crate::pace::apart;
 use crate::time::Instant;
+use crate::upstream::connections::OpenFor;
 use crate::upstream::lifecycle::{Connection, Lifecycle, Started};
 use crate::upstream::one_run::{Inside, OneRun};
 use crate::upstream::slots::Slots;
@@ -216,6 +217,11 @@ impl<T: Transport> Upstream for McpUpstream<T> {
 
     fn visits(&self, _: Option<&str>) -> Option<Arc<Visits>> {
         Some(self.transport.inbound().visits().clone())
+    }
+
+    #[expect(private_interfaces, reason = "as in the trait")]
+    fn open_for(&self) -> Option<&Arc<OpenFor>> {
+        Some(self.transport.inbound().open_for())
     }
 
     fn events(&self) -> broadcast::Receiver<UpstreamEvent> {

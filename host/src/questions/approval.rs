@@ -6,14 +6,19 @@
 use ring::digest::{Context, SHA256};
 use serde_json::value::RawValue;
 
-use crate::canonical_json::{NotCanonical, digest};
-use crate::digest::hex;
+use crate::canonical_json::NotCanonical;
+use crate::text::with_dots;
 use crate::visible::visible_line;
+use ptc_mcp::json::repeated_key;
 
-use super::question::{AskedCall, allow};
+use super::arguments_digest::ArgumentsDigest;
+use super::question::{AskedCall, MAX_SHOWN, allow};
 
 /// The schema of the form.
 pub const SCHEMA: &str = r#"{"type":"object","properties":{"decision":{"type":"string","enum":["allow","refuse"]}},"required":["decision"]}"#;
+
+/// Bytes of a key that a refusal shows.
+const MAX_KEY: usize = 64;
 
 /// What a person says to an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,27 +69,42 @@ impl Decision {
     }
 }
 
-/// A call of `tool` with these arguments, as an approval is asked for it.
+/// A call of `tool` with these arguments, which have this digest, as an approval is asked for it.
 ///
 /// # Errors
-/// What has no canonical form cannot be approved.
-pub fn asked_call(tool: &str, arguments: &[u8]) -> Result<AskedCall, NotCanonical> {
-    let digest = digest(arguments)?;
-    // What has a canonical form is UTF-8.
-    Ok(AskedCall { tool: tool.into(), arguments: String::from_utf8_lossy(arguments).into(), digest })
+/// What may be read in two ways cannot be approved: what is no text, and an object that has a key twice.
+pub fn asked_call(tool: &str, arguments: &[u8], digest: ArgumentsDigest) -> Result<AskedCall, NotCanonical> {
+    let text = std::str::from_utf8(arguments).map_err(|_| NotCanonical::NotJson)?;
+    match repeated_key(text) {
+        Some(key) => Err(NotCanonical::RepeatedKey(with_dots(&key, MAX_KEY))),
+        None => Ok(AskedCall { tool: tool.into(), arguments: text.into(), digest }),
+    }
+}
+
+/// What is shown of arguments: all of them, or their beginning and their end, with how much is between and what stands for the whole.
+fn shown(call: &AskedCall) -> String {
+    if !call.is_long() {
+        return visible_line(&call.arguments).into_owned();
+    }
+    let characters = call.arguments.chars().count();
+    let place = |character: usize| {
+        call.arguments.char_indices().nth(character).map_or(call.arguments.len(), |(at, _)| at)
+    };
+    let (beginning, end) = (place(MAX_SHOWN / 2), place(characters - MAX_SHOWN / 2));
+    format!(
+        "{}\n… {} of {characters} characters are not shown; all arguments have the SHA-256 {} …\n{}",
+        visible_line(&call.arguments[..beginning]),
+        characters - MAX_SHOWN,
+        call.digest,
+        visible_line(&call.arguments[end..]),
+    )
 }
 
 /// The question's text about one call: who would do what, and the call whole. Whatever a reader does not see is escaped, so that no
 /// argument looks like another one. The engine puts questions about several calls of a tool together.
 #[must_use]
 pub fn message(upstream: &str, call: &AskedCall) -> String {
-    let shown = if call.is_long() {
-        let length = call.arguments.chars().count();
-        format!("arguments of {length} characters with the SHA-256 {}", hex(&call.digest))
-    } else {
-        visible_line(&call.arguments).into_owned()
-    };
-    allow(upstream, &call.tool, std::iter::once(shown))
+    allow(upstream, &call.tool, std::iter::once(shown(call)))
 }
 
 /// What an approval is bound to: this caller, upstream, tool, arguments and policy. Its expiry is counted from the answer.
@@ -94,15 +114,15 @@ pub fn binding(
     upstream: &str,
     tool: &str,
     policy_revision: &str,
-    arguments: &[u8; 32],
+    arguments: &ArgumentsDigest,
 ) -> [u8; 32] {
     let mut bound = Context::new(&SHA256);
-    for part in ["ptc approval v1", principal, upstream, tool, policy_revision] {
+    for part in ["ptc approval v2", principal, upstream, tool, policy_revision] {
         // With its length, so that no two lists of parts read alike.
         bound.update(&(part.len() as u64).to_be_bytes());
         bound.update(part.as_bytes());
     }
-    bound.update(arguments);
+    bound.update(arguments.bytes());
     let mut binding = [0; 32];
     binding.copy_from_slice(bound.finish().as_ref());
     binding
@@ -110,11 +130,12 @@ pub fn binding(
 
 #[cfg(test)]
 mod tests {
-    use super::super::MAX_SHOWN;
     use super::*;
+    use crate::digest::sha256;
 
     fn call(tool: &str, arguments: &str) -> AskedCall {
-        asked_call(tool, arguments.as_bytes()).unwrap()
+        let digest = ArgumentsDigest::Sent(sha256(arguments.as_bytes()));
+        asked_call(tool, arguments.as_bytes(), digest).unwrap()
     }
 
     #[test]
@@ -127,16 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn long_arguments_are_shown_by_their_digest() {
+    fn long_arguments_are_shown_by_beginning_end_and_digest() {
         let long = call("write", &format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN)));
         let short = call("write", &format!(r#"{{"text":"{}"}}"#, "é".repeat(MAX_SHOWN - 11)));
         assert!(long.is_long() && !short.is_long());
         assert_eq!(short.arguments.chars().count(), MAX_SHOWN);
-        let digest = hex(&long.digest);
+        let digest = long.digest;
         assert_eq!(
             message("fs", &long),
             format!(
-                "Allow 1 call(s) of write at fs?\narguments of 2011 characters with the SHA-256 {digest}"
+                "Allow 1 call(s) of write at fs?\n{{\"text\":\"{}\n… 11 of 2011 characters are not shown; all arguments have the SHA-256 {digest} …\n{}\"}}",
+                "é".repeat(991),
+                "é".repeat(998),
             )
         );
     }
@@ -174,27 +197,26 @@ mod tests {
 
     #[test]
     fn each_part_of_a_binding_counts() {
-        let whole = binding("p", "u", "t", "r", &[1; 32]);
-        assert_eq!(whole, binding("p", "u", "t", "r", &[1; 32]));
+        let (one, two) = (ArgumentsDigest::Sent([1; 32]), ArgumentsDigest::Sent([2; 32]));
+        let whole = binding("p", "u", "t", "r", &one);
+        assert_eq!(whole, binding("p", "u", "t", "r", &one));
         for other in [
-            binding("q", "u", "t", "r", &[1; 32]),
-            binding("p", "v", "t", "r", &[1; 32]),
-            binding("p", "u", "s", "r", &[1; 32]),
-            binding("p", "u", "t", "q", &[1; 32]),
-            binding("p", "u", "t", "r", &[2; 32]),
-            binding("pu", "", "t", "r", &[1; 32]),
+            binding("q", "u", "t", "r", &one),
+            binding("p", "v", "t", "r", &one),
+            binding("p", "u", "s", "r", &one),
+            binding("p", "u", "t", "q", &one),
+            binding("p", "u", "t", "r", &two),
+            binding("pu", "", "t", "r", &one),
         ] {
             assert_ne!(whole, other);
         }
     }
 
     #[test]
-    fn the_digest_is_that_of_the_value_and_not_of_its_spelling() {
-        assert_eq!(
-            call("t", r#"{"a":1,"b":"é"}"#).digest,
-            call("t", "{ \"b\" : \"\\u00e9\", \"a\" : 1.0 }").digest
-        );
-        assert_ne!(call("t", r#"{"a":1}"#).digest, call("t", r#"{"a":"1"}"#).digest);
-        assert!(asked_call("t", br#"{"a":1,"a":2}"#).is_err());
+    fn what_is_read_in_two_ways_is_not_asked_about() {
+        let digest = ArgumentsDigest::Sent([1; 32]);
+        assert!(asked_call("t", br#"{"a":{"b":1,"b":2}}"#, digest).is_err());
+        assert!(asked_call("t", b"{\"a\":\"\xff\"}", digest).is_err());
+        assert!(asked_call("t", br#"{"a":{"b":1},"b":2}"#, digest).is_ok());
     }
 }

@@ -8,15 +8,18 @@
 mod answer;
 #[cfg(feature = "seals")]
 pub mod approval;
+mod arguments_digest;
 mod form;
 mod level;
 mod question;
 mod unanswered;
 
 pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
+pub use arguments_digest::ArgumentsDigest;
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;
 pub use question::{
-    AskedCall, AskedPage, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+    AskedCall, AskedPage, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId,
+    QuestionKind,
 };
 pub(crate) use unanswered::Unanswered;

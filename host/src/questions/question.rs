@@ -1,5 +1,6 @@
 //! What a person has to answer or do before a program goes on (waiting.md 3).
 
+use super::arguments_digest::ArgumentsDigest;
 use super::form::Form;
 use super::level::Level;
 use crate::visible::visible_line;
@@ -9,8 +10,12 @@ use std::sync::Arc;
 /// The most calls that one question is about (waiting.md 3.3).
 pub const MAX_CALLS: usize = 10;
 
-/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own.
+/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own, which shows as much of them:
+/// their beginning and their end.
 pub const MAX_SHOWN: usize = 2_000;
+
+/// The longest arguments, in bytes, that anybody is asked about: more than a person can judge in any case.
+pub const MAX_ASKED_BYTES: usize = 256 << 10;
 
 /// Where a question comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,8 +62,8 @@ pub struct AskedCall {
     pub tool: Box<str>,
     /// The exact arguments: the text of a JSON object.
     pub arguments: Box<str>,
-    /// SHA-256 of the arguments as canonical JSON.
-    pub digest: [u8; 32],
+    /// What stands for the arguments as they are sent.
+    pub digest: ArgumentsDigest,
 }
 
 impl AskedCall {

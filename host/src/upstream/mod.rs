@@ -13,6 +13,7 @@
 
 pub(crate) mod asking;
 mod caller;
+pub(crate) mod connections;
 mod elicitation;
 mod fault;
 mod health;
@@ -133,6 +134,15 @@ pub trait Upstream: Send + Sync {
     /// The pages that it has sent this principal to; `None` where it sends nobody anywhere, or has not been called yet.
     fn visits(&self, principal: Option<&str>) -> Option<Arc<Visits>> {
         let _ = principal;
+        None
+    }
+
+    /// Whose questions are open on the one stream that all calls share, where there is such a stream.
+    #[expect(
+        private_interfaces,
+        reason = "connections of one upstream ask each other; nobody else makes any"
+    )]
+    fn open_for(&self) -> Option<&Arc<connections::OpenFor>> {
         None
     }
 

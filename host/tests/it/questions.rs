@@ -7,8 +7,8 @@ use ptc_host::engine::{
     HostCalls, Keep, Limits, Resume, ResumeFault, RunContext, Suspended, Verdict,
 };
 use ptc_host::questions::{
-    Action, Answer, Answered, AnsweredBy, AskedCall, Channel, Form, Level, Mode, OpenQuestion, Question,
-    QuestionId, QuestionKind,
+    Action, Answer, Answered, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode,
+    OpenQuestion, Question, QuestionId, QuestionKind,
 };
 use ptc_host::time::{self, Clock};
 use ptc_test_support::wait_until_async;
@@ -47,7 +47,11 @@ fn question(tool: &str, arguments: &str) -> Question {
         mode: Mode::Form(Form::yes_or_no()),
         level: Level::Client,
         upstream: Some("s".into()),
-        calls: vec![AskedCall { tool: tool.into(), arguments: arguments.into(), digest: [7; 32] }],
+        calls: vec![AskedCall {
+            tool: tool.into(),
+            arguments: arguments.into(),
+            digest: ArgumentsDigest::Sent([7; 32]),
+        }],
         policy_revision: "r".into(),
         binding,
     }

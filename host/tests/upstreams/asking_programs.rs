@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use crate::fake_stdio;
 use crate::support::{AMPLE, HOUR, trial};
 use ptc_test_support::fake_http::{FakeHttp, Hit, Steps, reply};
+use ptc_test_support::wait_until_async;
 
 pub(crate) fn trials() -> Vec<Trial> {
     Vec::from([
@@ -35,6 +36,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("asking::pages_are_visited_before_the_call_is_sent_again", pages_are_visited),
         trial("asking::a_child_of_the_handshake_era_asks", a_child_asks),
         trial("asking::a_call_behind_a_question_does_not_keep_it_back", a_call_behind_a_question),
+        trial("asking::an_open_question_dismisses_none_of_others", an_open_question_dismisses_none),
     ])
 }
 
@@ -72,6 +74,21 @@ impl Asker for Person {
     fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.held.fetch_add(1, Ordering::SeqCst);
         std::future::ready(self.answers(&open)).boxed()
+    }
+}
+
+/// Counts what it is asked, and never answers.
+#[derive(Default)]
+struct Silent(AtomicUsize);
+
+impl Asker for Silent {
+    fn ask(&self, _: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().boxed()
+    }
+
+    fn hold(&self, _: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        std::future::pending().boxed()
     }
 }
 
@@ -428,5 +445,30 @@ async fn a_call_behind_a_question() {
         assert_eq!(person.messages().len(), 3, "one after the other");
         assert_eq!(person.held.load(Ordering::SeqCst) > 0, leaves, "it cannot leave");
     }
+    aggregator.shutdown().await;
+}
+
+async fn an_open_question_dismisses_none() {
+    let own = std::env::current_exe().unwrap();
+    let entry = json!({"transport": "mcp_stdio", "command": own.to_str().unwrap(),
+                       "args": [fake_stdio::ROLE, "plain"]});
+    let aggregator = start(entry, false).await;
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let ask = "(:value (tool/call {:server \"up\" :tool \"ask\" :args {:id 1 :params {:message \"Where?\" \
+               :requestedSchema {:type \"object\" :properties {:region {:type \"string\"}}}}}}))";
+    let (silent, person) = (Arc::new(Silent::default()), Person::who(false, eu));
+    let of = |principal: &str, asker: Arc<dyn Asker>| EvalRequest {
+        asker: Some(asker),
+        principal: Some(principal.into()),
+        ..request(&aggregator, ask, &person)
+    };
+    let mut of_alice = Box::pin(engine.eval(of("alice", silent.clone())));
+    assert!((&mut of_alice).now_or_never().is_none());
+    wait_until_async("alice is asked", async || silent.0.load(Ordering::SeqCst) == 1).await;
+    let outcome = engine.eval(of("bob", person.clone())).await;
+    assert_eq!(text(&outcome), r#"{"action" "accept" "content" {"region" "eu"}}"#);
+    assert_eq!(person.messages(), ["up asks: Where?"]);
+    assert!((&mut of_alice).now_or_never().is_none(), "her question is open");
+    drop(of_alice);
     aggregator.shutdown().await;
 }

@@ -43,6 +43,9 @@ pub(crate) struct LimitArgs {
     #[arg(long, help = find("max-upstream-response-bytes").described(), value_name = "BYTES")]
     pub(super) max_upstream_response_bytes: Option<usize>,
 
+    #[arg(long, help = find("max-upstream-request-bytes").described(), value_name = "BYTES")]
+    pub(super) max_upstream_request_bytes: Option<usize>,
+
     #[command(flatten)]
     pub(super) sampling: SamplingArgs,
 }
@@ -82,6 +85,7 @@ impl LimitArgs {
         AggregatorLimits {
             call_timeout: self.upstream_call_timeout_ms.map_or(defaults.call_timeout, Duration::from_millis),
             max_response_bytes: self.max_upstream_response_bytes.unwrap_or(defaults.max_response_bytes),
+            max_request_bytes: self.max_upstream_request_bytes.unwrap_or(defaults.max_request_bytes),
             max_calls: self.max_tool_calls.unwrap_or(defaults.max_calls),
             max_discoveries: self.max_catalog_ops.unwrap_or(defaults.max_discoveries),
             ..self.sampling.limit(defaults)

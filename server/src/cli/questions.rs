@@ -246,7 +246,7 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_host::questions::{AskedCall, Level, QuestionKind};
+    use ptc_host::questions::{ArgumentsDigest, AskedCall, Level, QuestionKind};
 
     fn question(message: &str, mode: Mode) -> Question {
         Question {
@@ -336,7 +336,11 @@ mod tests {
     fn an_approval_shows_all_of_its_arguments_and_has_no_default() {
         let mode = form(r#"{"decision":{"type":"string","enum":["allow","refuse"]}}"#, r#"["decision"]"#);
         let arguments: Box<str> = format!("{{\"text\":\"{}\"}}", "x".repeat(2_001)).into();
-        let call = AskedCall { tool: "send".into(), arguments: arguments.clone(), digest: [0; 32] };
+        let call = AskedCall {
+            tool: "send".into(),
+            arguments: arguments.clone(),
+            digest: ArgumentsDigest::Sent([0; 32]),
+        };
         let asked = Question { calls: vec![call], ..question("Allow 1 call(s) of send at mail?", mode) };
         let (action, content, shown) = typed(&asked, &["", "1", "allow"]);
         assert_eq!((action, content.as_deref()), (Action::Accept, Some(r#"{"decision":"allow"}"#)));

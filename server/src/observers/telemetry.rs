@@ -65,8 +65,13 @@ impl Telemetry {
     }
 
     /// Runs, for the operators' page.
-    pub(crate) fn console_runs(&self, facts: &RunsFacts<'_>, views: &[RunView]) -> String {
-        self.console.as_ref().map(|console| console::runs(console, facts, views)).unwrap_or_default()
+    pub(crate) fn console_runs(
+        &self,
+        facts: &RunsFacts<'_>,
+        views: &[RunView],
+        after: Option<&str>,
+    ) -> String {
+        self.console.as_ref().map(|console| console::runs(console, facts, views, after)).unwrap_or_default()
     }
 
     /// The sign-ins of `principal`, for the operators' page.

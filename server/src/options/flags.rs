@@ -221,6 +221,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             "Largest reply of an upstream, in bytes",
         ),
         flag(
+            "max-upstream-request-bytes",
+            Positive,
+            Number(4_194_304),
+            "Largest arguments of an upstream call, in bytes of JSON",
+        ),
+        flag(
             "max-attached-bytes",
             Positive,
             Number(5_242_880),

@@ -196,6 +196,7 @@ fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> R
     let limits = AggregatorLimits {
         call_timeout: values.time("upstream-call-timeout-ms")?,
         max_response_bytes: values.size("max-upstream-response-bytes")?,
+        max_request_bytes: values.size("max-upstream-request-bytes")?,
         max_binary_bytes: values.number("max-attached-bytes")?,
         max_calls: bounded(values.number("max-upstream-calls-per-program")?),
         max_discoveries: bounded(values.number("max-catalog-ops-per-program")?),

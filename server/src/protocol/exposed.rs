@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, FeatureKind, Features};
+use ptc_host::mcp::is_role;
 use ptc_host::upstream::{Arrivals, CallFault, Caller, UpstreamEvent};
 use ptc_mcp::RpcError;
 use ptc_mcp::json::{Value, json};
@@ -210,6 +211,9 @@ impl Exposed {
                 let limits = self.limits.per_call();
                 let got = features.get_prompt(inner, arguments.as_bytes(), limits, Some(&*account)).await;
                 let mut result = object(&got.map_err(|fault| self.failed(name, principal, &fault))?);
+                if let Some(messages) = result["messages"].as_array_mut() {
+                    messages.retain(|message| message["role"].as_str().is_some_and(is_role));
+                }
                 for message in result["messages"].as_array_mut().into_iter().flatten() {
                     prefix_block(&mut message["content"], name);
                 }

@@ -4,6 +4,7 @@
 //! [`service::Service::handle`] and sends the result. Calls that take time come back as a [`call::Call`] to run; the
 //! rest is answered at once.
 
+mod answers;
 pub mod call;
 mod client;
 pub(crate) mod client_requests;
@@ -25,6 +26,7 @@ pub(crate) mod tasks;
 pub mod tool;
 mod watches;
 
+pub(crate) use answers::answers;
 pub(crate) use call::Watching;
 pub use call::{Call, Finished};
 pub(crate) use client::{ClientFacts, KnownClient};

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_host::pace::apart;
 use ptc_host::state::{NotOpened, Seals, Secret, StoreClock};
 
-use super::content::Content;
+use super::content::{Carried, Content};
 use super::refusal::Refusal;
 
 /// What a state begins with.
@@ -96,6 +97,29 @@ impl RequestStates {
         let mut text = String::from(PREFIX);
         URL_SAFE_NO_PAD.encode_string(sealed, &mut text);
         Ok(text)
+    }
+
+    /// As [`seal`](Self::seal). A large program is packed and sealed on a thread of its own; the content comes back.
+    ///
+    /// # Errors
+    /// As [`seal`](Self::seal).
+    pub(crate) async fn seal_large(
+        &self,
+        bound: Bound<'_>,
+        content: Content,
+        until: u64,
+    ) -> (Result<String, NotSealed>, Content) {
+        let bytes = match &content.carried {
+            Carried::Snapshot(snapshot) => snapshot.len(),
+            Carried::Kept(_) | Carried::Blob(_) => 0,
+        };
+        let (states, principal, arguments) = (self.clone(), bound.principal.to_owned(), *bound.arguments);
+        let (method, tool) = (bound.method.to_owned(), bound.tool.to_owned());
+        let sealed = apart(bytes, move || {
+            let bound = Bound { principal: &principal, method: &method, tool: &tool, arguments: &arguments };
+            (states.seal(bound, &content, until), content)
+        });
+        sealed.await
     }
 
     /// What a state of this request has.

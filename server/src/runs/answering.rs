@@ -1,5 +1,6 @@
 //! Answers to what runs wait for, by whatever channel they come (waiting.md 3.5).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::question::{KeptQuestion, Took};
 use super::record::RunRecord;
 use super::{NotSeen, Runs, key};
 use crate::principal::Principal;
+use crate::protocol::answers;
 use crate::timestamp;
 
 /// How often an answer is tried again that met another one.
@@ -141,16 +143,28 @@ impl Runs {
 
 /// Takes answers for these questions of a run that has asked `asked` so far.
 fn take(questions: &mut [KeptQuestion], asked: u32, sent: &Sent<'_>) -> Vec<(QuestionId, Took)> {
-    let members = Raw::parse(sent.answers).ok().and_then(Raw::members);
-    let ids =
-        members.into_iter().flatten().filter_map(|(name, answer)| Some((QuestionId::parse(&name)?, answer)));
-    ids.map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
-        Some(question) if !sent.undone.contains(&id) => (id, question.take(answer, sent.by, sent.at_ms)),
-        Some(question) if sent.counts => (id, question.take_undone(answer, sent.by, sent.at_ms)),
-        Some(_) => (id, Took::Misfit(NOT_SIGNED_IN.to_owned())),
-        None => (id, not_open(id, asked)),
-    })
-    .collect()
+    let members = answers(sent.answers);
+    let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
+    // An id that stands twice is told of once.
+    let mut ids: Vec<(QuestionId, Option<Raw<'_>>)> = ids.collect();
+    let mut told = HashSet::new();
+    ids.retain(|(id, _)| told.insert(*id));
+    let took =
+        ids.into_iter().map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
+            Some(question) => (id, answer.map_or(Took::NoAnswer, |answer| taken(question, answer, sent))),
+            None => (id, not_open(id, asked)),
+        });
+    took.collect()
+}
+
+/// Takes an answer for a question.
+fn taken(question: &mut KeptQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Took {
+    let is_undone = sent.undone.contains(&question.id);
+    match is_undone {
+        false => question.take(answer, sent.by, sent.at_ms),
+        true if sent.counts => question.take_undone(answer, sent.by, sent.at_ms),
+        true => Took::Misfit(NOT_SIGNED_IN.to_owned()),
+    }
 }
 
 /// What becomes of answers to a run that waits for nothing.

@@ -1,7 +1,7 @@
 //! What somebody answers, held against what was asked.
 
 use ptc_host::questions::{Action, Answer, AnsweredBy, Mode};
-use ptc_mcp::json::{Kind, Raw, Value, from_str};
+use ptc_mcp::json::{Kind, Raw, Value, from_str, repeated_key};
 use serde_json::value::RawValue;
 
 /// How often a question is asked whose answers do not fit (waiting.md 3.4).
@@ -24,6 +24,9 @@ pub(crate) enum Judged {
 /// Judges `ElicitResult` as sent: its action, and its content against the form. `faults`: how often the question has been asked in vain.
 #[expect(clippy::disallowed_methods, reason = "entry point: judged()")]
 pub(crate) fn judged(sent: Raw<'_>, mode: &Mode, faults: u8, by: &AnsweredBy, at_ms: u64) -> Judged {
+    if repeated_key(sent.text()).is_some() {
+        return Judged::NoAnswer;
+    }
     let (mut action, mut content) = (None, None);
     for (name, value) in sent.members().into_iter().flatten() {
         match &*name {
@@ -85,6 +88,23 @@ mod tests {
         }
         for none in [r#"{"action":"maybe"}"#, r#"{"action":1}"#, "{}", "[]", "7"] {
             assert_eq!(told(none, &form, 0), "none", "{none}");
+        }
+    }
+
+    #[test]
+    fn an_answer_with_a_member_twice_is_none() {
+        let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
+        let form = Mode::Form(Form::parse(schema).unwrap());
+        let page = Mode::Url("https://example.com/".into());
+        for twice in [
+            r#"{"action":"decline","action":"accept","content":{"n":1}}"#,
+            r#"{"action":"accept","content":{"n":1},"content":{"n":2}}"#,
+            r#"{"action":"accept","content":{"n":1,"n":2}}"#,
+            r#"{"action":"accept","content":{"n":1,"\u006e":2}}"#,
+            r#"{"action":"decline","_meta":{"a":[{"b":1,"b":2}]}}"#,
+        ] {
+            assert_eq!(told(twice, &form, 0), "none", "{twice}");
+            assert_eq!(told(twice, &page, 0), "none", "{twice}");
         }
     }
 

@@ -51,6 +51,10 @@ pub(super) fn is_overdue(acknowledged: Acknowledged) -> bool {
 }
 
 impl HostCalls for Lawful {
+    fn max_request_bytes(&self) -> usize {
+        self.upstreams.max_request_bytes()
+    }
+
     fn answer(
         &self,
         run: Rc<RunContext>,

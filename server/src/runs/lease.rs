@@ -98,7 +98,8 @@ impl Lease {
         rest: Duration,
         end: End,
     ) -> Result<(), StateError> {
-        let write = Write::put(self.key.clone(), self.version, record.to_bytes()).under(self.fence);
+        let (_, bytes) = record.clone().written().await;
+        let write = Write::put(self.key.clone(), self.version, bytes).under(self.fence);
         let write = write.resting(rest).ending(end);
         let write = if keeps { write.keeping_lease() } else { write };
         self.store.commit(Commit::one(write)).await?;

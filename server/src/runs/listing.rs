@@ -1,8 +1,10 @@
 //! The runs that are kept, for whoever looks at them: their principal, and operators.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
-use ptc_host::state::{Key, Kind, Owner as StoreOwner, Versioned};
+use ptc_host::pace::apart;
+use ptc_host::state::{Key, Kind, Listed, Owner as StoreOwner, Versioned};
 use ptc_mcp::json::Raw;
 use tracing::warn;
 
@@ -55,48 +57,86 @@ impl RunView {
             has_failed: record.has_failed(),
         }
     }
+
+    /// Its place among all: what waits for answers comes first, then the latest.
+    pub(crate) fn place(&self) -> (bool, Reverse<i64>, &str) {
+        let waits = self.questions.iter().any(|asked| asked.answer.is_none());
+        (!waits, Reverse(self.began_ms), &self.run_id)
+    }
+
+    /// Leaves out the arguments of the calls that it asks about: a list of many runs does not hold them.
+    fn without_arguments(mut self) -> RunView {
+        for asked in &mut self.questions {
+            asked.question.calls.iter_mut().for_each(|call| call.arguments = Box::default());
+        }
+        self
+    }
 }
 
 impl Runs {
-    /// The runs of one principal, or of all of them for operators; the latest first.
+    /// The runs of one principal, or of all of them for operators, in the order of their [places](RunView::place). The calls that they ask
+    /// about are without their arguments.
     ///
     /// # Errors
     /// The store does not answer.
     pub(crate) async fn list(&self, of: Option<&Principal>) -> Result<Vec<RunView>, NotSeen> {
-        let owner = of.map(|principal| StoreOwner::principal(principal.shared_name()));
-        let listed = self.store.list(owner.as_ref(), Kind::Run).await.map_err(|error| not_seen(&error))?;
-        let mut views = Vec::with_capacity(listed.len());
-        for listed in listed {
-            // One that cannot be read hides no other.
-            let read = match self.store.look(&listed).await {
-                Ok(read) => read,
-                Err(error) => {
-                    warn!(event = "run_not_read", reason = %error);
-                    continue;
-                }
-            };
-            if let Some(record) = read.and_then(|read| self.as_it_is(&listed.id, &read)) {
-                views.push(RunView::of(&listed.id, &record));
-            }
+        let mut views = Vec::new();
+        for listed in self.listed(of).await? {
+            views.extend(self.view_of(&listed).await.map(RunView::without_arguments));
+            // Reading each takes a while.
+            tokio::task::yield_now().await;
         }
-        views.sort_by_key(|view| std::cmp::Reverse(view.began_ms));
+        views.sort_by(|a, b| a.place().cmp(&b.place()));
         Ok(views)
     }
 
+    /// One run, whole, if it is that of the principal; that of anybody for operators.
+    ///
+    /// # Errors
+    /// There is none, or the store does not answer.
+    pub(crate) async fn view(&self, of: Option<&Principal>, run_id: &str) -> Result<RunView, NotSeen> {
+        let listed = self.listed(of).await?.into_iter().find(|listed| *listed.id == *run_id);
+        self.view_of(&listed.ok_or(NotSeen::NotFound)?).await.ok_or(NotSeen::NotFound)
+    }
+
+    async fn listed(&self, of: Option<&Principal>) -> Result<Vec<Listed>, NotSeen> {
+        let owner = of.map(|principal| StoreOwner::principal(principal.shared_name()));
+        self.store.list(owner.as_ref(), Kind::Run).await.map_err(|error| not_seen(&error))
+    }
+
+    /// The run of that record. One that cannot be read hides no other.
+    async fn view_of(&self, listed: &Listed) -> Option<RunView> {
+        let read = match self.store.look(listed).await {
+            Ok(read) => read?,
+            Err(error) => {
+                warn!(event = "run_not_read", reason = %error);
+                return None;
+            }
+        };
+        let bytes = read.blob.as_ref().map_or(0, |blob| blob.len());
+        let (read, record) = apart(bytes, move || {
+            let record = record_of(&read).ok();
+            (read, record)
+        })
+        .await;
+        let record = self.as_it_is(&listed.id, &read, record?);
+        let id = listed.id.clone();
+        Some(apart(bytes, move || RunView::of(&id, &record)).await)
+    }
+
     /// A record with what has become of it since, which nobody has written down yet.
-    fn as_it_is(&self, id: &Arc<str>, read: &Versioned) -> Option<RunRecord> {
-        let record = record_of(read).ok()?;
+    fn as_it_is(&self, id: &Arc<str>, read: &Versioned, record: RunRecord) -> RunRecord {
         let name = (record.principal.clone(), id.clone());
         if let Some(held) = self.held().get(&name).filter(|held| !held.has_ended()) {
-            return Some(held.record());
+            return held.record();
         }
         if record.needs_holder() && read.lease.is_none() {
             let reply = record.interruption();
-            return Some(record.ended(Status::Interrupted, &reply));
+            return record.ended(Status::Interrupted, &reply);
         }
         match self.has_expired(read, &record) {
-            true => Some(record.ended(Status::Expired, &super::record::expiry(self.settings.waiting_ttl))),
-            false => Some(record),
+            true => record.ended(Status::Expired, &super::record::expiry(self.settings.waiting_ttl)),
+            false => record,
         }
     }
 

@@ -95,9 +95,9 @@ pub(crate) fn accepted(answers: &str) -> Vec<QuestionId> {
         let action = sent.members()?.find(|(name, _)| name == "action")?.1.as_str()?;
         Some(Action::from_name(&action) == Some(Action::Accept))
     };
-    let members = Raw::parse(answers).ok().and_then(Raw::members);
-    let accepted = members.into_iter().flatten().filter(|(_, sent)| is_accept(*sent).unwrap_or(false));
-    accepted.filter_map(|(name, _)| QuestionId::parse(&name)).collect()
+    let members = crate::protocol::answers(answers);
+    let accepted = members.iter().filter(|(_, sent)| sent.and_then(is_accept).unwrap_or(false));
+    accepted.filter_map(|(name, _)| QuestionId::parse(name)).collect()
 }
 
 /// Who answers where something has been done on a page.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ptc_host::digest::hex;
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, AskedCall, Channel, Form, FormDialect, Level, Mode, OpenQuestion, Question,
-    QuestionId, QuestionKind,
+    Action, Answer, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, FormDialect, Level, Mode,
+    OpenQuestion, Question, QuestionId, QuestionKind,
 };
 use ptc_mcp::json::Raw;
 use serde::de::Error as _;
@@ -42,7 +42,7 @@ pub(crate) enum Took {
     AlreadyAnswered,
     /// The run does not ask that.
     NotOpen,
-    /// It is no answer: it has no action, or none that is known.
+    /// It is no answer: it has no action, none that is known, or a member twice.
     NoAnswer,
 }
 
@@ -151,7 +151,7 @@ impl Serialize for KeptQuestion {
         let call = |call: &AskedCall| WrittenCall {
             tool: call.tool.to_string(),
             arguments: call.arguments.to_string(),
-            digest: hex(&call.digest),
+            digest: call.digest.to_string(),
         };
         let answer = |answer: &Answer| WrittenAnswer {
             action: answer.action.as_str().to_owned(),
@@ -194,7 +194,7 @@ impl Written {
             _ => return None,
         };
         let call = |call: WrittenCall| {
-            let digest = digest(&call.digest)?;
+            let digest = ArgumentsDigest::parse(&call.digest)?;
             Some(AskedCall { tool: call.tool.into(), arguments: call.arguments.into(), digest })
         };
         let answer = |answer: WrittenAnswer| {
@@ -246,7 +246,8 @@ pub(super) mod tests {
 
     /// A question of that kind and level, with yes or no.
     pub(in crate::runs) fn question(number: u32, kind: QuestionKind, level: Level) -> OpenQuestion {
-        let call = AskedCall { tool: "move_file".into(), arguments: "{\"a\":1}".into(), digest: [7; 32] };
+        let digest = ArgumentsDigest::Sent([7; 32]);
+        let call = AskedCall { tool: "move_file".into(), arguments: "{\"a\":1}".into(), digest };
         let question = Question {
             kind,
             message: "Allow?".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::engine::{Attachments, EvalId};
+use ptc_host::pace::apart;
 use ptc_mcp::RpcError;
 use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
@@ -141,6 +142,18 @@ impl RunRecord {
         bytes[1..HEAD].copy_from_slice(&length.to_le_bytes());
         bytes.extend_from_slice(&self.snapshot);
         bytes.into()
+    }
+
+    /// The record and its bytes. A large one is written on a thread of its own.
+    pub(super) async fn written(self) -> (RunRecord, Bytes) {
+        let arguments =
+            self.call.as_ref().and_then(|call| call.arguments.as_ref()).map_or(0, |text| text.len());
+        let size = self.snapshot.len() + arguments;
+        apart(size, move || {
+            let bytes = self.to_bytes();
+            (self, bytes)
+        })
+        .await
     }
 
     /// What was written; `None` if it is of another form.

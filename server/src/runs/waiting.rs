@@ -85,8 +85,8 @@ impl Runs {
             until_ms: 0,
             snapshot: bytes::Bytes::new(),
         };
-        let record = self.waiting_record(record, suspension);
-        let write = Write::put(key.clone(), 0, record.to_bytes());
+        let (record, bytes) = self.waiting_record(record, suspension).written().await;
+        let write = Write::put(key.clone(), 0, bytes);
         let life = self.waiting_life(&record);
         let write = write.resting(life).ending(End::After(life));
         self.store.commit(Commit::one(write)).await.map_err(|error| NotKept::of(&error))?;

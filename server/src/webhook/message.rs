@@ -1,6 +1,5 @@
 //! What a webhook is told of an approval.
 
-use ptc_host::digest::hex;
 use ptc_mcp::json::{object_text, write_array};
 
 use crate::runs::{KeptQuestion, RunView};
@@ -19,7 +18,7 @@ pub(super) fn message(run: &RunView, asked: &KeptQuestion, answer_url: &str) -> 
             let json = object_text(|object| {
                 object.string("tool", &call.tool);
                 object.raw("arguments", &call.arguments);
-                object.string("arguments_digest", &hex(&call.digest));
+                object.string("arguments_digest", &call.digest.to_string());
             });
             out.extend_from_slice(json.as_bytes());
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ptc_host::questions::approval::Decision;
 use ptc_host::text::clip;
 use ptc_host::visible::visible_line;
+use ptc_mcp::json::repeated_key;
 use serde::Deserialize;
 
 /// Longest name of who decided, in bytes.
@@ -36,6 +37,10 @@ impl Said {
     /// What is wrong with it.
     #[expect(clippy::disallowed_methods, reason = "entry point: Said.read")]
     pub(super) fn read(body: &[u8]) -> Result<Said, String> {
+        let text = std::str::from_utf8(body).unwrap_or_default();
+        if let Some(name) = repeated_key(text) {
+            return Err(format!("`{}` stands twice", visible_line(clip(&name, MAX_NAME))));
+        }
         let sent: Sent = serde_json::from_slice(body)
             .map_err(|error| format!(r#"not {{"decision":"allow"|"refuse","by":"…"}}: {error}"#))?;
         let Some(decision) = Decision::from_word(&sent.decision) else {
@@ -79,7 +84,8 @@ mod tests {
             (r#"{"decision":"allow"}"#, "not {"),
             (r#"{"by":"ada"}"#, "not {"),
             (r#"{"decision":true,"by":"ada"}"#, "not {"),
-            (r#"{"decision":"refuse","decision":"allow","by":"ada"}"#, "not {"),
+            (r#"{"decision":"refuse","decision":"allow","by":"ada"}"#, "`decision` stands twice"),
+            (r#"{"decision":"allow","by":"ada","more":{"a":1,"a":2}}"#, "`a` stands twice"),
             (r#"{"decision":"Allow","by":"ada"}"#, "`decision` must be"),
             (r#"{"decision":"always","by":"ada"}"#, "`decision` must be"),
             (r#"{"decision":"allow","by":" "}"#, "`by` must name"),

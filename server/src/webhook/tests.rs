@@ -118,7 +118,7 @@ async fn approvals_are_told_whole_and_signed_and_nothing_else_is() {
         let text = String::from_utf8(body).unwrap();
         assert!(text.contains("{\"n\": 12345678901234567890}"), "arguments go as they are: {text}");
         let told_of: Value = ptc_mcp::json::from_str(&text).unwrap();
-        assert_eq!(told_of["calls"][0]["arguments_digest"], "07".repeat(32));
+        assert_eq!(told_of["calls"][0]["arguments_digest"], format!("v2:{}", "07".repeat(32)));
         assert_eq!(told_of["expires_at"], "1970-01-01T00:00:01.000000Z");
         let members = ["type", "question_id", "principal", "upstream", "policy_revision"]
             .map(|name| told_of[name].as_str().unwrap());

@@ -20,6 +20,7 @@ use ptc_host::questions::{
 use ptc_host::state::time_of_day_by;
 use ptc_host::time::Clock;
 use ptc_mcp::json::{Value, json};
+use ptc_test_support::wait_until_async;
 use serde_json::value::RawValue;
 
 /// How long an approval is good for here.
@@ -239,11 +240,80 @@ async fn more_than_ten_calls_and_long_arguments_have_questions_of_their_own() {
     assert_eq!(text(&outcome), "{true 12}");
     let counts: Vec<usize> = person.seen()[0].iter().map(|open| open.question.calls.len()).collect();
     assert_eq!(counts, [10, 1, 1]);
-    assert!(
-        person.seen()[0]
-            .iter()
-            .any(|open| open.question.message.contains("arguments of 3011 characters with the SHA-256 "))
+    assert!(person.seen()[0].iter().any(|open| {
+        open.question
+            .message
+            .contains("… 1011 of 3011 characters are not shown; all arguments have the SHA-256 v2:")
+    }));
+}
+
+#[tokio::test]
+async fn more_than_anybody_is_asked_about_is_the_programs_fault() {
+    let world = World::new(json!({"approve_tools": ["echo"]})).await;
+    let program = |bytes: usize| {
+        // `{"text":""}` around it.
+        let text = format!("(apply str (repeat {} \"x\"))", bytes - 11);
+        format!("(:ok (tool/call {{:server \"fake\" :tool \"echo\" :args {{:text {text}}}}}))")
+    };
+    let person = Person::saying([allow(&world)]);
+    assert_eq!(text(&world.eval(&program(262_144), Some(&person)).await), "true");
+    let refused = world.eval(&program(262_145), Some(&person)).await;
+    let text = text(&refused);
+    let fault = "tool 'fake.echo' rejected args: 262145 bytes of JSON, and a call that needs approval may have 262144";
+    assert!(text.contains(fault), "{text}");
+    assert_eq!(person.seen().len(), 1, "nobody is asked about it");
+}
+
+#[tokio::test]
+async fn a_call_whose_program_is_given_up_has_its_audit_line() {
+    let world = World::new(json!({})).await;
+    let upstream = world.aggregator.upstreams().next().expect("one").1.clone();
+    let request = world.request(&call("hang"), None);
+    tokio::select! {
+        outcome = world.engine.eval(request) => panic!("it hangs: {outcome:?}"),
+        () = wait_until_async("the call is in flight", async || upstream.health().in_flight == 1) => {}
+    }
+    let lines = || world.audited.0.lock().unwrap().clone();
+    wait_until_async("it has its line", async || lines() == ["hang cancelled None"]).await;
+}
+
+#[tokio::test]
+async fn what_is_asked_for_besides_tools_has_its_audit_line() {
+    let world = World::new(json!({})).await;
+    let read = |uri: &str| format!("(:ok (resource/read {{:server \"fake\" :uri \"{uri}\"}}))");
+    for (program, lines) in [
+        (read("text:a"), &["resources/read ok None"][..]),
+        (read("gone:"), &["resources/read upstream_error None"]),
+        (
+            "(:ok (prompt/get {:server \"fake\" :name \"greet\" :args {:name \"Ada\"}}))".into(),
+            &["prompts/get ok None"],
+        ),
+        ("(some? (prompt/list {:server \"fake\"}))".into(), &["prompts/list ok None"]),
+        ("(some? (resource/templates {:server \"fake\"}))".into(), &["resources/templates/list ok None"]),
+        (
+            "(some? (prompt/complete {:server \"fake\" :name \"greet\" :argument \"name\" :value \"A\"}))"
+                .into(),
+            &["completion/complete ok None"],
+        ),
+    ] {
+        world.eval(&program, None).await;
+        assert_eq!(std::mem::take(&mut *world.audited.0.lock().unwrap()), lines, "{program}");
+    }
+    // A client of the server asks by itself.
+    let features = world.aggregator.features("fake").expect("it is there");
+    let limits = AggregatorLimits::default().per_call();
+    features.read("text:b", limits, None).await.expect("a text");
+    features.get_prompt("greet", b"{}", limits, None).await.expect("a prompt");
+    assert!(features.read("gone:", limits, None).await.is_err());
+    let lines = world.audited.0.lock().unwrap().clone();
+    assert_eq!(
+        lines,
+        ["resources/read ok None", "prompts/get ok None", "resources/read upstream_error None"]
     );
+    let long = format!("text:{}", "x".repeat(5 << 20));
+    let refused = features.read(&long, limits, None).await.expect_err("too long");
+    assert!(refused.message.contains("the limit of a call is 4194304"), "{}", refused.message);
+    assert_eq!(world.audited.0.lock().unwrap().len(), 3, "nothing was sent");
 }
 
 #[tokio::test]

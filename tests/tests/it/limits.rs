@@ -133,6 +133,13 @@ fn cases() -> Vec<Case> {
             (format!("(:reason {})", call("bulk", "{:bytes 10001}")), "user=> :response_too_large"),
         ),
         case(
+            "--max-upstream-request-bytes",
+            &["--max-upstream-request-bytes", "24"],
+            // `fake`, `bulk` and `{"bytes":123456}`.
+            (format!("(:ok {})", call("bulk", "{:bytes 123456}")), "user=> true"),
+            (format!("(:ok {})", call("bulk", "{:bytes 1234567}")), "the limit of a call is 24"),
+        ),
+        case(
             "nesting of forms",
             &[],
             (nested(63), "user=> 1"),

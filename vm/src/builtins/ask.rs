@@ -7,7 +7,7 @@ use super::namespaces::EXTENSION;
 use super::row::{frame, section};
 use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
-use crate::json;
+use crate::json::{self, Unsent};
 use crate::machine::{Ctx, Flow, HostRequest};
 use crate::print;
 use crate::value::{Map, Value};
@@ -21,6 +21,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("Questions", "Questions").of([
 
 /// Characters of a message.
 const MAX_MESSAGE: usize = 2_000;
+
+/// Bytes of a form: more than any that has few enough fields.
+const MAX_SCHEMA: usize = 256 << 10;
 
 /// The keys of `ask`.
 const PARTS: [&str; 2] = ["message", "schema"];
@@ -74,13 +77,14 @@ fn ask(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 fn encoded(schema: &Map) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    match json::write(&Value::Map(schema.clone()), &mut out) {
-        Ok(()) => Ok(out),
-        Err(error) if error.reason() == Reason::RuntimeError => {
-            let why = error.message().strip_prefix("Runtime error: ").unwrap_or(error.message());
-            Err(fault(format_args!(": schema is not a flat form: {why}")))
+    match json::write_tool_arguments(schema, MAX_SCHEMA) {
+        Ok(written) => Ok(written.json),
+        Err(Unsent::NotEncodable(why)) => {
+            Err(fault(format_args!(": schema is not a flat form: non-JSON-encodable {why}")))
         }
-        Err(limit) => Err(limit),
+        Err(Unsent::TooLong(bytes)) => Err(fault(format_args!(
+            ": schema is not a flat form: it is at least {bytes} bytes, the limit is {MAX_SCHEMA}"
+        ))),
+        Err(Unsent::Limit(limit)) => Err(limit),
     }
 }

@@ -7,11 +7,12 @@ use super::discovery::no_backend;
 use super::namespaces::{EXTENSION, PROMPT, RESOURCE};
 use super::row::{frame, fun, section};
 use super::support::keys::key_name;
+use super::tools::MOST_FLAG;
 use crate::error::{Error, Reason, Result};
-use crate::json;
+use crate::json::{self, Unsent};
 use crate::machine::{Ctx, Feature, FeatureRequest, Flow, HostRequest};
 use crate::print;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("Servers", "Servers").of([
@@ -128,15 +129,29 @@ fn request(ctx: &Ctx<'_>, feature: Feature, args: &[Value]) -> Result<Flow> {
     }
     let value = |name: &str| keys.iter().position(|key| *key == name).and_then(|at| given[at]);
     let text = |name: &str, may_be_empty: bool| match value(name) {
-        Some(Value::Str(text)) if may_be_empty || !text.as_str().is_empty() => Ok(text.as_str().to_owned()),
+        Some(Value::Str(text)) if may_be_empty || !text.as_str().is_empty() => Ok(text.as_str()),
         other => {
             let got = print::literal(other.unwrap_or(&Value::Nil));
             Err(fault(feature, format_args!("requires :{name} (string), got {got}")))
         }
     };
-    let object = |name: &str| match value(name) {
+    // The texts first: nothing is copied that is too long.
+    let texts = given.iter().flatten().map(|value| match value {
+        Value::Str(text) => text.as_str().len(),
+        _ => 0,
+    });
+    let (named, most) = (texts.sum::<usize>(), ctx.max_request_bytes());
+    let Some(left) = most.checked_sub(named) else { return Err(too_long(feature, named, most)) };
+    let object = |name: &str, left: usize| match value(name) {
         None | Some(Value::Nil) => Ok(b"{}".to_vec()),
-        Some(Value::Map(map)) => encoded(feature, name, map),
+        Some(Value::Map(map)) => match json::write_tool_arguments(map, left) {
+            Ok(written) => Ok(written.json),
+            Err(Unsent::NotEncodable(why)) => {
+                Err(fault(feature, format_args!("cannot send :{name}: non-JSON-encodable {why}")))
+            }
+            Err(Unsent::TooLong(bytes)) => Err(too_long(feature, bytes + named, most)),
+            Err(Unsent::Limit(limit)) => Err(limit),
+        },
         Some(other) => {
             Err(fault(feature, format_args!("requires :{name} (map), got {}", print::literal(other))))
         }
@@ -145,32 +160,27 @@ fn request(ctx: &Ctx<'_>, feature: Feature, args: &[Value]) -> Result<Flow> {
         Feature::ResourceComplete | Feature::PromptComplete => Some((text("argument", false)?, {
             // Nothing typed yet is the beginning of everything.
             match value("value") {
-                None | Some(Value::Nil) => String::new(),
+                None | Some(Value::Nil) => "",
                 Some(_) => text("value", true)?,
             }
         })),
         _ => None,
     };
-    Ok(Flow::Host(HostRequest::Feature(FeatureRequest {
+    let mut request = FeatureRequest {
         feature,
-        server: text("server", false)?,
-        subject: subject.map(|key| text(key, false)).transpose()?.unwrap_or_default(),
-        arguments: object(if argument.is_some() { "context" } else { "args" })?,
-        argument,
-    })))
+        server: text("server", false)?.to_owned(),
+        subject: subject.map(|key| text(key, false)).transpose()?.unwrap_or_default().to_owned(),
+        arguments: Vec::new(),
+        argument: argument.map(|(name, value): (&str, &str)| (name.to_owned(), value.to_owned())),
+    };
+    request.arguments = object(if request.argument.is_some() { "context" } else { "args" }, left)?;
+    Ok(Flow::Host(HostRequest::Feature(request)))
 }
 
-/// A map as JSON.
-fn encoded(feature: Feature, name: &str, map: &Map) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    match json::write(&Value::Map(map.clone()), &mut out) {
-        Ok(()) => Ok(out),
-        Err(error) if error.reason() == Reason::RuntimeError => {
-            let why = error.message().strip_prefix("Runtime error: ").unwrap_or(error.message());
-            Err(fault(feature, format_args!("cannot send :{name}: {why}")))
-        }
-        Err(limit) => Err(limit),
-    }
+#[cold]
+fn too_long(feature: Feature, bytes: usize, most: usize) -> Error {
+    let text = format!("is at least {bytes} bytes, the limit of a call is {most} ({MOST_FLAG})");
+    Error::verbatim(Reason::RuntimeError, format!("runtime_error: {} {text}", feature.form()))
 }
 
 /// `(attach ref)`

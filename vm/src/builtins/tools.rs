@@ -7,7 +7,7 @@
 use super::call_form;
 use super::support::keys::{key_name, shown_key};
 use crate::error::{Error, Reason, Result};
-use crate::json;
+use crate::json::{self, Unsent};
 use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, UpstreamCall};
 use crate::print;
 use crate::value::{Map, Str, Value};
@@ -28,20 +28,26 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     let upstream = name == "call" && ctx.has_upstreams();
     if upstream && let [Value::Symbol(symbol), rest @ ..] = args {
-        return by_symbol(symbol, rest, args);
+        return by_symbol(ctx.max_request_bytes(), symbol, rest, args);
     }
     let arguments = named_arguments(name, args)?;
     if upstream {
-        return upstream_call(&arguments);
+        return upstream_call(ctx.max_request_bytes(), &arguments);
     }
     if !registered {
         return Err(unknown_tool(ctx, name, &arguments));
     }
-    let arguments = json::write_tool_arguments(&arguments).map_err(|error| match error.reason() {
-        Reason::RuntimeError => {
-            Error::new(Reason::InvalidToolArgs, format!("tool/{name}: {}", error.message()))
+    let most = ctx.max_request_bytes();
+    let arguments = json::write_tool_arguments(&arguments, most).map_err(|unsent| match unsent {
+        Unsent::NotEncodable(why) => {
+            Error::new(Reason::InvalidToolArgs, format!("tool/{name}: non-JSON-encodable {why}"))
         }
-        _ => error,
+        Unsent::TooLong(bytes) => {
+            let text =
+                format!("tool/{name}: the arguments are at least {bytes} bytes of JSON, the limit is {most}");
+            Error::new(Reason::InvalidToolArgs, text)
+        }
+        Unsent::Limit(error) => error,
     })?;
     Ok(Flow::Host(HostRequest::Tool { name: name.to_owned(), arguments: underscored(arguments) }))
 }
@@ -152,7 +158,7 @@ fn fault(text: String) -> Error {
 }
 
 /// `(tool/call 'server/tool)`, `(tool/call 'server/tool args)`
-fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
+fn by_symbol(most: usize, symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     let (server, tool) = match symbol.as_str().split_once('/') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
         _ => {
@@ -164,15 +170,11 @@ fn by_symbol(symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
         }
     };
     let arguments = match rest {
-        [] => tool_arguments(None)?,
-        [arguments] => tool_arguments(Some(arguments))?,
+        [] => None,
+        [arguments] => Some(arguments),
         _ => return Err(positional("call", args)),
     };
-    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall {
-        server: Ok(server.to_owned()),
-        tool: Ok(tool.to_owned()),
-        arguments,
-    })))
+    sent(most, Ok(server), Ok(tool), arguments)
 }
 
 /// What to write for a key that `tool/call` does not have.
@@ -189,11 +191,14 @@ fn meant(key: Option<&str>, map: &Map) -> String {
     }
 }
 
+/// The operator's option for the most bytes of a call.
+pub(super) const MOST_FLAG: &str = "--max-upstream-request-bytes";
+
 /// The keys of `tool/call`.
 const PARTS: [&str; 3] = ["server", "tool", "args"];
 
 /// `(tool/call {:server … :tool … :args …})`
-fn upstream_call(map: &Map) -> Result<Flow> {
+fn upstream_call(most: usize, map: &Map) -> Result<Flow> {
     let mut parts: [Option<&Value>; 3] = [None; 3];
     let mut twice = [false; 3];
     for (key, value) in map.iter() {
@@ -208,35 +213,49 @@ fn upstream_call(map: &Map) -> Result<Flow> {
         return Err(fault(format!("tool/call got duplicate key :{}", PARTS[part])));
     }
     let [server, tool, arguments] = parts;
-    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall {
-        server: name(server),
-        tool: name(tool),
-        arguments: tool_arguments(arguments)?,
-    })))
+    sent(most, name(server), name(tool), arguments)
+}
+
+/// The call as the host gets it, of at most `most` bytes with its names.
+fn sent(
+    most: usize,
+    server: Result<&str, String>,
+    tool: Result<&str, String>,
+    arguments: Option<&Value>,
+) -> Result<Flow> {
+    let named: usize = [&server, &tool].into_iter().flatten().map(|name| name.len()).sum();
+    if named > most {
+        let text =
+            format!("tool/call got names of {named} bytes, the limit of a call is {most} ({MOST_FLAG})");
+        return Err(fault(text));
+    }
+    let arguments = tool_arguments(most - named, arguments)?.map_err(|bad| match bad {
+        BadArguments::TooLong { bytes, .. } => BadArguments::TooLong { bytes: bytes + named, most },
+        other => other,
+    });
+    let (server, tool) = (server.map(str::to_owned), tool.map(str::to_owned));
+    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall { server, tool, arguments })))
 }
 
 /// A non-empty string, or the literal of what stands there instead.
-fn name(value: Option<&Value>) -> Result<String, String> {
+fn name(value: Option<&Value>) -> Result<&str, String> {
     match value {
-        Some(Value::Str(name)) if !name.as_str().is_empty() => Ok(name.as_str().to_owned()),
+        Some(Value::Str(name)) if !name.as_str().is_empty() => Ok(name.as_str()),
         other => Err(print::literal(other.unwrap_or(&Value::Nil))),
     }
 }
 
 /// `:args` as JSON; `nil` counts as no arguments. What cannot be sent is told to the host, which names the tool.
-fn tool_arguments(value: Option<&Value>) -> Result<Result<ToolArguments, BadArguments>> {
+fn tool_arguments(most: usize, value: Option<&Value>) -> Result<Result<ToolArguments, BadArguments>> {
     let written = match value {
-        None | Some(Value::Nil) => json::write_tool_arguments(&Map::new()),
-        Some(Value::Map(map)) => json::write_tool_arguments(map),
+        None | Some(Value::Nil) => json::write_tool_arguments(&Map::new(), most),
+        Some(Value::Map(map)) => json::write_tool_arguments(map, most),
         Some(other) => return Ok(Err(BadArguments::NotAMap(print::literal(other)))),
     };
     match written {
         Ok(arguments) => Ok(Ok(arguments)),
-        Err(error) if error.reason() == Reason::RuntimeError => {
-            let reason = error.message().strip_prefix("Runtime error: ").unwrap_or(error.message());
-            let reason = reason.strip_prefix("non-JSON-encodable ").unwrap_or(reason);
-            Ok(Err(BadArguments::NotEncodable(reason.to_owned())))
-        }
-        Err(limit) => Err(limit),
+        Err(Unsent::NotEncodable(why)) => Ok(Err(BadArguments::NotEncodable(why))),
+        Err(Unsent::TooLong(bytes)) => Ok(Err(BadArguments::TooLong { bytes, most })),
+        Err(Unsent::Limit(limit)) => Err(limit),
     }
 }

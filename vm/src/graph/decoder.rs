@@ -345,6 +345,7 @@ impl<'a> Table<'a, '_> {
             values.push(self.value()?);
             if values.len().is_multiple_of(KEYS_A_PIECE) {
                 meter::charge_steps(1)?;
+                meter::uncharged(KEYS_A_PIECE);
             }
         }
         Ok(values)
@@ -465,6 +466,7 @@ impl<'a> Table<'a, '_> {
             entries.push((self.value()?, self.value()?));
             if entries.len().is_multiple_of(KEYS_A_PIECE) {
                 meter::charge_steps(1)?;
+                meter::uncharged(KEYS_A_PIECE);
             }
         }
         ascending(&entries, |(key, _)| key)?;

@@ -314,6 +314,7 @@ impl Encoder {
         }
         if self.places.len().is_multiple_of(1 << 10) {
             meter::charge_steps(1)?;
+            meter::uncharged(1 << 10);
             self.charge_own()?;
         }
         Ok(())

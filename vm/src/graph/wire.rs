@@ -1,6 +1,12 @@
 //! Numbers, texts and places as bytes: LEB128, each number in its shortest form.
 
 use super::{Place, Unread};
+use crate::meter;
+
+/// Bytes that are written in one go.
+const PIECE: usize = 64 << 10;
+/// Written bytes that count as one unit of work.
+const BYTES_PER_UNIT: usize = 32;
 
 /// An integer with its sign in the lowest bit, so that small ones are short.
 pub(super) fn zigzag(n: i64) -> u64 {
@@ -60,9 +66,16 @@ impl Writer {
         self.unsigned(n as u64);
     }
 
-    /// Bytes of a length that the reader knows.
+    /// Bytes of a length that the reader knows. Many are written in pieces, between which others may have the thread.
     pub fn raw(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        if bytes.len() <= PIECE {
+            return self.0.extend_from_slice(bytes);
+        }
+        self.0.reserve(bytes.len());
+        for piece in bytes.chunks(PIECE) {
+            self.0.extend_from_slice(piece);
+            meter::uncharged(piece.len() / BYTES_PER_UNIT);
+        }
     }
 
     /// Bytes behind their length.
@@ -227,6 +240,28 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_are_written_in_pieces_with_pauses_between_them() {
+        use crate::meter::{Pauses, Resumed, pausing};
+        use std::cell::Cell;
+        thread_local! {
+            static PAUSED: Cell<usize> = const { Cell::new(0) };
+        }
+        let counted = Pauses {
+            is_due: || true,
+            pause: || {
+                PAUSED.set(PAUSED.get() + 1);
+                Resumed::GoOn
+            },
+        };
+        let long = "é".repeat(10 * PIECE);
+        let mut writer = Writer::new();
+        pausing(counted, || writer.text(&long));
+        assert!(PAUSED.get() >= 19, "{}", PAUSED.get());
+        let bytes = writer.into_bytes();
+        assert_eq!(Reader::new(&bytes).text().expect("a text"), long);
+    }
 
     #[test]
     fn numbers_come_back_and_small_ones_are_short() {

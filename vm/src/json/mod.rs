@@ -20,8 +20,8 @@ pub(crate) use lenient::parse_lenient;
 pub(crate) use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
 pub(crate) use parse::{Read, parse_reply};
-pub(crate) use write::write_tool_arguments;
 pub use write::{ToolArguments, generate, write};
+pub(crate) use write::{Unsent, write_tool_arguments, write_within};
 
 #[cfg(test)]
 mod tests;

@@ -271,11 +271,34 @@ fn tool_arguments_tell_where_keyword_keys_have_hyphens() {
     let Value::Map(arguments) = map([(key("max-items"), Value::Int(3)), (key("options"), inner)]) else {
         panic!("a map")
     };
-    let written = write_tool_arguments(&arguments).unwrap();
+    let written = write_tool_arguments(&arguments, usize::MAX).unwrap();
     let text = std::str::from_utf8(&written.json).unwrap();
     assert_eq!(text, "{\"max-items\":3,\"options\":{\"dry-run\":true,\"x-y\":null}}");
     let names: Vec<&str> = written.hyphenated.iter().map(|range| &text[range.clone()]).collect();
     assert_eq!(names, ["max-items", "dry-run"]);
+}
+
+#[test]
+fn writing_stops_at_the_most_bytes_that_may_be_sent() {
+    let of = |value: Value| match map([(key("k"), value)]) {
+        Value::Map(map) => map,
+        _ => panic!("a map"),
+    };
+    // `{"k":[` and `]}` around it.
+    let items = |count: usize| Value::vector(vec![Value::vector([]); count]);
+    assert_eq!(write_tool_arguments(&of(items(5)), 22).unwrap().json.len(), 22);
+    assert!(matches!(write_tool_arguments(&of(items(5)), 21), Err(Unsent::TooLong(22))));
+    let quotes = Value::str("\"".repeat(10));
+    assert_eq!(write_tool_arguments(&of(quotes.clone()), 28).unwrap().json.len(), 28);
+    assert!(matches!(write_tool_arguments(&of(quotes), 27), Err(Unsent::TooLong(27 | 28))));
+    // A value that is small by sharing and endless as text costs what is written of it.
+    let shared = (0..60).fold(Value::vector([]), |inner, _| Value::vector([inner.clone(), inner]));
+    let mut account = Account::new(100_000);
+    let _installed = account.install();
+    crate::meter::take_work();
+    assert!(matches!(write_tool_arguments(&of(shared), 10_000), Err(Unsent::TooLong(10_001))));
+    let work = crate::meter::take_work();
+    assert!(work < 20_000, "{work}");
 }
 
 #[test]

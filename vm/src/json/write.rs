@@ -30,7 +30,7 @@ pub fn generate(value: &Value) -> Result<Option<String>> {
     match Writer::new(&mut out).document(value) {
         Ok(()) => Ok(Some(out)),
         Err(Fault::Limit(error)) => Err(error),
-        Err(Fault::Refused(_) | Fault::TooDeep) => Ok(None),
+        Err(Fault::Refused(_) | Fault::TooDeep | Fault::TooLong(_)) => Ok(None),
     }
 }
 
@@ -43,14 +43,43 @@ pub struct ToolArguments {
     pub hyphenated: Vec<std::ops::Range<usize>>,
 }
 
-/// The arguments of a tool call as JSON, with the places of the keyword keys that a schema may respell
-/// (ruling 37). Fails as [`write()`] does.
-pub(crate) fn write_tool_arguments(arguments: &Map) -> Result<ToolArguments> {
+/// Why a value is not sent to a host.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// It has no JSON form; the reason, which begins with `value at`.
+    NotEncodable(String),
+    /// Its JSON has more bytes than it may have: at least this many. Nothing was written beyond the limit.
+    TooLong(usize),
+    /// The program's limits are reached.
+    Limit(Error),
+}
+
+/// A map as JSON of at most `most` bytes, with the places of the keyword keys that a schema may respell (ruling 37).
+/// Writing stops at the limit, so that the work is that of `most` bytes however large the value is.
+pub(crate) fn write_tool_arguments(
+    arguments: &Map,
+    most: usize,
+) -> std::result::Result<ToolArguments, Unsent> {
+    write_within(&Value::Map(arguments.clone()), most)
+}
+
+/// As [`write_tool_arguments`], of any value.
+pub(crate) fn write_within(value: &Value, most: usize) -> std::result::Result<ToolArguments, Unsent> {
     let mut json = String::new();
-    let mut writer = Writer::new(&mut json);
-    writer.document(&Value::Map(arguments.clone())).map_err(Fault::into_error)?;
-    let hyphenated = writer.hyphenated;
-    Ok(ToolArguments { json: json.into_bytes(), hyphenated })
+    let mut writer = Writer { most, ..Writer::new(&mut json) };
+    match writer.document(value) {
+        Ok(()) => {
+            let hyphenated = writer.hyphenated;
+            Ok(ToolArguments { json: json.into_bytes(), hyphenated })
+        }
+        Err(Fault::Refused(message)) => {
+            let why = message.strip_prefix("non-JSON-encodable ").unwrap_or(&message);
+            Err(Unsent::NotEncodable(why.to_owned()))
+        }
+        Err(Fault::TooLong(bytes)) => Err(Unsent::TooLong(bytes)),
+        Err(Fault::TooDeep) => Err(Unsent::Limit(print::too_deep())),
+        Err(Fault::Limit(error)) => Err(Unsent::Limit(error)),
+    }
 }
 
 /// Why a value is not written.
@@ -59,6 +88,8 @@ enum Fault {
     Refused(String),
     /// It is nested too deep.
     TooDeep,
+    /// It is longer than it may be: at least this many bytes.
+    TooLong(usize),
     /// The program's limits are reached.
     Limit(Error),
 }
@@ -73,7 +104,7 @@ impl Fault {
     fn into_error(self) -> Error {
         match self {
             Fault::Refused(message) => Error::verbatim(Reason::RuntimeError, message),
-            Fault::TooDeep => print::too_deep(),
+            Fault::TooDeep | Fault::TooLong(_) => print::too_deep(),
             Fault::Limit(error) => error,
         }
     }
@@ -114,11 +145,13 @@ struct Writer<'a> {
     hyphenated: Vec<Range<usize>>,
     /// Digits of a key or a number.
     scratch: String,
+    /// Bytes that may be written in all.
+    most: usize,
 }
 
 impl<'a> Writer<'a> {
     fn new(out: &'a mut String) -> Writer<'a> {
-        Writer { out, levels: Vec::new(), hyphenated: Vec::new(), scratch: String::new() }
+        Writer { out, levels: Vec::new(), hyphenated: Vec::new(), scratch: String::new(), most: usize::MAX }
     }
 
     fn document(&mut self, value: &Value) -> Written {
@@ -147,20 +180,33 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Refuses `bytes` more than there are if that is more than there may be.
+    #[inline]
+    fn check(&self, bytes: usize) -> Written {
+        match self.out.len().saturating_add(bytes) {
+            all if all > self.most => Err(Fault::TooLong(all)),
+            _ => Ok(()),
+        }
+    }
+
     #[inline]
     fn push(&mut self, byte: u8) -> Written {
+        self.check(1)?;
         grow_string(self.out, 1)?;
         self.out.push(char::from(byte));
         Ok(())
     }
 
     fn text(&mut self, text: &str) -> Written {
+        self.check(text.len() + 2)?;
         meter::charge_steps(text.len() as u64 / 16)?;
         strings::push(text, self.out)?;
-        Ok(())
+        // What is escaped is longer.
+        self.check(0)
     }
 
     fn raw(&mut self, text: &str) -> Written {
+        self.check(text.len())?;
         grow_string(self.out, text.len())?;
         self.out.push_str(text);
         Ok(())

@@ -60,6 +60,11 @@ impl Ctx<'_> {
         self.env.upstreams
     }
 
+    /// Most bytes of what one call sends to the host.
+    pub(crate) fn max_request_bytes(&self) -> usize {
+        self.env.max_request_bytes
+    }
+
     /// The registered tools of `(tool/NAME …)`.
     pub fn tools(&self) -> &[Rc<str>] {
         &self.env.tools

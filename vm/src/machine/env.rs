@@ -30,6 +30,8 @@ pub(crate) struct Env {
     pub(crate) tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.
     pub(crate) upstreams: bool,
+    /// Most bytes of what one call sends to the host.
+    pub(crate) max_request_bytes: usize,
     /// Keys of the map literals that were evaluated last.
     pub(crate) layouts: Layouts,
     /// Milliseconds since the epoch.

@@ -173,6 +173,8 @@ pub(super) struct Fiber {
     pub(super) fork: Option<Box<Fork>>,
     /// The host call that it waits for.
     pub(super) waiting_for: Option<CallId>,
+    /// What that call has sent, charged until it is answered.
+    pub(super) asked: Held,
     /// Bytes charged for the stacks.
     charged: usize,
 }
@@ -192,6 +194,7 @@ impl Fiber {
             overlay: None,
             fork: None,
             waiting_for: None,
+            asked: Held::default(),
             charged: 0,
         }
     }

@@ -51,6 +51,19 @@ pub enum HostRequest {
     },
 }
 
+impl HostRequest {
+    /// Bytes that it holds, nearly.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            HostRequest::Tool { name, arguments } => name.len() + arguments.len(),
+            HostRequest::Upstream(call) => call.bytes(),
+            HostRequest::Discovery { arguments, .. } => arguments.len(),
+            HostRequest::Feature(request) => request.bytes(),
+            HostRequest::Ask { message, schema } => message.len() + schema.as_ref().map_or(0, Vec::len),
+        }
+    }
+}
+
 /// A request for something that an upstream has besides tools; its form has been checked.
 #[derive(Clone, Debug)]
 pub struct FeatureRequest {
@@ -64,6 +77,14 @@ pub struct FeatureRequest {
     pub arguments: Vec<u8>,
     /// `:argument` and `:value` of a completion.
     pub argument: Option<(String, String)>,
+}
+
+impl FeatureRequest {
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        let argument = self.argument.as_ref().map_or(0, |(name, value)| name.len() + value.len());
+        self.server.len() + self.subject.len() + self.arguments.len() + argument
+    }
 }
 
 /// What an upstream may have besides tools.
@@ -122,9 +143,28 @@ pub struct UpstreamCall {
     pub arguments: Result<ToolArguments, BadArguments>,
 }
 
+impl UpstreamCall {
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        let (Ok(server) | Err(server)) = &self.server;
+        let (Ok(tool) | Err(tool)) = &self.tool;
+        let arguments = self.arguments.as_ref().map_or(0, |arguments| {
+            arguments.json.len() + arguments.hyphenated.len() * size_of::<std::ops::Range<usize>>()
+        });
+        server.len() + tool.len() + arguments
+    }
+}
+
 /// Why `:args` cannot be sent.
 #[derive(Clone, Debug)]
 pub enum BadArguments {
+    /// The call would send more than it may.
+    TooLong {
+        /// Bytes that it would send, at least.
+        bytes: usize,
+        /// Bytes that it may send.
+        most: usize,
+    },
     /// Not a map; the shortened literal.
     NotAMap(String),
     /// Holds a value without JSON form; the reason.

@@ -58,7 +58,7 @@ pub use unbound::qualified_hint;
 
 use crate::code::Program;
 use crate::error::{Error, Reason, Result};
-use crate::meter::{self, Account, Deadline, Reservation};
+use crate::meter::{self, Account, Deadline, Held, Reservation};
 use crate::value::{
     Blob, Captures, Closure, Layouts, Map, MissedKey, PaidPatterns, Str, Value, take_missed_keys,
 };
@@ -212,6 +212,10 @@ pub struct Machine {
 
 const ROOT: FiberId = 0;
 
+/// Most bytes of what one call sends to the host, unless the host says otherwise
+/// ([`Machine::set_max_request_bytes`]).
+pub const MAX_REQUEST_BYTES: usize = 4 << 20;
+
 /// Work that comparing old definitions with new ones may cost; beyond it a definition counts as changed.
 const CHANGE_DETECTION_STEPS: u64 = 1_000_000;
 
@@ -247,6 +251,7 @@ impl Machine {
                 max_attached_bytes: setup.max_attached_bytes,
                 tools: setup.tools,
                 upstreams: setup.upstreams,
+                max_request_bytes: MAX_REQUEST_BYTES,
                 layouts: Layouts::default(),
                 clock: setup.clock,
             },
@@ -417,6 +422,7 @@ impl Machine {
             self.steps_used = self.steps_used.saturating_add(meter::take_work());
             if let Some(fiber) = &mut self.fibers[id as usize] {
                 fiber.waiting_for = None;
+                fiber.asked = Held::default();
                 fiber.next = Some(match value {
                     Ok(value) => Next::Value(value),
                     Err(error) => Next::Raise(error),
@@ -456,6 +462,11 @@ impl Machine {
     /// Sets when the program has to end: later than before, if it has waited for somebody in the meantime.
     pub fn set_deadline(&mut self, deadline: Option<Deadline>) {
         self.deadline = deadline;
+    }
+
+    /// Sets how many bytes one call may send to the host: arguments, and the names beside them.
+    pub fn set_max_request_bytes(&mut self, bytes: usize) {
+        self.env.max_request_bytes = bytes;
     }
 
     /// Bytes that the program holds now.

@@ -9,7 +9,7 @@ use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
 use crate::error::Result;
-use crate::meter;
+use crate::meter::{self, Held};
 use crate::value::{Value, drop_many};
 
 /// How to go on after a call has been set up or finished.
@@ -124,6 +124,7 @@ impl Machine {
                 return Ok(Err(Stop::Forked));
             }
             Flow::Host(request) => {
+                fiber.asked = Held::new(request.bytes())?;
                 let call = self.next_call;
                 self.next_call += 1;
                 self.waiting.insert(call, id);

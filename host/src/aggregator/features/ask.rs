@@ -1,14 +1,22 @@
 //! Requests for what an upstream has besides tools, within its filters.
 
+use crate::catalog::shown;
 use crate::config::NameFilter;
 use crate::credentials::Redactor;
+use crate::engine::{EvalId, RunContext, whole_millis};
 use crate::mcp::features::{ItemPages, read_completion};
 use crate::memory::{ReplyCharge, ReplyMemory};
-use crate::upstream::{Arrivals, CallFault, CallLimits, Caller, Offers, Query, Upstream};
+use crate::pace::apart;
+use crate::questions::ArgumentsDigest;
+use crate::time::{self, Instant};
+use crate::upstream::{Arrivals, CallFault, CallLimits, Caller, FaultReason, Offers, Query, Upstream};
+use crate::visible::{has_hidden, visible};
 use bytes::Bytes;
-use ptc_mcp::json::{Value, json};
+use ptc_mcp::json::{Object, Raw, Value, json, object_text};
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::super::audit::{AuditedCall, CallAudit};
 use super::super::runtime::{Aggregator, Member};
 
 /// A kind of thing that servers list.
@@ -75,6 +83,18 @@ pub struct Features<'a> {
     prompts: &'a NameFilter,
     redactor: Redactor,
     caller: Caller<'a>,
+    /// Most bytes of one request.
+    max_request_bytes: usize,
+    /// Who is told of the requests.
+    audit: Option<Audit<'a>>,
+}
+
+/// Who is told of requests, and of which program they are, if of any.
+#[derive(Clone, Copy)]
+struct Audit<'a> {
+    to: &'a dyn CallAudit,
+    eval: Option<EvalId>,
+    run_id: Option<&'a str>,
 }
 
 impl Aggregator {
@@ -88,20 +108,33 @@ impl Aggregator {
     /// What the upstream of this name has besides tools; `None` if none of that name is configured.
     pub fn features(&self, upstream: &str) -> Option<Features<'_>> {
         let member = self.members.get(upstream)?;
-        Some(Features::of(member, &self.redactor))
+        Some(Features::of(member, self).audited(self, None))
     }
 }
 
 impl<'a> Features<'a> {
-    pub(super) fn of(member: &'a Member, redactor: &Redactor) -> Self {
+    /// Those of an upstream. Whoever asks has its own record of the requests.
+    pub(super) fn of(member: &'a Member, aggregator: &'a Aggregator) -> Self {
         Self {
             name: &member.config.name,
             handle: &*member.handle,
             resources: &member.config.resources,
             prompts: &member.config.prompts,
-            redactor: redactor.clone(),
+            redactor: aggregator.redactor.clone(),
             caller: Caller::default(),
+            max_request_bytes: aggregator.limits.max_request_bytes,
+            audit: None,
         }
+    }
+
+    /// The same, whose requests are recorded, as those of the program of `run` if there is one.
+    pub(super) fn audited(self, aggregator: &'a Aggregator, run: Option<&'a RunContext>) -> Self {
+        let audit = aggregator.audit.as_deref().map(|to| Audit {
+            to,
+            eval: run.map(|run| run.eval),
+            run_id: run.and_then(|run| run.run_id.as_deref()),
+        });
+        Self { audit, ..self }
     }
 
     /// The same on behalf of `caller`.
@@ -169,7 +202,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Option<String>, CallFault> {
-        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor})).to_string();
         let result = self.ask(kind.method(), &params, None, limits, arrivals).await?;
         pages.add_apart(result).await
     }
@@ -178,8 +211,12 @@ impl<'a> Features<'a> {
     fn admitted(&self, kind: Kind, mut items: Vec<Value>) -> Vec<Value> {
         items.retain(|item| {
             item[kind.key()].as_str().is_some_and(|name| !name.is_empty() && self.filter(kind).admits(name))
+                && has_plain_names(item)
         });
-        items.iter_mut().for_each(|item| self.redactor.scrub_json(item));
+        for item in &mut items {
+            self.redactor.scrub_json(item);
+            show_prose(item);
+        }
         items
     }
 
@@ -223,7 +260,7 @@ impl<'a> Features<'a> {
     ) -> Result<Bytes, CallFault> {
         self.start().await?;
         self.check(Kind::Resource, uri)?;
-        self.ask("resources/read", &json!({"uri": uri}), Some(uri), limits, arrivals).await
+        self.ask("resources/read", &read_params(uri), Some(uri), limits, arrivals).await
     }
 
     /// The `result` of `prompts/get`. Arguments that are no text are sent as their JSON.
@@ -239,7 +276,7 @@ impl<'a> Features<'a> {
     ) -> Result<Bytes, CallFault> {
         self.start().await?;
         self.check(Kind::Prompt, name)?;
-        let params = json!({"name": name, "arguments": texts(arguments)});
+        let params = prompt_params(name, arguments).await;
         self.ask("prompts/get", &params, Some(name), limits, arrivals).await
     }
 
@@ -265,10 +302,12 @@ impl<'a> Features<'a> {
             Kind::Prompt => json!({"type": "ref/prompt", "name": subject}),
             Kind::Resource | Kind::Template => json!({"type": "ref/resource", "uri": subject}),
         };
-        let mut params = json!({"ref": reference, "argument": {"name": argument, "value": value}});
-        let context = texts(context);
-        if context.as_object().is_some_and(|context| !context.is_empty()) {
-            params["context"] = json!({"arguments": context});
+        let mut params =
+            json!({"ref": reference, "argument": {"name": argument, "value": value}}).to_string();
+        let context = texts(context).await;
+        if context != "{}" {
+            params.truncate(params.len() - 1);
+            params.push_str(&format!(",\"context\":{{\"arguments\":{context}}}}}"));
         }
         let result = self.ask("completion/complete", &params, None, limits, None).await?;
         let (mut values, more) = read_completion(&result)?;
@@ -287,7 +326,7 @@ impl<'a> Features<'a> {
             return Err(CallFault::upstream_error(text));
         }
         let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
-        self.ask(method, &json!({"uri": uri}), Some(uri), limits, None).await.map(drop)
+        self.ask(method, &read_params(uri), Some(uri), limits, None).await.map(drop)
     }
 
     /// Whether clients may know of a resource at this URI.
@@ -306,7 +345,8 @@ impl<'a> Features<'a> {
         }
         if !self.filter(kind).admits(subject) {
             let text = format!(
-                "the configuration hides {what} {subject:?} of upstream '{}' (allow_{key}, deny_{key})",
+                "the configuration hides {what} {:?} of upstream '{}' (allow_{key}, deny_{key})",
+                shown(subject),
                 self.name
             );
             return Err(CallFault::upstream_error(text));
@@ -317,28 +357,120 @@ impl<'a> Features<'a> {
     async fn ask(
         &self,
         method: &'static str,
-        params: &Value,
+        params: &str,
         subject: Option<&str>,
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        let params = params.to_string();
+        let (bytes, most) = (params.len(), self.max_request_bytes);
+        if bytes > most {
+            let text = format!("the request has {bytes} bytes, the limit of a call is {most}");
+            return Err(CallFault::upstream_error(text).before_sending());
+        }
         let params = params.as_bytes();
         let query = Query { method, params, subject, limits, arrivals, caller: self.caller };
-        self.handle.query(query).await
+        let mut record = match self.audit {
+            None => None,
+            Some(audit) => {
+                let params = ArgumentsDigest::of_sent(params).await;
+                Some(Record { features: self, audit, method, params, began: time::now(), is_over: false })
+            }
+        };
+        let answer = self.handle.query(query).await;
+        if let Some(record) = &mut record {
+            record.ended(answer.as_ref().err().map(|fault| fault.reason));
+        }
+        answer
     }
 }
 
-/// An object whose values are texts, as prompts take their arguments.
-#[expect(clippy::disallowed_methods, reason = "entry point: texts()")]
-fn texts(arguments: &[u8]) -> Value {
-    let mut arguments: Value = serde_json::from_slice(arguments).unwrap_or_else(|_| json!({}));
-    for value in arguments.as_object_mut().into_iter().flat_map(|map| map.values_mut()) {
-        if !value.is_string() {
-            *value = value.to_string().into();
+/// Whether a reader sees all of the names of an item: what it is known by, and those of a prompt's arguments. Tools with other names are
+/// left out, too.
+fn has_plain_names(item: &Value) -> bool {
+    let is_plain = |name: &Value| name.as_str().is_none_or(|name| !has_hidden(name));
+    let arguments = item["arguments"].as_array().into_iter().flatten();
+    ["uri", "uriTemplate", "name"].into_iter().all(|key| is_plain(&item[key]))
+        && arguments.map(|argument| &argument["name"]).all(is_plain)
+}
+
+/// Makes hidden characters of titles and descriptions visible.
+fn show_prose(item: &mut Value) {
+    for key in ["title", "description"] {
+        if let Some(Value::String(text)) = item.get_mut(key)
+            && let Cow::Owned(shown) = visible(text)
+        {
+            *text = shown;
         }
     }
-    arguments
+    for argument in item.get_mut("arguments").and_then(Value::as_array_mut).into_iter().flatten() {
+        show_prose(argument);
+    }
+}
+
+/// A request that is under way. However it ends, it is recorded.
+struct Record<'a> {
+    features: &'a Features<'a>,
+    audit: Audit<'a>,
+    method: &'static str,
+    params: ArgumentsDigest,
+    began: Instant,
+    is_over: bool,
+}
+
+impl Record<'_> {
+    fn ended(&mut self, fault: Option<FaultReason>) {
+        self.is_over = true;
+        self.audit.to.called(&AuditedCall {
+            principal: self.features.caller.principal.map(|name| &**name),
+            eval: self.audit.eval,
+            run_id: self.audit.run_id,
+            upstream: self.features.name,
+            tool: self.method,
+            arguments: self.params,
+            fault,
+            duration_ms: whole_millis(time::since(self.began)),
+            approved: None,
+        });
+    }
+}
+
+impl Drop for Record<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.ended(Some(FaultReason::Cancelled));
+        }
+    }
+}
+
+/// The `params` of `resources/read`.
+pub(super) fn read_params(uri: &str) -> String {
+    json!({"uri": uri}).to_string()
+}
+
+/// The `params` of `prompts/get`.
+pub(super) async fn prompt_params(name: &str, arguments: &[u8]) -> String {
+    let arguments = texts(arguments).await;
+    object_text(|params| {
+        params.string("name", name);
+        params.raw("arguments", &arguments);
+    })
+}
+
+/// An object whose values are texts, as prompts take their arguments. Large ones are written on a thread of their own.
+async fn texts(arguments: &[u8]) -> String {
+    let arguments = arguments.to_vec();
+    apart(arguments.len(), move || {
+        let members = std::str::from_utf8(&arguments).ok().and_then(|text| Raw::parse(text).ok()?.members());
+        object_text(|texts: &mut Object<'_>| {
+            for (name, value) in members.into_iter().flatten() {
+                match value.as_str() {
+                    Some(_) => texts.raw(&name, value.text()),
+                    None => texts.string(&name, value.text()),
+                }
+            }
+        })
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -346,8 +478,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_of_prompts_are_texts() {
-        let sent = texts(br#"{"a":"x","n":1.50,"b":true,"m":{"k":[1]},"z":null}"#);
-        assert_eq!(sent, json!({"a": "x", "n": "1.50", "b": "true", "m": "{\"k\":[1]}", "z": "null"}));
+    fn items_with_hidden_names_are_none_and_hidden_prose_is_shown() {
+        for odd in [
+            json!({"uri": "x://a\u{202e}", "name": "a"}),
+            json!({"uri": "x://a", "name": "a\u{1b}[2J"}),
+            json!({"uriTemplate": "x://{a}\n", "name": "a"}),
+            json!({"name": "p", "arguments": [{"name": "a"}, {"name": "b\u{200b}"}]}),
+        ] {
+            assert!(!has_plain_names(&odd), "{odd}");
+        }
+        let mut item = json!({"name": "é", "title": "a\u{202e}b", "description": "c\u{1b}\nd",
+            "arguments": [{"name": "x", "description": "\u{200b}"}]});
+        assert!(has_plain_names(&item));
+        show_prose(&mut item);
+        assert_eq!(item["title"], "a\\u202eb");
+        assert_eq!(item["description"], "c\\u001b\nd");
+        assert_eq!(item["arguments"][0]["description"], "\\u200b");
+    }
+
+    #[tokio::test]
+    async fn arguments_of_prompts_are_texts() {
+        let sent = texts(br#"{"a":"x\n","n":1.50,"b":true,"m":{"k":[1]},"z":null}"#).await;
+        assert_eq!(sent, r#"{"a":"x\n","n":"1.50","b":"true","m":"{\"k\":[1]}","z":"null"}"#);
+        for none in [&b""[..], b"{}", b"[1]", b"\xff", b"{"] {
+            assert_eq!(texts(none).await, "{}");
+        }
     }
 }

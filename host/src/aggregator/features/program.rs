@@ -7,12 +7,13 @@ use super::super::program_fault::raise;
 use super::super::runtime::{Aggregator, Member};
 use super::super::sign_in::{SignIns, Wanted};
 use super::super::usage::{cap_exhausted, give_back_unsent, take_call, take_discovery};
-use super::ask::{Features, Kind};
+use super::ask::{Features, Kind, prompt_params, read_params};
 use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, Desk, RunContext};
 use crate::mcp::features::{read_contents, read_prompt};
 use crate::memory::ReplyCharge;
 use crate::pace::apart;
+use crate::text::clip;
 use crate::time;
 use crate::upstream::{CallFault, CallLimits, FaultReason};
 use ptc_mcp::json::{Map, Value, json};
@@ -22,6 +23,9 @@ use std::sync::Arc;
 
 /// Names of members as programs see them; the others keep theirs.
 const NAMES: [(&str, &str); 2] = [("mimeType", "mime_type"), ("uriTemplate", "uri_template")];
+
+/// Bytes of a URI or name that a record of a list has.
+const MAX_RECORDED: usize = 1024;
 
 /// The words for a budget that is used up, and for an upstream that does not start.
 const CAP_EXHAUSTED: &str = "catalog_cap_exhausted";
@@ -59,23 +63,12 @@ async fn content(
     let Some(member) = aggregator.members.get(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
     let (method, recorded) = match is_prompt {
-        true => {
-            let arguments: Value = serde_json::from_slice(&request.arguments).unwrap_or_default();
-            ("prompts/get", json!({"name": request.subject, "arguments": arguments}))
-        }
-        false => ("resources/read", json!({"uri": request.subject})),
+        true => ("prompts/get", prompt_params(&request.subject, &request.arguments).await),
+        false => ("resources/read", read_params(&request.subject)),
     };
-    let recorded = recorded.to_string();
     let recorded = recorded.as_bytes();
-    let attempt = Attempt {
-        aggregator,
-        run,
-        server: &request.server,
-        tool: method,
-        config: Some(&member.config),
-        argument_note: None,
-        approved: None,
-    };
+    let names = (request.server.as_str(), method);
+    let attempt = Attempt::new(aggregator, run, names, Some(&member.config), recorded).await;
     let mut began = time::now();
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(recorded, None, cap_exhausted(run, aggregator.limits.max_calls));
@@ -85,7 +78,8 @@ async fn content(
         let (fault, tried) = match start(aggregator, run, &request.server).await {
             Err(NotStarted { fault, tried }) => (fault, tried),
             Ok(()) => {
-                let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
+                let features = Features::of(member, aggregator).on_behalf_of(caller_of(run));
+                attempt.is_sent(time::now());
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
                 let (subject, arguments) = (&request.subject, &request.arguments);
@@ -136,7 +130,7 @@ async fn listing(
     };
     let mut args = json!({"server": request.server});
     if !request.subject.is_empty() {
-        args["ref"] = request.subject.as_str().into();
+        args["ref"] = clip(&request.subject, MAX_RECORDED).into();
     }
     run.catalog_ops.borrow_mut().push(CatalogOp {
         operation: request.feature.form(),
@@ -194,7 +188,8 @@ async fn found(
 ) -> Result<Found, NotFound> {
     let unavailable = |NotStarted { fault, .. }| NotFound::Faulty { fault, word: UNAVAILABLE };
     start(aggregator, run, &request.server).await.map_err(unavailable)?;
-    let features = Features::of(member, &aggregator.redactor).on_behalf_of(caller_of(run));
+    let features =
+        Features::of(member, aggregator).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
     let faulty = |fault: CallFault| NotFound::Faulty { word: fault.reason.as_str(), fault };

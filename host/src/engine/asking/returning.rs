@@ -96,7 +96,7 @@ pub(in crate::engine) fn restore(
         }
     };
     let limits = &request.limits;
-    let restored = Machine::restore(
+    let mut restored = Machine::restore(
         bytes,
         RestoreSetup {
             library: library(),
@@ -113,6 +113,9 @@ pub(in crate::engine) fn restore(
             bounds: Bounds::default(),
         },
     )?;
+    if let Some(upstreams) = &request.upstreams {
+        restored.machine.set_max_request_bytes(upstreams.max_request_bytes());
+    }
     let mut waiting = restored.machine.waiting_calls();
     waiting.sort_unstable();
     if !pending.iter().map(|(call, _)| *call).eq(waiting) {

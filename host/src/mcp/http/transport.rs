@@ -25,7 +25,7 @@ use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo, Visits};
 
 /// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
 /// have opened it.
@@ -99,6 +99,16 @@ impl HttpUpstream {
             wanted: Arc::default(),
         };
         Ok(Self::over(transport, config, lifecycle))
+    }
+
+    /// Knows of the pages that another connection to the same server has people sent to.
+    pub(crate) fn sharing(mut self, visits: Option<Arc<Visits>>) -> Self {
+        let endpoint = Arc::get_mut(&mut self.transport.endpoint);
+        let inbound = endpoint.and_then(|endpoint| Arc::get_mut(&mut endpoint.inbound));
+        if let (Some(visits), Some(inbound)) = (visits, inbound) {
+            inbound.share_visits(visits);
+        }
+        self
     }
 }
 

@@ -17,7 +17,9 @@ use super::handshake;
 use crate::config::{StdioConfig, UpstreamConfig};
 use crate::memory::MemoryBudget;
 use crate::upstream::lifecycle::{Lifecycle, Started};
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Query, Stopwatch, ToolInfo, no_memory};
+use crate::upstream::{
+    Call, CallFault, CallLimits, CallReply, Query, Stopwatch, ToolInfo, Visits, no_memory,
+};
 
 /// A tool server that is our child process. Any number of calls is in flight on its one pipe. Its tasks run on the
 /// runtime given at construction, calls may come from anywhere.
@@ -42,6 +44,14 @@ impl StdioUpstream {
             memory: None,
         };
         Self::over(transport, config, Arc::new(Lifecycle::new(owner, config.backoff)))
+    }
+
+    /// Knows of the pages that another connection to the same server has people sent to.
+    pub(crate) fn sharing(mut self, visits: Option<Arc<Visits>>) -> Self {
+        if let (Some(visits), Some(inbound)) = (visits, Arc::get_mut(&mut self.transport.inbound)) {
+            inbound.share_visits(visits);
+        }
+        self
     }
 
     /// Counts lines on their way in what the process may take; one that there is no room for is dropped, and fails the

@@ -16,6 +16,7 @@ use super::super::{
 };
 use super::{Seals, Secret};
 use crate::digest::hex_digest;
+use crate::pace::apart;
 
 /// Seals what goes into a store and opens what comes out. Clones are handles of one store.
 #[derive(Clone)]
@@ -52,6 +53,22 @@ impl SealedState {
         })
     }
 
+    /// Opens what was found. Large values are opened on a thread of their own.
+    async fn opened_apart(&self, found: Versioned, name: Name) -> Result<Versioned, StateError> {
+        let (bytes, store) = (found.blob.as_ref().map_or(0, Bytes::len), self.clone());
+        apart(bytes, move || store.opened(found, &name)).await
+    }
+
+    /// Seals what is to be written, as [`opened_apart`](Self::opened_apart) opens it.
+    async fn sealed_apart(&self, commit: Commit) -> Result<Commit, StateError> {
+        let bytes = commit.writes().iter().map(|write| match &write.change {
+            Change::Put { blob, .. } => blob.len(),
+            _ => 0,
+        });
+        let (bytes, store) = (bytes.sum(), self.clone());
+        apart(bytes, move || store.sealed(&commit)).await
+    }
+
     fn opened(&self, found: Versioned, name: &Name) -> Result<Versioned, StateError> {
         let open = |sealed: &Bytes| self.open(sealed, &name.place(found.version), name);
         let blob = found.blob.as_ref().map(open).transpose()?;
@@ -75,8 +92,10 @@ impl SealedState {
 impl StateStore for SealedState {
     fn read<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Versioned>> {
         async move {
-            let found = self.inner.read(key).await?;
-            found.map(|found| self.opened(found, &Name::of(key))).transpose()
+            match self.inner.read(key).await? {
+                Some(found) => self.opened_apart(found, Name::of(key)).await.map(Some),
+                None => Ok(None),
+            }
         }
         .boxed()
     }
@@ -89,7 +108,7 @@ impl StateStore for SealedState {
                 not_taken => return Ok(not_taken),
             };
             let fence = found.fence;
-            let opened = self.opened(found, &Name::of(key));
+            let opened = self.opened_apart(found, Name::of(key)).await;
             if opened.is_err() {
                 // Nobody works on what cannot be opened.
                 let _ = self.inner.renew(key, fence, Duration::ZERO).await;
@@ -104,7 +123,7 @@ impl StateStore for SealedState {
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        async move { self.inner.commit(self.sealed(&commit)?).await }.boxed()
+        async move { self.inner.commit(self.sealed_apart(commit).await?).await }.boxed()
     }
 
     fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool> {
@@ -148,7 +167,10 @@ impl StateStore for SealedState {
         async move {
             let found = self.inner.look(listed).await?;
             let name = Name::of_listed(listed)?;
-            found.map(|found| self.opened(found, &name)).transpose()
+            match found {
+                Some(found) => self.opened_apart(found, name).await.map(Some),
+                None => Ok(None),
+            }
         }
         .boxed()
     }

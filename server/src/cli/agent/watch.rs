@@ -75,6 +75,10 @@ pub(super) struct WatchedCalls {
 }
 
 impl HostCalls for WatchedCalls {
+    fn max_request_bytes(&self) -> usize {
+        self.inner.max_request_bytes()
+    }
+
     fn answer(
         &self,
         run: Rc<RunContext>,

@@ -78,7 +78,15 @@ impl Client {
     /// # Errors
     /// One sentence: the server is not reachable, or refuses.
     pub(super) async fn get(&self, path: &str) -> Result<Value, String> {
-        self.request(Method::GET, path, Bytes::new()).await
+        self.get_with(path, None).await
+    }
+
+    /// What is at `path` with this query.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub(super) async fn get_with(&self, path: &str, query: Option<&str>) -> Result<Value, String> {
+        self.request(Method::GET, (path, query), Bytes::new()).await
     }
 
     /// Sends `body` to `path`.
@@ -86,14 +94,19 @@ impl Client {
     /// # Errors
     /// As [`Client::get`].
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
-        self.request(Method::POST, path, body.to_string().into()).await
+        self.request(Method::POST, (path, None), body.to_string().into()).await
     }
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Client.request")]
-    async fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Value, String> {
+    async fn request(
+        &self,
+        method: Method,
+        (path, query): (&str, Option<&str>),
+        body: Bytes,
+    ) -> Result<Value, String> {
         let mut url = self.server.clone();
         url.set_path(path);
-        url.set_query(None);
+        url.set_query(query);
         let lost = |error: HttpError| format!("{url}: {error}");
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

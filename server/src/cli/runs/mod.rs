@@ -98,13 +98,27 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
     if let Some(Work::Cancel(run)) = &args.work {
         return cancel(&client, &run.id, args.json).await;
     }
-    let told = client.get("/console/api/runs").await?;
+    let mut told = client.get("/console/api/runs").await?;
+    while let Some(next) = told["next"].as_str() {
+        let mut more = client.get_with("/console/api/runs", Some(&format!("after={next}"))).await?;
+        let runs = more["runs"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        told["next"] = more["next"].clone();
+        told["runs"].as_array_mut().into_iter().for_each(|all| all.extend(runs.iter().cloned()));
+    }
     let runs = told["runs"].as_array().map_or(&[][..], Vec::as_slice);
     if let Some(Work::Show(wanted)) = &args.work {
         let Some(run) = runs.iter().find(|run| run["run_id"].as_str() == Some(&wanted.id)) else {
             return Err(format!("run not found: {}", wanted.id));
         };
-        print(run, &told, args.json, true);
+        let mut run = run.clone();
+        for asked in run["questions"].as_array_mut().into_iter().flatten() {
+            let id = asked["id"].as_str().unwrap_or_default();
+            // The list has calls without their arguments.
+            if asked["kind"] == "approval" {
+                *asked = client.get(&format!("/console/api/runs/{}/questions/{id}", wanted.id)).await?;
+            }
+        }
+        print(&run, &told, args.json, true);
         return Ok(ExitCode::SUCCESS);
     }
     let is_open = |run: &&Value| matches!(run["status"].as_str(), Some("running" | "waiting"));

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_host::aggregator::{AuditedCall, AuditedSampling, CallAudit};
-use ptc_host::canonical_json::digest;
 use ptc_host::engine::{Asker, EvalId};
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, AnsweredBy, OpenQuestion, Question, QuestionId, QuestionKind};
@@ -28,7 +27,7 @@ use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall
 use crate::runs::RunView;
 use crate::settings::BootError;
 use crate::timestamp::{self, instant};
-use ptc_host::digest::{hex, sha256_hex};
+use ptc_host::digest::sha256_hex;
 
 /// Writes what happens to the audit log.
 pub struct AuditLog {
@@ -125,13 +124,15 @@ pub(crate) struct Subject {
 impl Subject {
     fn write(&self, line: &mut Object<'_>) {
         line.string("principal", &self.principal);
-        program(line, self.eval, self.run_id.as_deref());
+        program(line, Some(self.eval), self.run_id.as_deref());
     }
 }
 
 /// The eval, which is good in its process, and the run, which is good in all of them.
-fn program(line: &mut Object<'_>, eval: EvalId, run_id: Option<&str>) {
-    line.string("run", &eval.to_string());
+fn program(line: &mut Object<'_>, eval: Option<EvalId>, run_id: Option<&str>) {
+    if let Some(eval) = eval {
+        line.string("run", &eval.to_string());
+    }
     if let Some(run_id) = run_id {
         line.string("run_id", run_id);
     }
@@ -146,7 +147,7 @@ fn question(line: &mut Object<'_>, id: QuestionId, asked: &Question) {
     }
     if let Some(call) = asked.calls.first() {
         line.string("tool", &call.tool);
-        let digests: Vec<String> = asked.calls.iter().map(|call| hex(&call.digest)).collect();
+        let digests: Vec<String> = asked.calls.iter().map(|call| call.digest.to_string()).collect();
         line.strings("arguments_digests", digests.iter().map(String::as_str));
     }
 }
@@ -159,11 +160,6 @@ fn by(line: &mut Object<'_>, by: &AnsweredBy) {
         }
     });
     line.raw("by", &text);
-}
-
-/// The digest of arguments; of their text, if that has no canonical form.
-fn arguments_digest(arguments: &[u8]) -> String {
-    digest(arguments).map_or_else(|_| sha256_hex(arguments), |digest| hex(&digest))
 }
 
 impl CallObserver for AuditLog {
@@ -203,7 +199,7 @@ impl CallAudit for AuditLog {
             program(line, call.eval, call.run_id);
             line.string("upstream", call.upstream);
             line.string("tool", call.tool);
-            line.string("arguments_digest", &arguments_digest(call.arguments));
+            line.string("arguments_digest", &call.arguments.to_string());
             line.string("outcome", call.fault.map_or("ok", |reason| reason.as_str()));
             line.integer("duration_ms", call.duration_ms);
             if let Some(approved) = call.approved {
@@ -215,10 +211,10 @@ impl CallAudit for AuditLog {
     fn sampled(&self, sampling: &AuditedSampling<'_>) {
         self.line("sampling", timestamp::now(), |line| {
             line.string("principal", sampling.principal.unwrap_or("process"));
-            program(line, sampling.eval, sampling.run_id);
+            program(line, Some(sampling.eval), sampling.run_id);
             line.string("upstream", sampling.upstream);
             line.string("tool", sampling.tool);
-            line.string("request_digest", &arguments_digest(sampling.request));
+            line.string("request_digest", &sampling.request.to_string());
             if let Some(model) = sampling.model {
                 line.string("model", model);
             }

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{EvalId, Verdict};
 use ptc_host::questions::approval::{Decision, asked_call, message};
-use ptc_host::questions::{Action, Channel, Form, Level, Mode};
+use ptc_host::questions::{Action, ArgumentsDigest, Channel, Form, Level, Mode};
 use ptc_host::upstream::FaultReason;
 use ptc_mcp::json::{Value, json};
 use serde_json::value::RawValue;
@@ -40,7 +40,8 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let path = folder.path().join("audit.jsonl");
     let log = Arc::new(AuditLog::open(&path).unwrap());
     let arguments = br#"{"path":"/a secret place"}"#;
-    let call = asked_call("delete", arguments).unwrap();
+    let digest = ArgumentsDigest::of_sent(arguments).now_or_never().unwrap();
+    let call = asked_call("delete", arguments, digest).unwrap();
     let question = Question {
         kind: QuestionKind::Approval,
         message: message("fs", &call),
@@ -63,11 +64,11 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let by = AnsweredBy { channel: Channel::Console, name: Some("bob".into()) };
     let called = AuditedCall {
         principal: Some("alice"),
-        eval: EvalId::from_number(1),
+        eval: Some(EvalId::from_number(1)),
         run_id: Some("run_a"),
         upstream: "fs",
         tool: "delete",
-        arguments,
+        arguments: digest,
         fault: Some(FaultReason::Timeout),
         duration_ms: 7,
         approved: Some(&by),
@@ -81,7 +82,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         run_id: Some("run_1"),
         upstream: "fs",
         tool: "sum_up",
-        request,
+        request: ArgumentsDigest::of_sent(request).now_or_never().unwrap(),
         model: Some("m-1"),
         tokens: Some((10, 2)),
         outcome: "ok",
@@ -98,8 +99,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         let Value::Object(members) = line else { panic!("{line}") };
         assert!(members.shift_remove("at").unwrap().as_str().unwrap().ends_with('Z'));
     }
-    // The text is canonical already.
-    let digest = sha256_hex(arguments);
+    let digest = format!("v2:{}", sha256_hex(arguments));
     let question = json!({"kind": "question", "principal": "alice", "run": "ev_00000001", "run_id": "run_a", "question": "q1", "question_kind": "approval",
         "level": "out_of_band", "upstream": "fs", "tool": "delete", "arguments_digests": [digest]});
     let mut answer = question.clone();
@@ -116,7 +116,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     members.shift_remove("by");
     members.shift_remove("run_id");
     let sampled = json!({"kind": "sampling", "principal": "alice", "run": "ev_00000001", "run_id": "run_1", "upstream": "fs", "tool": "sum_up",
-        "request_digest": sha256_hex(request), "model": "m-1", "input_tokens": 10, "output_tokens": 2, "outcome": "ok", "duration_ms": 7});
+        "request_digest": format!("v2:{}", sha256_hex(request)), "model": "m-1", "input_tokens": 10, "output_tokens": 2, "outcome": "ok", "duration_ms": 7});
     let mut given_up = sampled.clone();
     given_up["outcome"] = json!("cancelled");
     let Value::Object(members) = &mut given_up else { unreachable!() };

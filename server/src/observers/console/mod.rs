@@ -13,7 +13,7 @@ mod state;
 mod timeline;
 
 pub(crate) use page::PAGE;
-pub(crate) use runs::{RunsFacts, cancelled, runs, taken};
+pub(crate) use runs::{RunsFacts, cancelled, runs, taken, whole_question};
 pub(crate) use sign_ins::sign_ins;
 pub(crate) use state::Facts;
 pub use state::{catalog, state};

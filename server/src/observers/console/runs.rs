@@ -1,6 +1,7 @@
 //! The runs that are kept, as the page shows them and as whoever asks the route reads them.
 
-use ptc_host::digest::hex;
+use std::cmp::Reverse;
+
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{Answer, FormDialect, Mode, QuestionId, QuestionKind};
 use ptc_host::visible::visible_line;
@@ -20,16 +21,59 @@ pub(crate) struct RunsFacts<'f> {
     pub(crate) operator: bool,
 }
 
-/// The JSON of these runs.
-pub(crate) fn runs(console: &Console, facts: &RunsFacts<'_>, views: &[RunView]) -> String {
+/// Bytes of runs on one page. A run that is longer by itself has a page of its own.
+const MAX_PAGE_BYTES: usize = 1 << 20;
+
+/// The JSON of a page of these runs, which stand in the order of their places: of those behind `after`, if that is given.
+pub(crate) fn runs(
+    console: &Console,
+    facts: &RunsFacts<'_>,
+    views: &[RunView],
+    after: Option<&str>,
+) -> String {
+    let after = after.and_then(read_place);
+    let is_behind = |view: &RunView| after.is_none_or(|after| view.place() > after);
+    let mut bytes = 0;
+    let mut page: Vec<String> = Vec::new();
+    let (mut last, mut is_cut) = (None, false);
+    for view in views.iter().filter(|view| is_behind(view)) {
+        let run = run(console, view);
+        bytes += run.len();
+        if bytes > MAX_PAGE_BYTES && !page.is_empty() {
+            is_cut = true;
+            break;
+        }
+        page.push(run);
+        last = Some(view);
+    }
     object_text(|object| {
         object.string("now", &instant(timestamp::now()));
         object.string("caller", facts.caller);
         object.boolean("operator", facts.operator);
-        write_array(object.key("runs"), views, |out, view| {
-            out.extend_from_slice(run(console, view).as_bytes())
-        });
+        write_array(object.key("runs"), &page, |out, run| out.extend_from_slice(run.as_bytes()));
+        match last.filter(|_| is_cut) {
+            Some(last) => object.string("next", &place(last)),
+            None => object.raw("next", "null"),
+        }
     })
+}
+
+/// A place as the next page is asked for by it.
+fn place(view: &RunView) -> String {
+    let (is_quiet, Reverse(began_ms), run_id) = view.place();
+    format!("{}.{began_ms}.{run_id}", u8::from(is_quiet))
+}
+
+fn read_place(text: &str) -> Option<(bool, Reverse<i64>, &str)> {
+    let (is_quiet, rest) = text.split_once('.')?;
+    let (began_ms, run_id) = rest.split_once('.')?;
+    Some((is_quiet == "1", Reverse(began_ms.parse().ok()?), run_id))
+}
+
+/// The JSON of one question of a run, with all arguments of its calls; `None` if the run does not ask it.
+pub(crate) fn whole_question(view: &RunView, id: QuestionId) -> Option<String> {
+    let asked = view.questions.iter().find(|asked| asked.id == id)?;
+    Some(question(asked, true))
 }
 
 fn run(console: &Console, view: &RunView) -> String {
@@ -49,7 +93,7 @@ fn run(console: &Console, view: &RunView) -> String {
             None => object.raw("program", "null"),
         }
         write_array(object.key("questions"), &view.questions, |out, asked| {
-            out.extend_from_slice(question(asked).as_bytes());
+            out.extend_from_slice(question(asked, false).as_bytes());
         });
     })
 }
@@ -61,14 +105,20 @@ fn time(object: &mut Object<'_>, key: &str, at_ms: Option<i64>) {
     }
 }
 
-/// A question. A person decides by what is shown here, so that it is whole, as it will be sent, and nothing in it is hidden.
-fn question(asked: &KeptQuestion) -> String {
+/// A question. A person decides by what is shown of a `whole` one: calls as they will be sent, with nothing in them hidden. A list has them
+/// without their arguments.
+fn question(asked: &KeptQuestion, whole: bool) -> String {
     let question = &asked.question;
     object_text(|object| {
         object.string("id", &asked.id.to_string());
         object.string("kind", question.kind.as_str());
         object.string("level", question.level.as_str());
-        object.string("message", &question.message);
+        let message = match question.kind {
+            // The calls follow behind the first line.
+            QuestionKind::Approval if !whole => question.message.lines().next().unwrap_or_default(),
+            _ => &question.message,
+        };
+        object.string("message", message);
         match &question.upstream {
             Some(upstream) => object.string("upstream", upstream),
             None => object.raw("upstream", "null"),
@@ -82,10 +132,12 @@ fn question(asked: &KeptQuestion) -> String {
             write_array(object.key("calls"), &question.calls, |out, call| {
                 let json = object_text(|object| {
                     object.string("tool", &call.tool);
-                    object.raw("arguments", &call.arguments);
-                    // Readers of JSON round numbers.
-                    object.string("arguments_text", &visible_line(&call.arguments));
-                    object.string("arguments_digest", &hex(&call.digest));
+                    if whole {
+                        object.raw("arguments", &call.arguments);
+                        // Readers of JSON round numbers.
+                        object.string("arguments_text", &visible_line(&call.arguments));
+                    }
+                    object.string("arguments_digest", &call.digest.to_string());
                 });
                 out.extend_from_slice(json.as_bytes());
             });
@@ -164,4 +216,56 @@ pub(crate) fn cancelled(run_id: &str, seen: &Seen) -> String {
         object.string("run_id", run_id);
         object.string("status", status);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_host::credentials::Redactor;
+    use ptc_mcp::json::{Value, from_str};
+
+    use super::*;
+    use crate::observers::recording::Recording;
+    use crate::runs::Status;
+    use crate::settings::PayloadPolicy;
+
+    fn view(number: i64) -> RunView {
+        RunView {
+            principal: "ada".into(),
+            run_id: format!("run_{number:024}").into(),
+            status: Status::Running,
+            tool: "x".repeat(100_000),
+            began_ms: number,
+            calls: 0,
+            expires_at_ms: None,
+            questions: Vec::new(),
+            program: None,
+            has_failed: None,
+        }
+    }
+
+    #[test]
+    fn pages_have_at_most_so_many_bytes_and_all_of_them_are_all_runs() {
+        let recording = Recording { policy: PayloadPolicy::None, redactor: Redactor::new() };
+        let console = Console::new(recording);
+        let facts = RunsFacts { caller: "ada", operator: true };
+        let mut views: Vec<RunView> = (0..25).map(view).collect();
+        views.push(RunView { tool: "y".repeat(2 << 20), ..view(25) });
+        views.sort_by(|a, b| a.place().cmp(&b.place()));
+        let (mut seen, mut next, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let page = runs(&console, &facts, &views, next.as_deref());
+            let page: Value = from_str(&page).unwrap();
+            let listed = page["runs"].as_array().unwrap();
+            assert!(page.to_string().len() <= MAX_PAGE_BYTES + 1000 || listed.len() == 1);
+            seen.extend(listed.iter().map(|run| run["run_id"].as_str().unwrap().to_owned()));
+            pages += 1;
+            match page["next"].as_str() {
+                Some(place) => next = Some(place.to_owned()),
+                None => break,
+            }
+        }
+        let all: Vec<String> = views.iter().map(|view| view.run_id.to_string()).collect();
+        assert_eq!((seen, pages), (all, 4), "the long one has a page of its own");
+        assert_eq!(read_place("no place"), None);
+    }
 }

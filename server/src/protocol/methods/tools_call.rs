@@ -19,6 +19,7 @@ use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::{info, warn};
 
 use crate::concurrency_limiter::Full;
+use crate::protocol::answers;
 use crate::protocol::call::{Call, Work};
 use crate::protocol::client::KnownClient;
 use crate::protocol::client_requests::{ClientLine, Outgoing};
@@ -337,11 +338,11 @@ impl Request<'_> {
     }
 }
 
-/// Whether `inputResponses` are answers as far as the protocol goes: an object of objects, each with a known action.
+/// Whether `inputResponses` are answers as far as the protocol goes: an object of objects, each with a known action, no member of it twice.
 fn check_responses(responses: Raw<'_>) -> Result<(), Refusal> {
-    let responses = responses.members().ok_or(Refusal::Responses(None))?;
-    for (key, response) in responses {
-        let mut members = response.members().into_iter().flatten();
+    responses.members().ok_or(Refusal::Responses(None))?;
+    for (key, response) in answers(responses.text()) {
+        let mut members = response.and_then(Raw::members).into_iter().flatten();
         let action = members.find(|(name, _)| name == "action").and_then(|(_, action)| action.as_str());
         if !matches!(action.as_deref(), Some("accept" | "decline" | "cancel")) {
             return Err(Refusal::Responses(Some(key.into_owned())));

@@ -29,6 +29,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, EvalId, EvalOutcome, EvalRequest};
+use ptc_host::pace::apart;
 use ptc_host::state::{MemoryState, Owner, StateStore, StoreClock, StoreLimits};
 
 use self::shown::Screen;
@@ -123,8 +124,10 @@ impl Caller {
     }
 
     /// What stands for the arguments. Only a program that waits costs this.
-    fn digest(&self) -> [u8; 32] {
-        arguments_digest(self.arguments.as_deref())
+    async fn digest(&self) -> [u8; 32] {
+        let arguments = self.arguments.clone();
+        let bytes = arguments.as_ref().map_or(0, |arguments| arguments.len());
+        apart(bytes, move || arguments_digest(arguments.as_deref())).await
     }
 
     /// What its client can be shown.

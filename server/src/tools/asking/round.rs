@@ -3,12 +3,13 @@
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, AskedPage, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
 };
-use ptc_mcp::json::{Raw, object_text};
+use ptc_mcp::json::object_text;
 use ptc_vm::graph::{Reader, Unread, Writer};
 use serde_json::value::RawValue;
 
 use super::shown::Screen;
 use crate::principal::Principal;
+use crate::protocol::answers;
 use crate::protocol::tool::Visited;
 use crate::runs::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
 
@@ -62,8 +63,8 @@ impl Round {
         (by, by_page): (&AnsweredBy, &AnsweredBy),
         at_ms: u64,
     ) {
-        let responses = responses.and_then(|responses| Raw::parse(responses).ok()).and_then(Raw::members);
-        for (key, sent) in responses.into_iter().flatten() {
+        for (key, sent) in responses.map(answers).into_iter().flatten() {
+            let Some(sent) = sent else { continue };
             let id = QuestionId::parse(&key);
             let asked = self.0.iter_mut().find(|asked| Some(asked.id) == id && asked.answer.is_none());
             let Some(asked) = asked else { continue };

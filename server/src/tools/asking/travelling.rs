@@ -62,17 +62,17 @@ impl Asks {
         asked: &Round,
         until: u64,
     ) -> Option<ToolReply> {
-        let digest = caller.digest();
+        let digest = caller.digest().await;
         let bound = Bound {
             principal: caller.principal.name(),
             method: "tools/call",
             tool: caller.tool,
             arguments: &digest,
         };
-        let state = match self.0.states.seal(bound, &content, until) {
-            Ok(state) => state,
-            Err(NotSealed::NoEntropy) => return None,
-            Err(NotSealed::TooLarge) => {
+        let state = match self.0.states.seal_large(bound, content, until).await {
+            (Ok(state), _) => state,
+            (Err(NotSealed::NoEntropy), _) => return None,
+            (Err(NotSealed::TooLarge), content) => {
                 let Carried::Snapshot(snapshot) = content.carried else { return None };
                 let carried = Carried::Blob(self.put_blob(caller, snapshot, until).await?);
                 self.0.states.seal(bound, &Content { carried, ..content }, until).ok()?

@@ -132,6 +132,10 @@ impl Ledger {
 }
 
 impl HostCalls for Ledger {
+    fn max_request_bytes(&self) -> usize {
+        self.inner.max_request_bytes()
+    }
+
     fn answer(
         &self,
         run: Rc<RunContext>,

@@ -74,6 +74,9 @@ impl Tool for Resume {
     }
 }
 
+/// Most answers of one call: more than any run has open questions.
+const MAX_ANSWERS: usize = 1024;
+
 /// `answers`, if there are any.
 fn answers(arguments: Option<Raw<'_>>) -> Result<Option<String>, String> {
     let mut members = arguments.and_then(Raw::members).into_iter().flatten();
@@ -82,7 +85,10 @@ fn answers(arguments: Option<Raw<'_>>) -> Result<Option<String>, String> {
     if given.kind() != Kind::Object {
         return Err(format!("argument `answers` must be an object, got {}", given.kind().name()));
     }
-    for (name, _) in given.members().into_iter().flatten() {
+    for (count, (name, _)) in given.members().into_iter().flatten().enumerate() {
+        if count == MAX_ANSWERS {
+            return Err(format!("argument `answers` has more than {MAX_ANSWERS} answers"));
+        }
         if QuestionId::parse(&name).is_none() {
             return Err("argument `answers` has a key that is no question id, such as q1".to_owned());
         }
@@ -98,6 +104,8 @@ fn note((id, took): &(QuestionId, Took)) -> Option<String> {
         Took::NotHere => format!("{id} cannot be answered here"),
         Took::AlreadyAnswered => format!("{id} was already answered"),
         Took::NotOpen => format!("{id} is no question of this run"),
-        Took::NoAnswer => format!("the answer to {id} has no action: accept, decline or cancel"),
+        Took::NoAnswer => {
+            format!("the answer to {id} has no action (accept, decline or cancel), or a member twice")
+        }
     })
 }

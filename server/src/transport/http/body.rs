@@ -414,6 +414,14 @@ impl Body {
         Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
+    /// The bytes of an answer that is no stream of events, before anything holds on to it.
+    pub(super) fn into_bytes(self) -> Bytes {
+        match self.source {
+            Source::Full(bytes) => bytes.unwrap_or_default(),
+            Source::Events(_) => Bytes::new(),
+        }
+    }
+
     /// The events of a call that puts its notifications into `notes` and whose answer is on the account `held`. The call
     /// starts at once, on this thread.
     pub(super) fn events(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::X_CONTENT_TYPE_OPTIONS;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode, Uri};
 use hyper::body::Incoming;
 use ptc_host::time;
 use ptc_host::visible::visible_on_page;
@@ -27,10 +27,11 @@ pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
     authority: Option<&str>,
-    (method, path): (&Method, &str),
+    (method, uri): (&Method, &Uri),
     (headers, body): (&Headers<'_>, Incoming),
     seen: &mut Seen,
 ) -> Option<Step> {
+    let path = uri.path();
     if !endpoint.console || !(path == PAGE || holds_data(path)) {
         return None;
     }
@@ -47,7 +48,7 @@ pub(super) fn step(
     };
     seen.principal = Some(caller.principal.clone());
     if console_runs::is_path(path) {
-        return Some(console_runs::step(endpoint, caller, (method, path), headers, body));
+        return Some(console_runs::step(endpoint, caller, (method, path, uri.query()), headers, body));
     }
     if !is_read(method) {
         return Some(Step::Ready(answer::method_not_allowed("GET, HEAD")));

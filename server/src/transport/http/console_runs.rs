@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
-use ptc_host::questions::{AnsweredBy, Channel};
+use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
 use ptc_mcp::json::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ use super::headers::Headers;
 use super::post::Waiting;
 use super::router::{Endpoint, Step};
 use super::small_body;
-use crate::observers::console::{RunsFacts, cancelled, taken};
+use crate::observers::console::{RunsFacts, cancelled, taken, whole_question};
 use crate::principal::Principal;
 use crate::runs::{NotSeen, Runs};
 
@@ -36,15 +36,25 @@ enum Work {
     Cancel,
 }
 
-/// The run and the work of a path below the list.
-fn named(path: &str) -> Option<(&str, Work)> {
-    let (run_id, work) = path.strip_prefix(RUNS)?.strip_prefix('/')?.split_once('/')?;
-    let work = match work {
-        "answers" => Work::Answer,
-        "cancel" => Work::Cancel,
+/// A place below the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Where something is done.
+    Work(Work),
+    /// One question, with all arguments of its calls.
+    Question(QuestionId),
+}
+
+/// The run and the place of a path below the list.
+fn named(path: &str) -> Option<(&str, Place)> {
+    let (run_id, place) = path.strip_prefix(RUNS)?.strip_prefix('/')?.split_once('/')?;
+    let place = match (place, place.strip_prefix("questions/").and_then(QuestionId::parse)) {
+        ("answers", _) => Place::Work(Work::Answer),
+        ("cancel", _) => Place::Work(Work::Cancel),
+        (_, Some(id)) => Place::Question(id),
         _ => return None,
     };
-    (!run_id.is_empty()).then_some((run_id, work))
+    (!run_id.is_empty()).then_some((run_id, place))
 }
 
 /// What is sent with an answer. Whose run it is stands here and not in the address, which others may see.
@@ -62,14 +72,14 @@ struct Sent<'s> {
 pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     caller: &Caller,
-    (method, path): (&Method, &str),
+    (method, path, query): (&Method, &str, Option<&str>),
     headers: &Headers<'_>,
     body: Incoming,
 ) -> Step {
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
         // Nothing is ever kept here.
         return Step::Ready(match path == RUNS && is_read(method) {
-            true => data(endpoint.telemetry.console_runs(&facts(caller), &[])),
+            true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
             false => refused(NotSeen::NotFound),
         });
     };
@@ -78,17 +88,29 @@ pub(super) fn step(
             return Step::Ready(answer::method_not_allowed("GET, HEAD"));
         }
         let (endpoint, caller) = (endpoint.clone(), caller.clone());
+        let after = query.and_then(|query| query.strip_prefix("after=")).map(str::to_owned);
         let work = async move {
             let of = (!caller.is_operator).then_some(&caller.principal);
             match runs.list(of).await {
-                Ok(views) => data(endpoint.telemetry.console_runs(&facts(&caller), &views)),
+                Ok(views) => data(endpoint.telemetry.console_runs(&facts(&caller), &views, after.as_deref())),
                 Err(why) => refused(why),
             }
         };
         return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
     }
-    let Some((run_id, work)) = named(path) else {
+    let Some((run_id, place)) = named(path) else {
         return Step::Ready(answer::text(StatusCode::NOT_FOUND, "not found"));
+    };
+    let work = match place {
+        Place::Work(work) => work,
+        Place::Question(_) if !is_read(method) => {
+            return Step::Ready(answer::method_not_allowed("GET, HEAD"));
+        }
+        Place::Question(id) => {
+            let (caller, run_id) = (caller.clone(), run_id.to_owned());
+            let work = async move { looked_at(&runs, &caller, &run_id, id).await };
+            return Step::Waiting(Box::new(Waiting::Work(Box::pin(work))));
+        }
     };
     if *method != Method::POST {
         return Step::Ready(answer::method_not_allowed("POST"));
@@ -112,6 +134,16 @@ pub(super) fn step(
 
 fn facts(caller: &Caller) -> RunsFacts<'_> {
     RunsFacts { caller: caller.principal.name(), operator: caller.is_operator }
+}
+
+/// One question of a run, whole.
+async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: QuestionId) -> Answer {
+    let of = (!caller.is_operator).then_some(&caller.principal);
+    match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
+        Ok(Some(question)) => data(question),
+        Ok(None) => answer::json(StatusCode::NOT_FOUND, json!({"error": "question not found"}).to_string()),
+        Err(why) => refused(why),
+    }
 }
 
 /// Answers or stops a run.
@@ -164,10 +196,9 @@ async fn owner(
         let is_own = named.is_none_or(|name| name == own);
         return if is_own { Ok(caller.principal.clone()) } else { Err(NotSeen::NotFound) };
     }
-    let is_meant = |owner: &str| named.as_deref().is_none_or(|name| name == owner);
-    let all = runs.list(None).await?;
-    let run = all.iter().find(|run| &*run.run_id == run_id && is_meant(&run.principal));
-    Ok(runs.principal(&run.ok_or(NotSeen::NotFound)?.principal))
+    let run = runs.view(None, run_id).await?;
+    let is_meant = named.is_none_or(|name| name == *run.principal);
+    if is_meant { Ok(runs.principal(&run.principal)) } else { Err(NotSeen::NotFound) }
 }
 
 fn wrong(why: String) -> Answer {
@@ -189,8 +220,11 @@ mod tests {
     #[test]
     fn places_are_those_of_the_list_and_of_its_runs() {
         for (path, place) in [
-            ("/console/api/runs/run_a/answers", Some(("run_a", Work::Answer))),
-            ("/console/api/runs/run_a/cancel", Some(("run_a", Work::Cancel))),
+            ("/console/api/runs/run_a/answers", Some(("run_a", Place::Work(Work::Answer)))),
+            ("/console/api/runs/run_a/cancel", Some(("run_a", Place::Work(Work::Cancel)))),
+            ("/console/api/runs/run_a/questions/q2", Some(("run_a", Place::Question(QuestionId::new(2))))),
+            ("/console/api/runs/run_a/questions/2", None),
+            ("/console/api/runs/run_a/questions", None),
             ("/console/api/runs", None),
             ("/console/api/runs/run_a", None),
             ("/console/api/runs//cancel", None),

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{Either, LocalBoxFuture, select};
 use http::header::ACCEPT;
+use http::response::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming as RequestBody;
 use ptc_host::maybe_ready::MaybeReady;
+use ptc_host::pace::{AT_ONCE, apart};
 use ptc_host::time;
 use ptc_mcp::Revision;
 
@@ -36,7 +39,8 @@ use ptc_mcp::message::strict::{self, Incoming, Message};
 /// Interval of comments on a quiet channel, so that no intermediary takes it for dead and a dead client is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// Bytes of a body that is read at once. Larger ones are read in turns: the thread is everybody's.
+/// Bytes of a body that is read at once. Larger ones are read in turns, as the thread is everybody's, or on another thread if they are
+/// [long](AT_ONCE).
 const AT_ONCE_BYTES: usize = 16 << 10;
 
 /// What a request is waiting for.
@@ -68,17 +72,18 @@ impl Waiting {
                 Ok(received) => (received, caller, said_modern),
             },
         };
-        let outcome = {
+        let outcome = if received.bytes().len() > AT_ONCE {
+            read_apart(endpoint, caller, (headers, said_modern), received, seen).await
+        } else {
             let principal = caller.principal.shared_name();
             let _turn = match is_large(&received) {
                 true => endpoint.engine.turn(Some(principal)).await,
                 false => None,
             };
             let post = Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
+            // Nothing of the body is needed any more behind this: calls own what they work with.
             post.outcome(&received, seen)
         };
-        // Nothing of the body is needed any more: calls own what they work with.
-        drop(received);
         match outcome {
             Outcome::Ready(answer) => answer,
             Outcome::Waiting(calls) => calls.answer(endpoint, headers, seen).await,
@@ -179,6 +184,72 @@ async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread>
         busy.enter(Phase::Working);
     }
     received
+}
+
+/// Reads a body on a thread of its own.
+async fn read_apart(
+    endpoint: &Arc<Endpoint>,
+    caller: Caller,
+    (headers, said_modern): (&HeaderMap, bool),
+    received: Received,
+    seen: &mut Seen,
+) -> Outcome {
+    let (endpoint, headers, bytes) = (endpoint.clone(), headers.clone(), received.bytes().len());
+    let mut its = seen.take();
+    let read = apart(bytes, move || {
+        let headers = Headers::of(&headers);
+        let post = Post { endpoint: &endpoint, caller: &caller, headers: &headers, said_modern };
+        let outcome = post.outcome(&received, &mut its);
+        (Moved::of(outcome), its)
+    });
+    let (moved, its) = read.await;
+    *seen = its;
+    moved.into_outcome()
+}
+
+/// An outcome on its way from one thread to another: the body of an answer belongs to the connection that it goes out on.
+enum Moved {
+    Ready(Plain),
+    Heard(Plain, Ends),
+    HandedOn(Plain, Ends),
+    One(Box<Call>, Option<Arc<Session>>),
+    Batch(Vec<Vec<u8>>, Vec<Call>),
+}
+
+impl Moved {
+    fn of(outcome: Outcome) -> Moved {
+        match outcome {
+            Outcome::Ready(answer) => Moved::Ready(Plain::of(answer)),
+            Outcome::Waiting(Calls::Heard { answer, ends }) => Moved::Heard(Plain::of(answer), ends),
+            Outcome::Waiting(Calls::HandedOn { answer, ends }) => Moved::HandedOn(Plain::of(answer), ends),
+            Outcome::Waiting(Calls::One { call, session }) => Moved::One(call, session),
+            Outcome::Waiting(Calls::Batch { replies, calls }) => Moved::Batch(replies, calls),
+        }
+    }
+
+    fn into_outcome(self) -> Outcome {
+        Outcome::Waiting(match self {
+            Moved::Ready(answer) => return Outcome::Ready(answer.into_answer()),
+            Moved::Heard(answer, ends) => Calls::Heard { answer: answer.into_answer(), ends },
+            Moved::HandedOn(answer, ends) => Calls::HandedOn { answer: answer.into_answer(), ends },
+            Moved::One(call, session) => Calls::One { call, session },
+            Moved::Batch(replies, calls) => Calls::Batch { replies, calls },
+        })
+    }
+}
+
+/// An answer that is no stream of events.
+struct Plain(Box<Parts>, Bytes);
+
+impl Plain {
+    fn of(answer: Answer) -> Plain {
+        let (parts, body) = answer.into_parts();
+        Plain(Box::new(parts), body.into_bytes())
+    }
+
+    fn into_answer(self) -> Answer {
+        Answer::from_parts(*self.0, Body::full(self.1))
+    }
 }
 
 /// Whether reading this body takes a turn.

@@ -136,6 +136,14 @@ pub(super) struct Seen {
     pub(super) held: Option<Held>,
 }
 
+impl Seen {
+    /// The facts, for somebody else to go on with; what is left names the request.
+    pub(super) fn take(&mut self) -> Seen {
+        let (request_id, principal) = (self.request_id.clone(), self.principal.clone());
+        std::mem::replace(self, Seen { request_id, principal, session: None, busy: None, held: None })
+    }
+}
+
 /// Why a request has no session.
 #[derive(Debug)]
 pub(super) enum Unnamed {
@@ -206,6 +214,7 @@ fn step(
                 if webhook::is_path(endpoint, path) {
                     return webhook::step(endpoint, peer, authority(), request, (headers, body));
                 }
+                let request = (&parts.method, &parts.uri);
                 match console::step(endpoint, peer, authority(), request, (headers, body), seen) {
                     Some(step) => return step,
                     None => answer::text(StatusCode::NOT_FOUND, "not found"),

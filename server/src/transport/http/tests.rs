@@ -935,6 +935,32 @@ async fn large_bodies_are_read_in_turns() {
     server.running.await.unwrap();
 }
 
+/// What is read on another thread is answered as everything else is.
+#[tokio::test]
+async fn bodies_of_megabytes_are_answered_as_small_ones_are() {
+    let settings = Http { max_body_bytes: 4 << 20, max_buffered_bytes: 16 << 20, ..settings() };
+    let settings = Http { max_buffered_bytes_per_owner: 16 << 20, ..settings };
+    let server = Server::start(&settings, 4);
+    let long = "x".repeat(1 << 20);
+    let (mut client, session) = server.initialize().await;
+    let called = client.modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":long}})).await;
+    assert_eq!((called.status, called.json()["result"]["content"][0]["text"] == long), (200, true));
+    let unknown = client.modern(3, "tools/call", json!({"name":"nope","arguments":{"say":long}})).await;
+    assert_eq!(unknown.json()["error"], json!({"code":-32602,"message":"Unknown tool: nope"}));
+    let named = ("MCP-Session-Id", session.as_str());
+    let called = client.post(&[named], call(4, json!({"say":long}))).await;
+    assert_eq!((called.status, called.json()["result"]["content"][0]["text"] == long), (200, true));
+    let note =
+        json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":long}});
+    assert_eq!(client.post(&[named], note).await.status, 202);
+    let ended = client.post(&[("MCP-Session-Id", "no session")], call(5, json!({"say":long}))).await;
+    assert_eq!(ended.status, 404);
+    let malformed = client.post(&[], format!("[{}", "1,".repeat(1 << 20))).await;
+    assert_eq!(malformed.status, 400);
+    server.stop.notify_one();
+    server.running.await.unwrap();
+}
+
 /// More at once than the 128 that a socket of the standard library lets wait.
 #[tokio::test]
 async fn a_burst_of_connections_waits_to_be_taken_on() {

@@ -79,6 +79,11 @@ impl World {
         serde_json::from_str(&answer.body).unwrap()
     }
 
+    async fn get(&self, token: &str, path: &str) -> Response {
+        let bearer = format!("Bearer {token}");
+        self.listener.request("GET", path, &[("Authorization", &bearer)], "").await
+    }
+
     async fn post(&self, token: &str, path: &str, body: &str) -> Response {
         let bearer = format!("Bearer {token}");
         self.listener.request("POST", path, &[("Authorization", &bearer)], body).await
@@ -115,19 +120,33 @@ async fn callers_see_and_answer_their_own_runs_and_operators_those_of_all() {
         asked,
         &json!({"id": "q1", "kind": "approval", "level": "out_of_band", "upstream": "fake", "answer": null}),
     );
-    let calls = asked["calls"].as_array().unwrap();
+    assert_eq!(asked["message"], "Allow 9 call(s) of echo at fake?");
+    assert!(
+        asked["calls"].as_array().unwrap().iter().all(|call| call["arguments"] == Value::Null),
+        "{asked}"
+    );
+    let whole = world.get(ALICE, &place(&id, "questions/q1")).await;
+    let calls = body(&whole)["calls"].as_array().unwrap().clone();
     assert_eq!(calls.len(), 9);
     for (n, call) in calls.iter().enumerate() {
         assert_has(call, &json!({"tool": "echo", "arguments": {"text": format!("f{n}")}}));
         assert_eq!(call["arguments_text"], format!("{{\"text\":\"f{n}\"}}"));
-        assert_eq!(call["arguments_digest"].as_str().unwrap().len(), 64);
+        let digest = call["arguments_digest"].as_str().unwrap();
+        assert!(digest.starts_with("v2:") && digest.len() == 67, "{digest}");
     }
     let all = world.runs(OPS).await;
     assert_has(&all, &json!({"caller": "ops", "operator": true}));
     assert_has(&all["runs"][0], &json!({"run_id": id, "principal": "alice"}));
 
+    let question = place(&id, "questions/q1");
+    assert_eq!(world.get(OPS, &question).await.body, whole.body);
+    assert_eq!(world.get(ALICE, &place(&id, "questions/q2")).await.status, 404);
+
     // Whoever is neither hears of nothing, whatever is guessed.
     assert_eq!(world.runs(BOB).await["runs"], json!([]));
+    let foreign = world.get(BOB, &question).await;
+    let guessed = world.get(BOB, &place("run_000000000000000000000000", "questions/q1")).await;
+    assert_eq!((foreign.status, &foreign.body), (404, &guessed.body));
     let unknown =
         world.post(BOB, &place("run_000000000000000000000000", "answers"), r#"{"answers":{}}"#).await;
     for said in [
@@ -174,9 +193,16 @@ async fn each_answer_is_told_what_became_of_it() {
         &json!({"q1": {"outcome": "misfit"}, "q2": {"outcome": "not_open"}, "x": {"outcome": "not_open"}}),
     );
     assert_eq!(world.runs(ALICE).await["runs"][0]["questions"][0]["fault"], fault);
-    let none =
-        body(&world.post(ALICE, &place(&id, "answers"), r#"{"answers":{"q1":{"action":"maybe"}}}"#).await);
-    assert_eq!(none["answers"]["q1"]["outcome"], "no_answer");
+    for none in [
+        r#"{"q1":{"action":"maybe"}}"#,
+        r#"{"q1":{"action":"decline","action":"cancel"}}"#,
+        r#"{"q1":{"action":"decline"},"q1":{"action":"cancel"}}"#,
+        r#"{"q1":{"action":"accept","content":{"region":"eu","region":"us"}}}"#,
+    ] {
+        let said = format!(r#"{{"answers":{none}}}"#);
+        let told = body(&world.post(ALICE, &place(&id, "answers"), &said).await);
+        assert_eq!(told["answers"]["q1"]["outcome"], "no_answer", "{none}");
+    }
     // An operator need not say whose it is.
     let eu = r#"{"answers":{"q1":{"action":"accept","content":{"region":"eu"}}}}"#;
     assert_eq!(

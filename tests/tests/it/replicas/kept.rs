@@ -116,7 +116,10 @@ fn wrong_arguments_are_told_and_nothing_is_known_of_other_runs() {
         assert_eq!((&seen["reason"], &seen["message"]), (&json!("run_not_found"), &json!("run not found")));
     }
     let none = resume(&mut server, &id, json!({"q1": 7}));
-    assert_eq!(none["notes"], json!(["the answer to q1 has no action: accept, decline or cancel"]));
+    assert_eq!(
+        none["notes"],
+        json!(["the answer to q1 has no action (accept, decline or cancel), or a member twice"])
+    );
 }
 
 #[test]

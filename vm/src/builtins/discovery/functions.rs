@@ -7,7 +7,7 @@ use crate::builtins::row::frame;
 use crate::builtins::words::query_words;
 use crate::builtins::{Builtin, printing};
 use crate::error::{Error, Reason, Result};
-use crate::json;
+use crate::json::{self, Unsent};
 use crate::machine::{Args, Ctx, Flow, HostRequest, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print;
@@ -15,6 +15,9 @@ use crate::value::{Map, Value, Vector};
 
 /// Steps that one described name costs.
 const STEPS_PER_NAME: usize = 20;
+
+/// Bytes of what a form sends to the host.
+const MAX_BYTES: usize = 256 << 10;
 
 /// A fault of the program, worded as the discovery forms do.
 #[cold]
@@ -62,10 +65,10 @@ fn ask(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<Flow> {
     if !ctx.has_upstreams() {
         return Err(no_backend());
     }
-    Ok(Flow::Host(request(form, args)?))
+    Ok(Flow::Host(request(ctx, form, args)?))
 }
 
-fn request(form: &'static str, args: &[Value]) -> Result<HostRequest> {
+fn request(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<HostRequest> {
     let plain: Vec<Value> = args
         .iter()
         .map(|arg| match arg {
@@ -73,8 +76,15 @@ fn request(form: &'static str, args: &[Value]) -> Result<HostRequest> {
             other => other.clone(),
         })
         .collect();
-    let mut arguments = Vec::new();
-    json::write(&Value::vector(plain), &mut arguments)?;
+    let most = ctx.max_request_bytes().min(MAX_BYTES);
+    let arguments = json::write_within(&Value::vector(plain), most).map_err(|unsent| match unsent {
+        Unsent::NotEncodable(why) => {
+            Error::verbatim(Reason::RuntimeError, format!("non-JSON-encodable {why}"))
+        }
+        Unsent::TooLong(bytes) => fault(format!("{form} got at least {bytes} bytes, the limit is {most}")),
+        Unsent::Limit(limit) => limit,
+    })?;
+    let arguments = arguments.json;
     // The third argument of a search is its local matches, which no message shows.
     let shown = args.iter().take(2).map(print::literal).collect();
     Ok(HostRequest::Discovery { form, arguments, shown })
@@ -234,7 +244,9 @@ portable!(Apropos { args });
 
 /// The search of the host, as a call whose result comes back to the frame.
 pub(crate) static UPSTREAM_APROPOS: Builtin =
-    frame("apropos", EXTENSION, "query options local", |_, args| Ok(Flow::Host(request("apropos", args)?)));
+    frame("apropos", EXTENSION, "query options local", |ctx, args| {
+        Ok(Flow::Host(request(ctx, "apropos", args)?))
+    });
 
 impl NativeFrame for Apropos {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {

@@ -8,7 +8,7 @@ use crate::graph::{Bounds, Graph, Reader, decode_marked};
 use crate::machine::call_stack::Frame;
 use crate::machine::env::Env;
 use crate::machine::fiber::Overlay;
-use crate::machine::{Binding, Library, Limits, Machine, Namespace, Restoring};
+use crate::machine::{Binding, Library, Limits, MAX_REQUEST_BYTES, Machine, Namespace, Restoring};
 use crate::meter::{self, Account, Deadline, Held, Reservation};
 use crate::value::{Layouts, PaidPatterns, ReplyWatch};
 use std::collections::VecDeque;
@@ -314,6 +314,7 @@ fn read_back(
         max_attached_bytes: Portable::read(&mut from)?,
         tools: Portable::read(&mut from)?,
         upstreams: Portable::read(&mut from)?,
+        max_request_bytes: MAX_REQUEST_BYTES,
         layouts: Layouts::default(),
         clock,
     };

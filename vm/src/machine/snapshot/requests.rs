@@ -67,6 +67,7 @@ impl HostRequest {
                     0 => Ok(read_arguments(from)?),
                     1 => Err(BadArguments::NotAMap(from.text()?.to_owned())),
                     2 => Err(BadArguments::NotEncodable(from.text()?.to_owned())),
+                    3 => Err(BadArguments::TooLong { bytes: size(from)?, most: size(from)? }),
                     _ => return Err(DAMAGE),
                 };
                 HostRequest::Upstream(UpstreamCall { server, tool, arguments })
@@ -132,6 +133,11 @@ impl UpstreamCall {
                 to.byte(2);
                 to.text(why);
             }
+            Err(BadArguments::TooLong { bytes, most }) => {
+                to.byte(3);
+                to.count(*bytes);
+                to.count(*most);
+            }
         }
     }
 }
@@ -146,6 +152,11 @@ fn read_name(from: &mut Reader<'_>) -> Result<Result<String, String>, Damage> {
     let is_name = from.flag()?;
     let text = from.text()?.to_owned();
     Ok(if is_name { Ok(text) } else { Err(text) })
+}
+
+/// A number of bytes that are not here.
+fn size(from: &mut Reader<'_>) -> Result<usize, Damage> {
+    usize::try_from(from.unsigned()?).map_err(|_| DAMAGE)
 }
 
 /// One JSON object.
@@ -194,6 +205,11 @@ mod tests {
                 Ok("s".to_owned()),
                 Ok("t".to_owned()),
                 Err(BadArguments::NotEncodable("a function".to_owned())),
+            ),
+            upstream(
+                Ok("s".to_owned()),
+                Ok("t".to_owned()),
+                Err(BadArguments::TooLong { bytes: 5_000_000, most: 4 << 20 }),
             ),
             HostRequest::Discovery {
                 form: "doc",

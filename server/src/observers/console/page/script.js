@@ -352,11 +352,23 @@
     const button = (text, kind, click) => actions.append(node("button", { type: "button", class: kind, click }, text));
     const says = (action) => () => send(`{"action":"${action}"}`);
     if (asked.kind === "approval") {
-      content.push(node("h4", {}, asked.message.split("\n")[0]),
-        node("ol", { class: "calls" }, ...asked.calls.map((call) => node("li", {}, node("pre", {}, call.arguments_text),
-          node("span", { class: "muted digest" }, `SHA-256 ${call.arguments_digest}`)))));
+      const calls = node("ol", { class: "calls" });
+      content.push(node("h4", {}, asked.message), calls);
+      // The list has no arguments; nobody allows what it does not show.
+      const show = async () => {
+        try {
+          const whole = await ask(`/console/api/runs/${run.run_id}/questions/${asked.id}`);
+          calls.replaceChildren(...whole.calls.map((call) => node("li", {}, node("pre", {}, call.arguments_text),
+            node("span", { class: "muted digest" }, `SHA-256 ${call.arguments_digest}`))));
+          for (const button of actions.children) button.disabled = false;
+        } catch (trouble) {
+          calls.replaceChildren(node("li", {}, node("button", { type: "button", click: show }, `The calls cannot be read (${trouble.message}). Try again`)));
+        }
+      };
+      show();
       for (const [decision, text] of [["allow", "Allow"], ["refuse", "Refuse"]]) {
         button(text, decision === "allow" ? "primary" : "", () => send(`{"action":"accept","content":{"decision":"${decision}"}}`));
+        actions.lastElementChild.disabled = true;
       }
     } else if (asked.url !== undefined) {
       const web = URL.canParse(asked.url) && ["http:", "https:"].includes(new URL(asked.url).protocol);
@@ -532,11 +544,23 @@
     status("signed out", "");
     byId("token").focus();
   };
+  // All pages of a list that one look takes: what waits for answers comes first.
+  const MOST_PAGES = 8;
+  const kept = async () => {
+    const told = await ask("/console/api/runs");
+    let next = told.next;
+    for (let page = 1; next !== null && page < MOST_PAGES; page += 1) {
+      const more = await ask(`/console/api/runs?after=${next}`);
+      told.runs.push(...more.runs);
+      next = more.next;
+    }
+    return told;
+  };
   const refresh = async () => {
     clearTimeout(timer);
     try {
       const state = await ask("/console/api/state");
-      const runs = await ask("/console/api/runs").catch((trouble) => {
+      const runs = await kept().catch((trouble) => {
         if (trouble instanceof Refused) throw trouble;
         return null;
       });

@@ -168,7 +168,7 @@ fn a_search_for_many_words_gives_way() {
         false
     }
     let many = s(&"zq ".repeat(33));
-    assert_eq!(display("apropos", [many]), "runtime_error: apropos takes at most 32 words, got 33");
+    assert_eq!(display("apropos", [many]), "! runtime_error: apropos takes at most 32 words, got 33");
     let query = s(&"zq ".repeat(32));
     pausing(Pauses { is_due: asked, pause: || Resumed::GoOn }, || {
         assert_eq!(display("apropos", [query]), "[]");

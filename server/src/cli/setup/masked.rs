@@ -68,7 +68,8 @@ pub(super) fn command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
         is_secret =
             word.strip_prefix('-').is_some_and(|flag| !flag.contains(['=', ':', ' ']) && names_secret(flag));
         let masked = masked(word);
-        let is_blurred = masked.is_empty() || masked.contains([' ', '"', '\'']);
+        let is_blurred =
+            masked.is_empty() || masked.contains(|c: char| c.is_whitespace() || "\"'".contains(c));
         let quoted = if is_blurred { Cow::Owned(Value::from(&*masked).to_string()) } else { masked };
         line.push_str(&visible_line(&quoted));
     }

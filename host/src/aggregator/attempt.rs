@@ -16,6 +16,9 @@ use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
 use std::borrow::Cow;
 use std::cell::Cell;
 
+/// Longest message of a fault: it may quote what the program gave or the upstream said.
+const MAX_MESSAGE_BYTES: usize = 64 << 10;
+
 /// One call of a tool that a program tried.
 pub(super) struct Attempt<'a> {
     pub(super) aggregator: &'a Aggregator,
@@ -127,7 +130,7 @@ impl<'a> Attempt<'a> {
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         self.audited(began, Some(fault.reason));
         let oversize = fault.oversize();
-        let message = self.redactor().scrub_string(fault.message);
+        let message = self.redactor().scrub_beginning(fault.message, MAX_MESSAGE_BYTES);
         let reason = fault.reason.as_str().to_owned();
         let watch = self.run.log.push_watched(CallRecord {
             status: CallStatus::Error,

@@ -5,7 +5,7 @@ use ptc_mcp::json::Value;
 
 use crate::config_error::ConfigError;
 
-/// Longest value that an operator may set, in bytes: as a token may be (auth.md 15.5).
+/// Longest value that an operator may set, in bytes: as a token may be (auth.md 15).
 pub(super) const MAX_VALUE_BYTES: usize = 16 << 10;
 
 /// Headers that only the transport sets: protocol, content negotiation, framing and hop-by-hop.

@@ -5,7 +5,6 @@
 
 use super::input::Line;
 use super::output::write_error;
-use super::report;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;

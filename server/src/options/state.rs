@@ -197,7 +197,7 @@ mod tests {
         let word = resolved(&[("PTC_STATE_SYNC", "never")]).unwrap_err();
         assert!(word.contains("disk") && word.contains("process"), "{word}");
         let password = resolved(&[url, file, ("PTC_STATE_PASSWORD_FILE", "/nonexistent")]).unwrap_err();
-        assert_eq!(password, "--state-password-file: entity not found (/nonexistent)");
+        assert_eq!(password, "--state-password-file: no such file or directory (/nonexistent)");
     }
 
     #[test]

@@ -280,7 +280,7 @@ fn token_files_name_principals() {
     std::fs::write(&path, format!("{one}\n{two}\n")).unwrap();
     assert!(refused(&["--http", &given], &[]).contains("two HTTP auth tokens"));
     std::fs::remove_file(&path).unwrap();
-    assert!(refused(&["--http", &given], &[]).contains("No such file"));
+    assert!(refused(&["--http", &given], &[]).contains("no such file"));
 }
 
 #[test]

@@ -11,6 +11,9 @@ use ptc_vm::Reason;
 use super::ptc_metrics::PtcMetrics;
 use super::session::SessionPart;
 
+/// Longest message of a failure that is looked through: no result is longer.
+const MAX_MESSAGE_BYTES: usize = 256 << 10;
+
 /// Why a tool call failed, in the words of `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
@@ -219,7 +222,7 @@ impl Payload {
                 }
             }
             Ending::Error { message, result, .. } => {
-                text(message);
+                *message = redactor.scrub_beginning(std::mem::take(message), MAX_MESSAGE_BYTES);
                 result.iter_mut().for_each(text);
             }
         }

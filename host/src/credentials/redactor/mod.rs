@@ -17,6 +17,7 @@ use ptc_mcp::json::Value;
 use ptc_vm::meter::uncharged;
 
 use super::Secret;
+use crate::text::clip;
 use crate::time;
 
 use indexes::{ByReader, Indexes, Reader};
@@ -189,6 +190,18 @@ impl Redactor {
             Cow::Owned(clean) => clean,
             Cow::Borrowed(_) => text,
         }
+    }
+
+    /// As [`scrub_string`](Self::scrub_string), for texts that nobody reads to their end: at most some `most` bytes of it,
+    /// with three dots behind them where something was cut. What comes later is not looked through.
+    pub fn scrub_beginning(&self, text: String, most: usize) -> String {
+        if text.len() <= most {
+            return self.scrub_string(text);
+        }
+        // A secret that begins before the cut is found whole.
+        let longest = self.indexes().iter().map(|index| index.longest()).max().unwrap_or(0);
+        let clean = self.scrub(clip(&text, most.saturating_add(longest)));
+        format!("{}...", clip(&clean, most))
     }
 
     /// Whether a secret is in `text`.

@@ -209,6 +209,17 @@ async fn others_go_on_between_the_pieces_of_a_long_text() {
 }
 
 #[test]
+fn what_is_cut_leaves_no_piece_of_a_secret() {
+    let r = redactor(&["secret-one"]);
+    let text = |before: usize| format!("{}secret-one{}", "x".repeat(before), "y".repeat(100));
+    assert_eq!(r.scrub_beginning(text(5), 1000), r.scrub_string(text(5)));
+    for before in 0..25 {
+        let cut = r.scrub_beginning(text(before), 20);
+        assert!(cut.ends_with("...") && cut.len() == 23 && !cut.contains("sec"), "{cut}");
+    }
+}
+
+#[test]
 fn the_place_of_a_secret_is_told_without_it() {
     let r = redactor(&["secret-one", "1234567890"]);
     let place = |value: Value| r.place_in(&value);

@@ -34,8 +34,8 @@ const BEGINNINGS: [&str; 20] = [
     "AIza",
     "eyJ",
 ];
-/// What names of secrets contain, in small letters and without `-` and `_`.
-const NAMES: [&str; 11] = [
+/// What names of secrets end with, in small letters and without `-` and `_`.
+const NAMES: [&str; 12] = [
     "token",
     "secret",
     "key",
@@ -44,6 +44,7 @@ const NAMES: [&str; 11] = [
     "passphrase",
     "pass",
     "auth",
+    "authorization",
     "credential",
     "dsn",
     "cookie",
@@ -67,7 +68,8 @@ pub(super) fn command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
         is_secret =
             word.strip_prefix('-').is_some_and(|flag| !flag.contains(['=', ':', ' ']) && names_secret(flag));
         let masked = masked(word);
-        let is_blurred = masked.is_empty() || masked.contains([' ', '"', '\'']);
+        let is_blurred =
+            masked.is_empty() || masked.contains(|c: char| c.is_whitespace() || "\"'".contains(c));
         let quoted = if is_blurred { Cow::Owned(Value::from(&*masked).to_string()) } else { masked };
         line.push_str(&visible_line(&quoted));
     }
@@ -177,7 +179,7 @@ fn names_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect();
     let last = plain.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    NAMES.iter().any(|word| last.ends_with(word) || last.starts_with("auth"))
+    NAMES.iter().any(|word| last.ends_with(word))
 }
 
 /// `${NAME}`, `$NAME` and `%NAME%` stand for a value and hold none.
@@ -218,7 +220,7 @@ mod tests {
         for (words, shown) in [
             (&["npx", "-y", "@mcp/server-github@2025.4.8"][..], "npx -y @mcp/server-github@2025.4.8"),
             (&["npx", "--token", "ghp_0123456789abcdefghij0123456789abcdef"], "npx --token …"),
-            (&["x", "--token", "hunter2"], "x --token …"),
+            (&["x", "--token", "hunter2", "--author", "me"], "x --token … --author me"),
             (&["x", "--token", "--verbose", "a"], "x --token --verbose a"),
             (
                 &["x", "--api-key=abc", "API_KEY=abc", "-e", "GITHUB_TOKEN"],

@@ -238,6 +238,49 @@ fn one_client_or_one_file_may_be_named() {
 }
 
 #[test]
+fn a_listing_hides_nothing_and_shows_no_secret() {
+    let home = Home::new();
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {
+            "good": {"command": "npx", "args": ["-y", "\u001b[1K\r  + good"]},
+            "b\n  = c": {"command": "x"},
+            "t": {"command": "y", "args": ["--token", "ghp_0123456789abcdefghij0123456789abcdef", "a\nb"]},
+            "u": {"url": "https://x.example/mcp?api_key=SECRETQUERY"}
+        }}"#,
+    );
+    let import = home.import(&[]).unwrap();
+    let shown = import.shown();
+    for line in [
+        "  + good  npx -y \"\\u001b[1K\\r  + good\"",
+        "  + t  y --token … \"a\\nb\"",
+        "  + u  https://x.example/mcp?api_key=…",
+        "  ! the name \"b\\n  = c\" has characters that nobody sees; give the server another one",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+    }
+    import.write(&home.env()).unwrap();
+    assert_eq!(home.upstreams()["upstreams"]["t"]["args"][2], "a\nb");
+    assert!(home.add(&["a\u{202e}b", "--", "x"]).unwrap_err().contains("a\\u202eb"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_gets_a_secret_becomes_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    let path = home.write(UPSTREAMS, "{\"upstreams\": {}}\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    home.add(&["fs", "--env", "TOKEN=${TOKEN}", "--", "sh", "-c", "exit"]).unwrap();
+    assert_eq!(mode(), 0o644);
+    let header = "Authorization: Bearer 0123456789abcdef0123";
+    let text = home.add(&["web", "https://h/mcp", "--header", header]).unwrap();
+    assert!(text.contains("its mode is 0600"), "{text}");
+    assert_eq!(mode(), 0o600);
+}
+
+#[test]
 fn a_client_starts_ptc_and_the_change_can_be_undone() {
     let home = Home::new();
     let before = "{\n  // Mine.\n  \"mcpServers\": {\"a\": {\"command\": \"b\"}}\n}\n";

@@ -118,7 +118,7 @@ impl<'t, 's> Form<'t, 's> {
             byte => {
                 let end = self.end_of_word(at);
                 match byte {
-                    b't' | b'f' | b'n' => self.out.extend_from_slice(self.text[at..end].as_bytes()),
+                    b't' | b'f' | b'n' => self.out.extend_from_slice(&self.text.as_bytes()[at..end]),
                     _ => write_number(&mut self.out, &self.text[at..end])?,
                 }
                 Ok(end)

@@ -40,6 +40,7 @@ impl FileFault {
 ///
 /// # Errors
 /// Why they are not read.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub fn read(path: &Path, most_bytes: u64) -> Result<Zeroizing<Vec<u8>>, FileFault> {
     let file = open(path)?;
     let metadata = file.metadata()?;
@@ -57,6 +58,7 @@ pub fn read(path: &Path, most_bytes: u64) -> Result<Zeroizing<Vec<u8>>, FileFaul
 ///
 /// # Errors
 /// Why it is not read.
+#[expect(clippy::disallowed_methods, reason = "entry point: read_text()")]
 pub fn read_text(path: &Path, most_bytes: u64) -> Result<Zeroizing<String>, FileFault> {
     let bytes = read(path, most_bytes)?;
     let text = std::str::from_utf8(&bytes).map_err(|_| FileFault::NoText)?;

@@ -161,7 +161,7 @@ async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Questi
         );
         return Err((CallFault::new(FaultReason::Unanswerable, text).before_sending(), None));
     }
-    let mut call = asked_call(wanted.name, wanted.arguments, wanted.digest).map_err(|why| unclear(&why))?;
+    let call = asked_call(wanted.name, wanted.arguments, wanted.digest).map_err(|why| unclear(&why))?;
     let (schema, annotations) =
         wanted.tool.map_or((&Value::Null, None), |tool| (&tool.input_schema, tool.annotations.as_ref()));
     let policy_revision = wanted.config.approval.revision(wanted.name, schema, annotations);
@@ -180,6 +180,7 @@ async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Questi
 }
 
 /// Where in the arguments a secret is. Others on this thread go on while a long text is looked through.
+#[expect(clippy::disallowed_methods, reason = "entry point: secret_in()")]
 async fn secret_in(redactor: &Redactor, arguments: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(arguments);
     if !matches!(redactor.scrub_in_pieces(&text).await, Cow::Owned(_)) {

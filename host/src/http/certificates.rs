@@ -30,6 +30,7 @@ impl Certificates {
     ///
     /// # Errors
     /// The file cannot be read, holds no certificate, or one that cannot be understood.
+    #[expect(clippy::disallowed_methods, reason = "entry point: Certificates.read")]
     pub fn read(path: &Path) -> Result<Self, TlsRootsError> {
         let error = |detail: String| TlsRootsError { path: path.display().to_string(), detail };
         let text = ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| error(fault.to_string()))?;

@@ -188,7 +188,7 @@ mod tests {
         ToolPages::new(&"u".into(), max_bytes, admit_all)
     }
 
-    fn names(pages: ToolPages<'_>) -> Vec<String> {
+    fn names(pages: ToolPages) -> Vec<String> {
         pages.finish().iter().map(|t| t.name.to_string()).collect()
     }
 

@@ -213,6 +213,7 @@ fn provider_client(site: &Site, idp: &crate::config::OAuthIdp) -> Client {
 }
 
 /// The token of the person, which a file has anew at each exchange (ruling 81).
+#[expect(clippy::disallowed_methods, reason = "entry point: subject_token()")]
 async fn subject_token(site: &Site, subject: &OAuthSubject, principal: &str) -> Result<Secret, TokenFault> {
     let path = match subject {
         OAuthSubject::Binding(binding) => {

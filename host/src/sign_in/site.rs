@@ -93,8 +93,11 @@ pub struct Site {
     /// What is known of authorization servers, by issuer.
     known: Mutex<HashMap<String, Known>>,
     /// Sign-ins that principals have begun here, with when.
-    pub(super) begun: Mutex<HashMap<Box<str>, VecDeque<(RecordKey, Timestamp)>>>,
+    pub(super) begun: Mutex<HashMap<Box<str>, Begun>>,
 }
+
+/// The sign-ins that one principal has begun, oldest first.
+pub(super) type Begun = VecDeque<(RecordKey, Timestamp)>;
 
 #[derive(Clone)]
 enum Known {

@@ -105,7 +105,6 @@ async fn check(args: CheckArgs) -> ExitCode {
 }
 
 /// Tells all that is wrong with the file, each fault with its place where it has one.
-#[expect(clippy::disallowed_methods, reason = "entry point: refuse()")]
 fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
     let text = super::setup::stored::read(path).ok().flatten().unwrap_or_default();
     let faults = file_faults(&text, Some(error));

@@ -53,7 +53,6 @@ fn limits(aggregator: &Aggregator, run: &RunContext) -> CallLimits {
 }
 
 /// `resource/read` and `prompt/get`, which count and are recorded as calls of tools.
-#[expect(clippy::disallowed_methods, reason = "entry point: content()")]
 async fn content(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,

@@ -13,6 +13,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// One sentence: the file cannot be read, is no ordinary one, is too large, or is no text.
+#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
     match ordinary_file::read_text(path, MAX_BYTES) {
         Ok(text) => Ok(Some(text.to_string())),

@@ -16,6 +16,7 @@ use crate::settings::BootError;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Builds an acceptor from a certificate chain and its key, both PEM.
+#[expect(clippy::disallowed_methods, reason = "entry point: acceptor()")]
 pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, BootError> {
     let read = |flag: &str, path: &Path| {
         ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| refused(flag, path, &fault))

@@ -29,7 +29,7 @@ fn webhook(port: u16) -> Webhook {
 /// A question as it lies in a record.
 fn question(id: u32, kind: &str) -> KeptQuestion {
     let digest = "07".repeat(32);
-    let call = json!({"tool": "move_file", "arguments": "{\"n\": 12345678901234567890}", "digest": digest});
+    let call = json!({"tool": "move_file", "arguments": "{\"n\": 12345678901234567890}", "digest": format!("v2:{digest}")});
     let written = json!({
         "id": id, "kind": kind, "message": "Allow?", "level": "out_of_band", "upstream": "fs",
         "form": {"type": "object", "properties": {}}, "calls": [call], "policy_revision": "ab", "binding": digest,

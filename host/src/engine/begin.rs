@@ -56,6 +56,18 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
             started,
         ));
     }
+    will_wait(Prepared { machine, session, granted }, request, memory, started, step)
+}
+
+/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the compiler.
+fn will_wait(
+    prepared: Prepared,
+    request: Box<EvalRequest>,
+    memory: Option<MemoryBudget>,
+    started: Instant,
+    step: Step,
+) -> Done {
+    let Prepared { machine, session, granted } = prepared;
     let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
     let mut context =
         RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
@@ -115,6 +127,17 @@ fn prepare(
 ) -> Result<Prepared, Box<NotBegun>> {
     let deadline = deadline(request, started);
     let program = checked(worker, request, memory, deadline)?;
+    ready(worker, request, memory, deadline, program)
+}
+
+/// The machine of a program that is compiled. Apart from [`prepare`], whose frame lies below that of the compiler.
+fn ready(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+    program: Rc<Program>,
+) -> Result<Prepared, Box<NotBegun>> {
     let (context, granted) = match request.context.as_deref() {
         None => (Value::Nil, None),
         Some(text) => granted_context(text, memory)?,

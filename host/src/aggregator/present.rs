@@ -35,7 +35,7 @@ pub(super) async fn renewed(
 
 /// Takes what an upstream lists, which asks it only if it has announced a change.
 async fn renew(aggregator: &Aggregator, member: &Member) -> Result<(), CallFault> {
-    aggregator.take_tools(member, &member.handle.list_tools().await?);
+    aggregator.take_tools(member, &member.handle.list_tools().await?).await;
     Ok(())
 }
 

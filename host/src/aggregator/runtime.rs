@@ -11,12 +11,13 @@ use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::mcp::ClientRoots;
 use crate::memory::MemoryBudget;
+use crate::pace::apart;
 use crate::sign_in::{SignInCounts, Site};
 use crate::time::Clock;
 use crate::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -29,8 +30,16 @@ pub(super) struct Member {
     pub(super) site: Option<Arc<Site>>,
     /// The list that the catalog's entry was made of.
     pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
+    /// Held by whoever makes the entry of a list.
+    pub(super) taking: tokio::sync::Mutex<()>,
     /// What has come of its requests for a model's answer.
     pub(super) samplings: SamplingCounts,
+}
+
+impl Member {
+    fn taken(&self) -> MutexGuard<'_, Option<Arc<[ToolInfo]>>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// All configured upstreams of a process.
@@ -104,7 +113,7 @@ impl Aggregator {
     pub(super) fn remember(&self) {
         let Some(lists) = &self.lists else { return };
         let listed = self.members.iter().filter_map(|(name, member)| {
-            let taken = member.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+            let taken = member.taken().clone()?;
             Some((name.as_str(), taken, member.handle.introduction()))
         });
         lists.write(listed, &self.redactor);
@@ -199,22 +208,27 @@ impl Aggregator {
             return member.handle.ensure_started().await;
         }
         let tools = member.handle.list_tools().await?;
-        self.take_tools(member, &tools);
+        self.take_tools(member, &tools).await;
         Ok(())
     }
 
     /// Puts a tool list into the catalog of now, and into that of programs unless it is frozen and has one of this upstream.
     /// A list that has been taken already is not taken again.
     #[expect(clippy::disallowed_methods, reason = "entry point: Aggregator.take_tools")]
-    pub(super) fn take_tools(&self, member: &Member, tools: &Arc<[ToolInfo]>) {
-        let mut taken = member.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if taken.as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {
+    pub(super) async fn take_tools(&self, member: &Member, tools: &Arc<[ToolInfo]>) {
+        // One list at a time: whoever finds it taken finds it in the catalog.
+        let _turn = member.taking.lock().await;
+        if member.taken().as_ref().is_some_and(|taken| Arc::ptr_eq(taken, tools)) {
             return;
         }
-        *taken = Some(tools.clone());
-        let tools = tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
-        let entry = ServerEntry::loaded(&member.config, tools, &self.redactor);
-        let entry = entry.introduced(&member.handle.introduction(), &self.redactor);
+        let bytes = tools.iter().map(|tool| tool.json.get().len()).sum();
+        let (config, redactor, listed) = (member.config.clone(), self.redactor.clone(), tools.clone());
+        let introduction = member.handle.introduction();
+        let entry = apart(bytes, move || {
+            let tools = listed.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
+            ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
+        })
+        .await;
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
@@ -227,6 +241,7 @@ impl Aggregator {
             *catalog = catalog.with_server(entry);
             self.changes.send_replace(());
         }
+        *member.taken() = Some(tools.clone());
     }
 
     /// Stops all upstreams and waits until their children are gone.

@@ -215,6 +215,7 @@ fn members(
                     handle,
                     site,
                     taken: Mutex::default(),
+                    taking: tokio::sync::Mutex::default(),
                     samplings: SamplingCounts::default(),
                 },
             )),

@@ -63,7 +63,7 @@ pub(super) async fn follow(
             | UpstreamEvent::ResourceUpdated { .. } => continue,
         };
         match listed {
-            Ok(tools) => aggregator.take_tools(member, &tools),
+            Ok(tools) => aggregator.take_tools(member, &tools).await,
             Err(fault) => {
                 tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason)
             }

@@ -19,6 +19,7 @@ use super::compile::Operation;
 use super::{Document, compile, decode, too_large};
 use crate::config::{OpenApiConfig, SchemaSource, UpstreamConfig};
 use crate::credentials::CredentialStore;
+use crate::pace::apart;
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
@@ -274,14 +275,11 @@ impl<H: HttpGet> Service<H> {
             GetFault::TooLarge { received } => Document::too_large(cap).with_bytes(received),
             GetFault::Failed(fault) => fault,
         })?;
-        // A document of megabytes takes longer than others should wait.
         let entry = self.entry.clone();
-        let compiled = time::spawn_blocking(move || {
+        apart(answer.body.len(), move || {
             Api::compile(&Document::fetched(answer.status, &answer.body)?, &entry)
-        });
-        compiled
-            .await
-            .unwrap_or_else(|_| Err(CallFault::unavailable("the OpenAPI document could not be compiled")))
+        })
+        .await
     }
 
     async fn call(&self, operation: &Operation, call: Call<'_>) -> Result<CallReply, CallFault> {

@@ -7,7 +7,7 @@
 
 use super::limits::LimitArgs;
 use super::output::{self, errln, outln};
-use super::{questions, report};
+use super::{input, questions, report};
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
 use ptc_host::credentials::Redactor;
@@ -103,20 +103,10 @@ pub fn run(args: EvalArgs) -> ExitCode {
 }
 
 /// Evaluates one program for a person.
-#[expect(clippy::disallowed_methods, reason = "entry point: single()")]
 async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redactor: &Redactor) -> ExitCode {
-    let source = match (&args.expr, &args.file) {
-        (Some(expr), _) => Ok(expr.clone()),
-        (None, Some(path)) if path.as_os_str() != "-" => {
-            std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-        }
-        _ => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .map(|_| text)
-                .map_err(|error| format!("cannot read standard input: {error}"))
-        }
+    let source = match &args.expr {
+        Some(expr) => Ok(expr.clone()),
+        None => input::program(args.file.as_deref().filter(|path| path.as_os_str() != "-")),
     };
     let source = match source {
         Ok(source) => source,
@@ -148,6 +138,9 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     }
 }
 
+/// Longest line of JSON Lines, in bytes: a program with its context.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
 /// Evaluates JSON Lines.
 #[expect(clippy::disallowed_methods, reason = "entry point: lines()")]
 async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> ExitCode {
@@ -156,8 +149,13 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
     let mut line = Vec::new();
     loop {
         line.clear();
-        match input.read_until(b'\n', &mut line) {
+        match (&mut input).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line) {
             Ok(0) => break,
+            Ok(_) if line.len() as u64 > MAX_LINE_BYTES => {
+                return report::fault(&format!(
+                    "a line of standard input is longer than {MAX_LINE_BYTES} bytes"
+                ));
+            }
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}
             Err(error) => return report::fault(&format!("cannot read standard input: {error}")),

@@ -2,13 +2,39 @@
 
 use super::output;
 use rustyline::error::ReadlineError;
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use tokio::sync::mpsc as answers;
 
 /// Exit status of a process that Ctrl-C ended.
 pub(super) const INTERRUPTED: u8 = 130;
+
+/// Largest program that is read from a file or a pipe, in bytes. The limits of programs lie far below.
+const MAX_SOURCE_BYTES: u64 = 16 << 20;
+
+/// The program in the file `path`, which may be a pipe, or on standard input.
+///
+/// # Errors
+/// One sentence: it cannot be read, is too large, or is no text.
+#[expect(clippy::disallowed_methods, reason = "entry point: program()")]
+pub(super) fn program(path: Option<&Path>) -> Result<String, String> {
+    let what = || path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
+    let mut text = String::new();
+    let read = match path {
+        Some(path) => {
+            File::open(path).and_then(|file| file.take(MAX_SOURCE_BYTES + 1).read_to_string(&mut text))
+        }
+        None => io::stdin().lock().take(MAX_SOURCE_BYTES + 1).read_to_string(&mut text),
+    };
+    read.map_err(|error| format!("cannot read {}: {error}", what()))?;
+    if text.len() as u64 > MAX_SOURCE_BYTES {
+        return Err(format!("cannot read {}: larger than {MAX_SOURCE_BYTES} bytes", what()));
+    }
+    Ok(text)
+}
 
 /// The result of a read.
 #[derive(Debug)]

@@ -112,12 +112,15 @@ impl Journal {
     }
 }
 
+/// Twice what is appended before the writer is waited for: whatever lies beyond was not appended by us.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not answered.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_back()")]
 pub(super) fn read_back(file: &mut File, number: u64) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
     file.rewind()?;
-    file.read_to_end(&mut bytes)?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     let mut rest = &bytes[..];
     let mut entries = Vec::new();
     while let Some(commit) = take_commit(&mut rest, number) {

@@ -16,7 +16,7 @@ use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions};
 
-use super::input::{Input, Line};
+use super::input::{self, Input, Line};
 use super::limits::LimitArgs;
 use super::{json, report, tools};
 use clap::{Args, ValueEnum};
@@ -130,12 +130,11 @@ struct Repl {
 
 impl Repl {
     /// Loads, then evaluates what the command line or the input says.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Repl.serve")]
     async fn serve(&self, args: &ReplArgs) -> ExitCode {
         for path in &args.load {
-            let program = match std::fs::read_to_string(path) {
+            let program = match input::program(Some(path)) {
                 Ok(program) => program,
-                Err(error) => return report::fault(&format!("cannot read {}: {error}", path.display())),
+                Err(error) => return report::fault(&error),
             };
             if !self.session.load(&program).await {
                 return ExitCode::FAILURE;

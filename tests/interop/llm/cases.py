@@ -145,7 +145,7 @@ def conversations(wire):
         pipes = len(checker.seen)
         shown = Terminal(*model(wire, base), "say hello")
         text = shown.until(None)
-        require("Hello, \\u{1b}[31mworld" in text and "\x1b[31m" not in text, f"{wire}: {text!r}")
+        require("Hello, \\u001b[31mworld" in text and "\x1b[31m" not in text, f"{wire}: {text!r}")
         require(shown.status() == 0 and checker.streamed[pipes] == (wire != "bedrock"), f"{wire}: not streamed")
         done(f"{wire}: streamed to a terminal, escapes as text")
 

@@ -122,7 +122,9 @@ class Office:
         answers = [line for line in lines if line["kind"] == "answer"]
         for name in MOVED:
             arguments = {"source": f"{self.old}/{name}", "destination": f"{self.new}/{name}"}
-            digest = hashlib.sha256(json.dumps(arguments, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+            # Of the bytes as they are sent: maps have their keys in order.
+            sent = json.dumps(arguments, sort_keys=True, separators=(",", ":"))
+            digest = "v2:" + hashlib.sha256(sent.encode()).hexdigest()
             by = moves[digest]["by"]
             must(by == {"channel": channel, "name": who} and moves[digest]["outcome"] == "ok", "who allowed each move", moves[digest])
             told = [line for line in answers if digest in line["arguments_digests"]]

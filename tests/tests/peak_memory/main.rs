@@ -2,7 +2,6 @@
 
 mod compilation;
 mod hostile_programs;
-mod redactor;
 
 use peak_alloc::PeakAlloc;
 use tokio::sync::Mutex;

@@ -15,7 +15,7 @@ try {
   await until("the form is there", () => browser.text("#login"));
   await browser.type(process.env.TOKEN);
   const inRun = (expression) => browser.evaluate(`(() => { const run = document.getElementById("run-${run}")?.closest(".run"); return run && ${expression}; })()`);
-  console.log(await until("the run", () => inRun("run.innerText")));
+  console.log(await until("the run and its calls", () => inRun("run.querySelector('.calls li pre') && run.innerText")));
   await browser.picture(picture);
   if (what !== "looks") {
     await inRun(`[...run.querySelectorAll("button")].find((one) => one.innerText === ${JSON.stringify(what)}).click()`);

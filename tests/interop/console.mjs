@@ -141,6 +141,7 @@ async function look(origin, browser, folder) {
   const press = (run, text) => inRun(run, `[...run.querySelectorAll("button")].find((one) => one.innerText === ${JSON.stringify(text)}).click()`);
   await until("the run that the address names", () => inRun(nine, "run?.classList.contains('wanted')"));
   assert.equal(await inRun(nine, "document.activeElement === run.querySelector('h3')"), true);
+  await until("the calls of the question", () => inRun(nine, "run.querySelector('.calls li pre') !== null"));
   const shown = await inRun(nine, "[...run.querySelectorAll('.calls li')].map((call) => call.innerText)");
   assert.equal(shown.length, 9);
   for (const [n, text] of shown.entries()) {

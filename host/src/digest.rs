@@ -1,5 +1,6 @@
 //! SHA-256 in hexadecimal digits: names of what must not be named itself.
 
+use crate::pace::PIECE;
 use ring::digest::{Context, SHA256, digest};
 
 /// The SHA-256 of `bytes`.
@@ -8,9 +9,6 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     array.copy_from_slice(digest(&SHA256, bytes).as_ref());
     array
 }
-
-/// Bytes that are digested between two pauses: some tens of microseconds.
-const PIECE: usize = 65_536;
 
 /// The SHA-256 of `bytes`, between whose pieces other tasks of the thread have their turn.
 pub(crate) async fn sha256_in_pieces(bytes: &[u8]) -> [u8; 32] {

@@ -36,6 +36,9 @@ impl FileFault {
     }
 }
 
+/// Largest file of certificates or a key, in bytes: those of a system have a quarter of a megabyte.
+pub const MAX_PEM_BYTES: u64 = 4 << 20;
+
 /// The bytes of a file of at most `most_bytes`. They may be secret.
 ///
 /// # Errors

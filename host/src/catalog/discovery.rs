@@ -10,14 +10,12 @@ use super::doc::{server_doc, tool_doc, tool_meta};
 use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
+use crate::engine::CatalogOp;
 use crate::text::{clip, named, short_line};
 use ptc_vm::builtins::words::query_words;
 
 /// Longest description in a line of `dir`, in characters.
 const LINE_DESCRIPTION: usize = 120;
-
-/// Bytes of a query or a tool's name that the record of an operation has.
-const MAX_RECORDED: usize = 1024;
 
 /// A discovery request whose arguments have been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,12 +204,12 @@ impl Query {
         match self {
             Self::Servers => json!({}),
             Self::Apropos { query, limit, load, .. } => {
-                json!({"query": clip(query, MAX_RECORDED), "opts": {"limit": limit, "load": load}})
+                json!({"query": clip(query, CatalogOp::MAX_NAME_BYTES), "opts": {"limit": limit, "load": load}})
             }
             Self::Dir { server, .. } => json!({"server": server}),
             Self::DocServer(server) => json!({"ref": server}),
             Self::Doc(tool) | Self::Meta(tool) => {
-                json!({"ref": format!("{}/{}", tool.server, clip(&tool.tool, MAX_RECORDED))})
+                json!({"ref": format!("{}/{}", tool.server, clip(&tool.tool, CatalogOp::MAX_NAME_BYTES))})
             }
         }
     }

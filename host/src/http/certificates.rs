@@ -18,9 +18,6 @@ pub struct TlsRootsError {
     detail: String,
 }
 
-/// Largest file of certificates: those of a system have a quarter of a megabyte.
-const MAX_FILE_BYTES: u64 = 4 << 20;
-
 /// The certificates of a PEM file: of authorities, or of servers themselves. Never empty.
 #[derive(Clone)]
 pub struct Certificates(Arc<[CertificateDer<'static>]>);
@@ -33,7 +30,8 @@ impl Certificates {
     #[expect(clippy::disallowed_methods, reason = "entry point: Certificates.read")]
     pub fn read(path: &Path) -> Result<Self, TlsRootsError> {
         let error = |detail: String| TlsRootsError { path: path.display().to_string(), detail };
-        let text = ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| error(fault.to_string()))?;
+        let text = ordinary_file::read(path, ordinary_file::MAX_PEM_BYTES)
+            .map_err(|fault| error(fault.to_string()))?;
         let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
         let certificates = read.map_err(|e| error(e.to_string()))?;
         if certificates.is_empty() {

@@ -13,8 +13,6 @@ use zeroize::Zeroizing;
 use super::values::Values;
 use crate::settings::{BootError, State};
 
-/// Longest file of certificates.
-const MAX_CA: u64 = 4 << 20;
 /// Longest file of a password.
 const MAX_PASSWORD: u64 = 4096;
 
@@ -95,7 +93,7 @@ fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptio
     };
     options.ca = match values.path("state-ca-file") {
         Some(path) => Some(
-            ordinary_file::read(&path, MAX_CA)
+            ordinary_file::read(&path, ordinary_file::MAX_PEM_BYTES)
                 .map(|bytes| bytes.to_vec())
                 .map_err(|fault| BootError::new(format!("--state-ca-file: {fault} ({})", path.display())))?,
         ),

@@ -258,9 +258,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.start().await?;
-        self.check(Kind::Resource, uri)?;
-        self.ask("resources/read", &read_params(uri), Some(uri), limits, arrivals).await
+        self.fetch(Kind::Resource, uri, &read_params(uri), limits, arrivals).await
     }
 
     /// The `result` of `prompts/get`. Arguments that are no text are sent as their JSON.
@@ -274,10 +272,26 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.start().await?;
-        self.check(Kind::Prompt, name)?;
         let params = prompt_params(name, arguments).await;
-        self.ask("prompts/get", &params, Some(name), limits, arrivals).await
+        self.fetch(Kind::Prompt, name, &params, limits, arrivals).await
+    }
+
+    /// The `result` of [`Features::get_prompt`] for a prompt, else of [`Features::read`], with these `params`.
+    ///
+    /// # Errors
+    /// As [`Features::read`].
+    pub(super) async fn fetch(
+        &self,
+        kind: Kind,
+        subject: &str,
+        params: &str,
+        limits: CallLimits,
+        arrivals: Option<&dyn Arrivals>,
+    ) -> Result<Bytes, CallFault> {
+        self.start().await?;
+        self.check(kind, subject)?;
+        let method = if kind == Kind::Prompt { "prompts/get" } else { "resources/read" };
+        self.ask(method, params, Some(subject), limits, arrivals).await
     }
 
     /// Proposals for an argument of the prompt or template `subject`, and whether there are more; none where the

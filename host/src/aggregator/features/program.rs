@@ -24,9 +24,6 @@ use std::sync::Arc;
 /// Names of members as programs see them; the others keep theirs.
 const NAMES: [(&str, &str); 2] = [("mimeType", "mime_type"), ("uriTemplate", "uri_template")];
 
-/// Bytes of a URI or name that a record of a list has.
-const MAX_RECORDED: usize = 1024;
-
 /// The words for a budget that is used up, and for an upstream that does not start.
 const CAP_EXHAUSTED: &str = "catalog_cap_exhausted";
 const UNAVAILABLE: &str = "upstream_unavailable";
@@ -61,11 +58,11 @@ async fn content(
 ) -> Reply {
     let Some(member) = aggregator.members.get(&request.server) else { return Reply::Value(Payload::None) };
     let is_prompt = request.feature == Feature::PromptGet;
-    let (method, recorded) = match is_prompt {
-        true => ("prompts/get", prompt_params(&request.subject, &request.arguments).await),
-        false => ("resources/read", read_params(&request.subject)),
+    let (kind, method, params) = match is_prompt {
+        true => (Kind::Prompt, "prompts/get", prompt_params(&request.subject, &request.arguments).await),
+        false => (Kind::Resource, "resources/read", read_params(&request.subject)),
     };
-    let recorded = recorded.as_bytes();
+    let recorded = params.as_bytes();
     let names = (request.server.as_str(), method);
     let attempt = Attempt::new(aggregator, run, names, Some(&member.config), recorded).await;
     let mut began = time::now();
@@ -81,11 +78,7 @@ async fn content(
                 attempt.is_sent(time::now());
                 let charge = ReplyCharge::new(run.memory.clone());
                 let limits = limits(aggregator, run);
-                let (subject, arguments) = (&request.subject, &request.arguments);
-                let read = match is_prompt {
-                    true => features.get_prompt(subject, arguments, limits, Some(&charge)).await,
-                    false => features.read(subject, limits, Some(&charge)).await,
-                };
+                let read = features.fetch(kind, &request.subject, &params, limits, Some(&charge)).await;
                 let read_answer = if is_prompt { read_prompt } else { read_contents };
                 let read = match read {
                     Ok(answer) => apart(answer.len(), move || read_answer(answer)).await,
@@ -129,7 +122,7 @@ async fn listing(
     };
     let mut args = json!({"server": request.server});
     if !request.subject.is_empty() {
-        args["ref"] = clip(&request.subject, MAX_RECORDED).into();
+        args["ref"] = clip(&request.subject, CatalogOp::MAX_NAME_BYTES).into();
     }
     run.catalog_ops.borrow_mut().push(CatalogOp {
         operation: request.feature.form(),

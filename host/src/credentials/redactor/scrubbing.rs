@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::super::REDACTED;
 use super::index::{HEAD, Index, head};
 use super::indexes::Indexes;
+use crate::pace::PIECE;
 
-/// Bytes of a text that are looked at between two pauses.
-pub(super) const PIECE_BYTES: usize = 65_536;
 /// Work that a text may take for each of its bytes, and in any case. Ordinary secrets take less than one for a byte; more is
 /// taken by secrets that repeat themselves in texts that do so as well.
 const WORK_PER_BYTE: usize = 16;
@@ -43,7 +42,7 @@ impl<'t> Scrubbing<'t> {
     pub(super) fn step(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         let end = (bytes.len() + 1).saturating_sub(HEAD);
-        let piece_end = end.min(self.at.saturating_add(PIECE_BYTES));
+        let piece_end = end.min(self.at.saturating_add(PIECE));
         let most_work = most_work(bytes.len());
         for at in self.at..piece_end {
             let rest = &bytes[at..];

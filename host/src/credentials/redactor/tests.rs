@@ -185,8 +185,7 @@ fn a_secret_that_repeats_itself_takes_no_more_than_its_share_of_work() {
 #[test]
 fn a_long_text_is_looked_at_in_pieces() {
     let r = redactor(&["secret-one"]);
-    let text =
-        format!("{}secret-one{}", "x".repeat(scrubbing::PIECE_BYTES - 5), "y".repeat(scrubbing::PIECE_BYTES));
+    let text = format!("{}secret-one{}", "x".repeat(crate::pace::PIECE - 5), "y".repeat(crate::pace::PIECE));
     let mut scrubbing = r.scrubbing(&text).unwrap();
     let steps = 1 + std::iter::from_fn(|| scrubbing.step().then_some(())).count();
     assert_eq!(steps, 2);
@@ -196,7 +195,7 @@ fn a_long_text_is_looked_at_in_pieces() {
 #[tokio::test]
 async fn others_go_on_between_the_pieces_of_a_long_text() {
     let r = redactor(&["secret-one"]);
-    let text = "x".repeat(10 * scrubbing::PIECE_BYTES) + "secret-one";
+    let text = "x".repeat(10 * crate::pace::PIECE) + "secret-one";
     let mut scrubbed = Box::pin(r.scrub_in_pieces(&text));
     let mut pauses = 0;
     let clean = std::future::poll_fn(|context| {

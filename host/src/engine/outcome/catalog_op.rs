@@ -19,6 +19,9 @@ pub struct CatalogOp {
 }
 
 impl CatalogOp {
+    /// Longest query, name or URI in `args`, in bytes; of a longer one there is the beginning.
+    pub(crate) const MAX_NAME_BYTES: usize = 1024;
+
     /// The word for how it ended: `ok` or `nil_world_fault`.
     #[must_use]
     pub fn outcome(&self) -> &'static str {

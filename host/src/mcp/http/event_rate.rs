@@ -26,6 +26,11 @@ impl EventRate {
     }
 }
 
+/// Tells the operator of a stream that is closed for it.
+pub(super) fn warn_too_fast(upstream: &str) {
+    tracing::warn!(upstream, limit = EVENTS_PER_SECOND, "upstream_stream_too_fast: closed for a while");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

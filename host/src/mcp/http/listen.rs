@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::super::elicit::Link;
 use super::super::protocol;
-use super::event_rate::{EVENTS_PER_SECOND, EventRate};
+use super::event_rate::{EventRate, warn_too_fast};
 use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
@@ -118,7 +118,8 @@ async fn open(
     }
 }
 
-/// Reads a stream to its end. One event is held to the size of an answer, and all of them to [`EVENTS_PER_SECOND`].
+/// Reads a stream to its end. One event is held to the size of an answer, and all of them to the
+/// [rate of a stream](super::event_rate::EVENTS_PER_SECOND).
 async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: Body) -> SseDecoder {
     let (mut decoder, mut rate, mut pace) = (SseDecoder::default(), EventRate::default(), Pace::default());
     while let Some(Ok(chunk)) = pace.wait(body.chunk()).await {
@@ -141,12 +142,7 @@ async fn follow(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, mut body: 
                 pace.wait(endpoint.send_replies(session, replies, &limits)).await;
             }
             if !rate.admits(decoder.marks() - marks, time::now()) {
-                let upstream = &*endpoint.name;
-                tracing::warn!(
-                    upstream,
-                    limit = EVENTS_PER_SECOND,
-                    "upstream_stream_too_fast: closed for a while"
-                );
+                warn_too_fast(&endpoint.name);
                 return decoder;
             }
             if decoder.buffered() > endpoint.entry.max_response_bytes {

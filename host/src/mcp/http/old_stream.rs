@@ -18,7 +18,7 @@ use tokio::sync::{oneshot, watch};
 use url::Url;
 
 use super::super::elicit::Link;
-use super::event_rate::{EVENTS_PER_SECOND, EventRate};
+use super::event_rate::{EVENTS_PER_SECOND, EventRate, warn_too_fast};
 use super::post::{
     Answer, ERROR_BODY, EVENTS, Endpoint, Failure, HttpReply, JSON, JSON_OR_EVENTS, MAX_BATCH, Outgoing,
     Reply, answer_of, body_fault, is_event_stream, plain_fault,
@@ -279,7 +279,7 @@ fn lost(fault: CallFault) -> End {
 }
 
 fn too_fast(upstream: &str) -> End {
-    tracing::warn!(upstream, limit = EVENTS_PER_SECOND, "upstream_stream_too_fast: closed for a while");
+    warn_too_fast(upstream);
     let fault = CallFault::unavailable(format!(
         "SSE stream closed: more than {EVENTS_PER_SECOND} events in a second"
     ));

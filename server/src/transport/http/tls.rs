@@ -12,14 +12,11 @@ use tracing::warn;
 
 use crate::settings::BootError;
 
-/// Largest file of certificates or a key.
-const MAX_FILE_BYTES: u64 = 4 << 20;
-
 /// Builds an acceptor from a certificate chain and its key, both PEM.
 #[expect(clippy::disallowed_methods, reason = "entry point: acceptor()")]
 pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, BootError> {
     let read = |flag: &str, path: &Path| {
-        ordinary_file::read(path, MAX_FILE_BYTES).map_err(|fault| refused(flag, path, &fault))
+        ordinary_file::read(path, ordinary_file::MAX_PEM_BYTES).map_err(|fault| refused(flag, path, &fault))
     };
     let chain = CertificateDer::pem_slice_iter(&read("--http-tls-cert", cert)?)
         .collect::<Result<Vec<_>, _>>()

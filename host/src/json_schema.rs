@@ -3,6 +3,7 @@
 //! Schemas come from upstreams and are untrusted, so every traversal is bounded in depth and in the number of schemas
 //! visited. Only references inside the document are followed.
 
+use ahash::AHashSet;
 use ptc_mcp::json::{Map, Value};
 
 /// How deep combinations and references are followed.
@@ -36,13 +37,14 @@ fn pointer(reference: &str) -> Option<String> {
 /// `allOf`, `anyOf` and `oneOf`. In document order.
 pub(crate) fn views<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Map> {
     fn collect<'s>(root: &'s Value, schema: &'s Value, depth: usize, found: &mut Vec<&'s Map>) {
-        let Some(Value::Object(map)) = resolve(root, schema) else { return };
         if depth == MAX_DEPTH || found.len() == MAX_VIEWS {
             return;
         }
+        let Some(Value::Object(map)) = resolve(root, schema) else { return };
         found.push(map);
         for key in ["allOf", "anyOf", "oneOf"] {
-            for member in map.get(key).and_then(Value::as_array).into_iter().flatten() {
+            // Members that are no objects count as well: they are looked at.
+            for member in map.get(key).and_then(Value::as_array).into_iter().flatten().take(MAX_VIEWS) {
                 collect(root, member, depth + 1, found);
             }
         }
@@ -59,23 +61,21 @@ pub(crate) fn properties(schema: &Value) -> Option<&Map> {
 
 /// The names in `required`, in order, without repeats.
 pub(crate) fn required(schema: &Value) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let mut known = AHashSet::new();
+    names.filter_map(Value::as_str).filter(|name| known.insert(*name)).collect()
 }
 
 /// Whether `null` is a valid value as far as the schema says. What cannot be decided counts as admitted, so that
 /// nothing is withheld from an upstream that may want it.
 pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
-    fn admits(root: &Value, schema: &Value, depth: usize) -> bool {
+    fn admits(root: &Value, schema: &Value, depth: usize, left: &mut usize) -> bool {
+        if depth == MAX_DEPTH || *left == 0 {
+            return true;
+        }
+        *left -= 1;
         let map = match resolve(root, schema) {
-            Some(Value::Object(map)) if depth < MAX_DEPTH => map,
+            Some(Value::Object(map)) => map,
             Some(Value::Bool(allowed)) => return *allowed,
             _ => return true,
         };
@@ -91,12 +91,16 @@ pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
         type_allows
             && map.get("const").is_none_or(Value::is_null)
             && members("enum").is_none_or(|values| values.iter().any(Value::is_null))
-            && members("allOf").is_none_or(|all| all.iter().all(|s| admits(root, s, depth + 1)))
-            && ["anyOf", "oneOf"]
-                .iter()
-                .all(|key| members(key).is_none_or(|any| any.iter().any(|s| admits(root, s, depth + 1))))
+            && members("allOf").is_none_or(|all| {
+                all.iter().take(MAX_VIEWS).all(|schema| admits(root, schema, depth + 1, left))
+            })
+            && ["anyOf", "oneOf"].iter().all(|key| {
+                members(key).is_none_or(|any| {
+                    any.len() > MAX_VIEWS || any.iter().any(|schema| admits(root, schema, depth + 1, left))
+                })
+            })
     }
-    admits(root, schema, 0)
+    admits(root, schema, 0, &mut { MAX_VIEWS })
 }
 
 #[cfg(test)]
@@ -121,6 +125,14 @@ mod tests {
     fn views_see_through_combinations_and_are_bounded() {
         let root = json!({"$defs": {"n": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}});
         assert!(views(&root, &json!({"$ref": "#/$defs/n"})).len() <= MAX_VIEWS);
+        let wide = json!({"$defs": {"n": {"allOf": vec![json!({"$ref": "#/$defs/n"}); 20_000]}}});
+        assert_eq!(views(&wide, &json!({"$ref": "#/$defs/n"})).len(), MAX_VIEWS);
+        // Sixteen deep, each asks for the next one twenty times.
+        let wide = json!({"$defs": {"n": {"allOf": vec![json!({"$ref": "#/$defs/n"}); 20]}}});
+        assert!(admits_null(&wide, &json!({"$ref": "#/$defs/n"})));
+        let never =
+            json!({"$defs": {"n": {"type": "string", "anyOf": vec![json!({"$ref": "#/$defs/n"}); 20_000]}}});
+        assert!(!admits_null(&never, &json!({"$ref": "#/$defs/n"})));
         let schema = json!({"anyOf": [{"type": "null"}, {"allOf": [{"title": "t"}]}]});
         assert_eq!(views(&schema, &schema).len(), 4);
     }

@@ -48,6 +48,36 @@ pub(crate) fn bounded_line(text: &str, max: usize) -> String {
     if line.len() <= max { line } else { format!("{}...", clip(&line, max - 3)) }
 }
 
+/// The beginning of a text that is being written: what comes after `max` bytes is an error, so that its writer stops.
+pub(crate) struct Beginning {
+    text: String,
+    max: usize,
+}
+
+impl Beginning {
+    /// What `write` writes, as far as that has at most `max` bytes, else a beginning of it with `...` behind it.
+    pub(crate) fn of(max: usize, write: impl FnOnce(&mut Self) -> std::fmt::Result) -> String {
+        let mut beginning = Self { text: String::new(), max };
+        if write(&mut beginning).is_err() {
+            beginning.text.push_str("...");
+        }
+        beginning.text
+    }
+
+    /// The bytes that may still come.
+    pub(crate) fn room(&self) -> usize {
+        self.max - self.text.len()
+    }
+}
+
+impl std::fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.room();
+        self.text.push_str(clip(text, room));
+        if text.len() <= room { Ok(()) } else { Err(std::fmt::Error) }
+    }
+}
+
 /// `text` if it has at most `limit` characters, else its first `limit` − 3 and `...`.
 pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if text.char_indices().nth(limit).is_some() {

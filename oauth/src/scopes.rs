@@ -1,6 +1,6 @@
 //! Scopes: which are asked for, and how often more are (`auth.md` 5).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,10 @@ const OFFLINE_ACCESS: &str = "offline_access";
 /// Most authorizations for one resource and tool, the first included.
 pub const MAX_AUTHORIZATIONS: u8 = 3;
 
-/// Scopes, each once, in the order in which they came. Written and stored as OAuth does: with spaces between.
+/// Most scopes of one text or list; those beyond are none (`auth.md` 5).
+pub const MAX_SCOPES: usize = 1_000;
+
+/// Scopes, each once, in the order in which they came, at most [`MAX_SCOPES`]. Written and stored as OAuth does: with spaces between.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Scopes(Vec<String>);
@@ -55,11 +58,14 @@ impl Scopes {
 
 impl FromIterator<String> for Scopes {
     fn from_iter<I: IntoIterator<Item = String>>(scopes: I) -> Self {
-        let mut found = Self::default();
-        for scope in scopes {
+        let (mut found, mut known) = (Self::default(), HashSet::new());
+        for text in scopes {
             // One element of a list may hold several.
-            for scope in scope.split_ascii_whitespace() {
-                if !found.contains(scope) {
+            for scope in text.split_ascii_whitespace() {
+                if found.0.len() == MAX_SCOPES {
+                    return found;
+                }
+                if known.insert(scope.to_owned()) {
                     found.0.push(scope.to_owned());
                 }
             }
@@ -233,6 +239,14 @@ mod tests {
         let scopes = Scopes::of_text("a b");
         assert_eq!(serde_json::to_string(&scopes).unwrap(), r#""a b""#);
         assert_eq!(serde_json::from_str::<Scopes>(r#""a b a""#).unwrap(), scopes);
+    }
+
+    #[test]
+    fn scopes_beyond_the_limit_are_none() {
+        let names: Vec<String> = (0..300_000).map(|i| format!("s{i}")).collect();
+        let scopes = Scopes::of_text(&names.join(" "));
+        assert_eq!((scopes.iter().count(), scopes.iter().last()), (MAX_SCOPES, Some("s999")));
+        assert_eq!(Scopes::of_text(&"a b ".repeat(100_000)).to_string(), "a b");
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::input_progress::{Progress, Wanted};
 use crate::engine::RunContext;
 use crate::mcp::unfinished::{TaskState, read_task, read_task_result};
 use crate::time;
-use crate::upstream::{CallFault, CallLimits, CallReply, Caller, InputRequired, Query, TaskAnswer, Upstream};
+use crate::upstream::{
+    CallFault, CallLimits, CallReply, Caller, InputRequired, MAX_INPUT_REQUESTS, Query, TaskAnswer, Upstream,
+};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -97,6 +99,10 @@ impl Exchange<'_> {
         input: InputRequired,
         answered: &mut BTreeSet<Box<str>>,
     ) -> Result<(), CallFault> {
+        if answered.len() + input.requests.len() > MAX_INPUT_REQUESTS {
+            let text = format!("the task asked for more than {MAX_INPUT_REQUESTS} things");
+            return Err(CallFault::upstream_error(text));
+        }
         let keys: Vec<Box<str>> = input.requests.iter().map(|(key, _)| key.clone()).collect();
         let input = self.askable(input)?;
         let progress = Progress { rounds: 0, visits: 0, wanted: Wanted::Task(task.clone(), input.clone()) };

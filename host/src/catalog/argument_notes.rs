@@ -3,13 +3,15 @@
 
 use ptc_mcp::json::Value;
 
-use super::literal::literal;
+use super::literal::{literal, literals};
 use super::types::{ordered_arguments, structure};
 use crate::json_schema::views;
 use crate::text::{argument_key, bounded_line};
 
 /// Longest description of an argument and longest list of its values, in bytes.
 const MAX_BYTES: usize = 2048;
+/// Longest of all lines together, in bytes.
+const MAX_NOTES: usize = 128 * 1024;
 /// Keys of a schema that bound a number, and how a line shows them.
 const BOUNDS: [(&str, &str); 4] = [
     ("minimum", "at least"),
@@ -26,6 +28,10 @@ pub(super) fn argument_notes(input_schema: &Value) -> String {
         if !parts.is_empty() {
             lines.push_str(&format!("\n  {} - {}", argument_key(name), parts.join("; ")));
         }
+        if lines.len() > MAX_NOTES {
+            lines.push_str("\n  ...");
+            break;
+        }
     }
     lines
 }
@@ -40,8 +46,7 @@ fn parts(root: &Value, schema: &Value) -> Vec<String> {
         parts.extend(Some(line.trim_end_matches('.').to_owned()).filter(|line| !line.is_empty()));
     }
     if let Some(Value::Array(values)) = first("enum").filter(|values| values != &&Value::Array(Vec::new())) {
-        let values: Vec<String> = values.iter().map(literal).collect();
-        parts.push(format!("one of {}", bounded_line(&values.join(" "), MAX_BYTES)));
+        parts.push(format!("one of {}", bounded_line(&literals(values, " ", MAX_BYTES), MAX_BYTES)));
     }
     for (key, words) in BOUNDS {
         // Drafts before 6 have booleans beside `minimum` and `maximum`.
@@ -50,7 +55,7 @@ fn parts(root: &Value, schema: &Value) -> Vec<String> {
         }
     }
     if let Some(default) = first("default").filter(|default| !default.is_null()) {
-        parts.push(format!("default {}", bounded_line(&literal(default), MAX_BYTES)));
+        parts.push(format!("default {}", bounded_line(&literal(default, MAX_BYTES), MAX_BYTES)));
     }
     parts.extend(structure(root, schema));
     parts
@@ -101,6 +106,18 @@ mod tests {
              \n  :items - [{:name string :notes [string]?}]\
              \n  :state - own words; one of \"a\" \"b\""
         );
+    }
+
+    #[test]
+    fn notes_on_many_arguments_of_one_long_type_are_bounded() {
+        let properties: ptc_mcp::json::Map =
+            (0..20_000).map(|i| (format!("p{i}"), json!({"$ref": "#/$defs/long"}))).collect();
+        for key in ["enum", "default", "description"] {
+            let long = "x".repeat(200_000);
+            let value = if key == "enum" { json!([long, long]) } else { json!(long) };
+            let notes = argument_notes(&json!({"properties": properties, "$defs": {"long": {key: value}}}));
+            assert!(notes.len() < MAX_NOTES + 3 * MAX_BYTES && notes.ends_with("\n  ..."), "{}", notes.len());
+        }
     }
 
     #[test]

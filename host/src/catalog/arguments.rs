@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use ahash::AHashSet;
 use ptc_mcp::json::Value;
 use ptc_vm::machine::ToolArguments;
 
@@ -60,6 +61,7 @@ pub(super) fn spell_arguments<'a>(
     hyphenated.sort_unstable_by_key(|range| range.start);
     let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, root: schema };
     let required = needed_arguments(schema);
+    let is_required: AHashSet<&str> = required.iter().copied().collect();
     let Some(members) = speller.members(0) else {
         // Not an object: cannot come from the machine, and is not ours to repair.
         return Ok(unchanged(Vec::new()));
@@ -79,7 +81,7 @@ pub(super) fn spell_arguments<'a>(
         let schemas = known.property(&name);
         let is_null = &arguments.json[member.value.clone()] == b"null";
         if is_null
-            && !required.contains(&&*name)
+            && !is_required.contains(&*name)
             && !schemas.is_empty()
             && !schemas.iter().any(|property| admits_null(schema, property))
         {

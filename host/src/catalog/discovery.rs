@@ -11,11 +11,13 @@ use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::engine::CatalogOp;
-use crate::text::{clip, named, short_line};
+use crate::text::{clip, named, short_line, string_literal};
 use ptc_vm::builtins::words::query_words;
 
 /// Longest description in a line of `dir`, in characters.
 const LINE_DESCRIPTION: usize = 120;
+/// Longest value that an error shows, in bytes.
+const MAX_GOT: usize = 2048;
 
 /// A discovery request whose arguments have been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +132,10 @@ impl Query {
                     None => false,
                     Some(Value::Bool(load)) => *load,
                     Some(other) => {
-                        return Err(format!("apropos :load must be a boolean, got {}", literal(other)));
+                        return Err(format!(
+                            "apropos :load must be a boolean, got {}",
+                            literal(other, MAX_GOT)
+                        ));
                     }
                 };
                 let local = match arguments.get(2) {
@@ -253,7 +258,7 @@ impl Query {
                 let kept = capped_list(lines.collect(), max_bytes)?;
                 let note = |shown: usize| {
                     let next = offset.saturating_add(shown);
-                    let name = literal(&Value::from(name.as_str()));
+                    let name = string_literal(name);
                     format!(
                         "dir {name}: {shown} of {all} tools shown; (dir {name} {{:offset {next}}}) goes on"
                     )
@@ -375,7 +380,7 @@ impl<'a> Options<'a> {
             None => Ok(Self(None)),
             Some(Value::Object(map)) => Ok(Self(Some(map))),
             Some(other) => {
-                let got = shown.cloned().unwrap_or_else(|| literal(other));
+                let got = shown.cloned().unwrap_or_else(|| literal(other, MAX_GOT));
                 Err(format!("discovery options must be a map, got {got}"))
             }
         }
@@ -394,7 +399,7 @@ impl<'a> Options<'a> {
     ) -> Result<usize, String> {
         let Some(value) = self.get(key) else { return Ok(default) };
         let number = value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| range.contains(n));
-        number.ok_or_else(|| format!("{rule}, got {}", literal(value)))
+        number.ok_or_else(|| format!("{rule}, got {}", literal(value, MAX_GOT)))
     }
 }
 
@@ -407,7 +412,7 @@ mod tests {
 
     fn parse(form: &str, arguments: Value) -> Result<Query, String> {
         let Value::Array(arguments) = arguments else { panic!("a list") };
-        let shown: Vec<String> = arguments.iter().map(literal).collect();
+        let shown: Vec<String> = arguments.iter().map(|argument| literal(argument, MAX_GOT)).collect();
         Query::parse(form, &arguments, &shown, &fixtures::catalog())
     }
 

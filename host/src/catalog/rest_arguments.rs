@@ -66,7 +66,7 @@ pub(super) fn check_rest_arguments(
     let given: Map = ptc_mcp::json::from_slice(&spelled.json).unwrap_or_default();
     for (name, value) in &given {
         if let Some(wanted) = properties.get(name).and_then(|schema| misfit(schema, value)) {
-            let shown = bounded_line(&literal(value), MAX_SHOWN);
+            let shown = bounded_line(&literal(value, MAX_SHOWN), MAX_SHOWN);
             return Err(format!("{rejected} {} must be {wanted}, got {shown}\n{look}", argument_key(name)));
         }
     }

@@ -61,7 +61,7 @@ fn result_shape(root: &Value, schema: &Value, depth: usize) -> Option<String> {
         "array" => Some("[…]".to_owned()),
         "object" => {
             let mut names: Vec<(&String, &Value)> =
-                views.iter().filter_map(|view| properties(view)).flatten().collect();
+                views.iter().filter_map(|view| properties(view)).flatten().take(MAX_NAMES * 64).collect();
             if names.is_empty() || depth > 1 {
                 return Some("{…}".to_owned());
             }

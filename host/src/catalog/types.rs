@@ -1,17 +1,26 @@
 //! Short text forms of schemas: argument types (upstreams.md 12.4) and result types (12.5).
 
+use std::fmt::Write as _;
+
+use ahash::{AHashMap, AHashSet};
 use ptc_mcp::json::{Map, Value};
 
-use super::literal::literal;
+use super::literal::{literal, literals};
 use super::payload::payload_schema;
 use crate::json_schema::{properties, required, resolve};
-use crate::text::{argument_key, cut};
+use crate::text::{Beginning, argument_key, clip, cut};
 
+/// Longest type of one argument, in bytes; longer ones end in three dots.
+const MAX_ARGUMENT_BYTES: usize = 400;
+/// Longest types of all arguments together, in bytes.
+const MAX_ARGUMENTS_BYTES: usize = 64 * 1024;
+/// Types that one `type` may list.
+const MAX_TYPES: usize = 16;
 /// Nesting of objects and arrays that a result type shows.
 const MAX_RESULT_DEPTH: usize = 4;
 /// Longest result type, in characters.
 const MAX_RESULT_CHARS: usize = 400;
-/// The most schemas visited for one result type, so that a wide hostile schema costs little.
+/// The most schemas visited, and keys listed, for one result type, so that a wide hostile schema costs little.
 const MAX_RESULT_NODES: usize = 500;
 
 /// The type of one argument: `string`, `enum<string>`, `const<42>` … `root` is the schema that holds it, for
@@ -20,7 +29,8 @@ pub(super) fn argument_type(root: &Value, schema: &Value) -> String {
     let Some(Value::Object(map)) = resolve(root, schema) else { return "any".to_owned() };
     // By presence of the key: false, null, 0 and "" are constants like any other.
     if let Some(value) = map.get("const") {
-        return format!("const<{value}>");
+        let shown = Beginning::of(MAX_ARGUMENT_BYTES, |text| write!(text, "{value}"));
+        return format!("const<{shown}>");
     }
     if let Some(values) = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
         let first = primitive(&values[0]);
@@ -28,14 +38,23 @@ pub(super) fn argument_type(root: &Value, schema: &Value) -> String {
         return if uniform { format!("enum<{first}>") } else { "enum".to_owned() };
     }
     match map.get("type") {
-        Some(Value::String(word)) => word.clone(),
-        Some(Value::Array(words)) if words.iter().any(Value::is_string) => {
-            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|")
-        }
+        Some(Value::String(word)) => type_word(word).to_owned(),
+        Some(Value::Array(words)) if words.iter().any(Value::is_string) => words
+            .iter()
+            .take(MAX_TYPES)
+            .filter_map(Value::as_str)
+            .map(type_word)
+            .collect::<Vec<_>>()
+            .join("|"),
         _ if map.contains_key("properties") => "object".to_owned(),
         _ if map.contains_key("items") => "array".to_owned(),
         _ => "any".to_owned(),
     }
+}
+
+/// The name of a type, which is short unless somebody means harm.
+fn type_word(word: &str) -> &str {
+    clip(word, 40)
 }
 
 fn primitive(value: &Value) -> &'static str {
@@ -75,9 +94,10 @@ pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
         .filter_map(|name| properties.get_key_value(name))
         .map(|(n, s)| (n.as_str(), s, true))
         .collect();
+    let required: AHashSet<&str> = required.into_iter().collect();
     let mut optional: Vec<(&str, &Value, bool)> = properties
         .iter()
-        .filter(|(name, _)| !required.contains(&name.as_str()))
+        .filter(|(name, _)| !required.contains(name.as_str()))
         .map(|(name, schema)| (name.as_str(), schema, false))
         .collect();
     optional.sort_by_key(|(name, ..)| *name);
@@ -87,14 +107,18 @@ pub(super) fn ordered_arguments(schema: &Value) -> Vec<(&str, &Value, bool)> {
 
 /// All arguments of a tool: `{:owner string :state enum<string> :limit integer?}`.
 pub(super) fn arguments_type(input_schema: &Value) -> String {
-    let shown: Vec<String> = ordered_arguments(input_schema)
-        .into_iter()
-        .map(|(name, schema, required)| {
-            let optional = if required { "" } else { "?" };
-            format!("{} {}{optional}", argument_key(name), argument_type(input_schema, schema))
-        })
-        .collect();
-    format!("{{{}}}", shown.join(" "))
+    let mut shown = String::new();
+    for (name, schema, required) in ordered_arguments(input_schema) {
+        let space = if shown.is_empty() { "" } else { " " };
+        if shown.len() > MAX_ARGUMENTS_BYTES {
+            shown.push_str(" ...");
+            break;
+        }
+        let optional = if required { "" } else { "?" };
+        let kind = argument_type(input_schema, schema);
+        shown.push_str(&format!("{space}{} {kind}{optional}", argument_key(name)));
+    }
+    format!("{{{shown}}}")
 }
 
 /// The type of `:value`, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known. Where a
@@ -126,12 +150,12 @@ impl<'a> ResultTypes<'a> {
         }
         *self.nodes -= 1;
         if let Some(value) = map.get("const") {
-            return literal(value);
+            return literal(value, MAX_RESULT_CHARS * 4);
         }
         if let Some(values) = map.get("enum").and_then(Value::as_array) {
             return match &values[..] {
                 [] => "enum".to_owned(),
-                values => values.iter().map(literal).collect::<Vec<_>>().join("|"),
+                values => literals(values, "|", MAX_RESULT_CHARS * 4),
             };
         }
         match map.get("type") {
@@ -139,6 +163,7 @@ impl<'a> ResultTypes<'a> {
             Some(Value::Array(words)) => {
                 let types: Vec<String> = words
                     .iter()
+                    .take(MAX_TYPES)
                     .filter_map(Value::as_str)
                     .filter(|word| *word != "null")
                     .map(|word| self.of_type(word, map, depth))
@@ -163,7 +188,7 @@ impl<'a> ResultTypes<'a> {
                 _ => "[any]".to_owned(),
             },
             "object" => self.of_object(map, depth),
-            other => other.to_owned(),
+            other => type_word(other).to_owned(),
         }
     }
 
@@ -175,24 +200,28 @@ impl<'a> ResultTypes<'a> {
         if properties.is_empty() {
             return "map".to_owned();
         }
-        let required: Vec<&str> = map
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let mut names: Vec<&'a String> = properties.keys().collect();
-        let rank = |name: &str| required.iter().position(|r| *r == name).unwrap_or(required.len());
-        names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
-        let shown: Vec<String> = names
-            .into_iter()
-            .map(|name| {
-                let optional = if required.contains(&name.as_str()) { "" } else { "?" };
-                format!("{} {}{optional}", argument_key(name), self.of(&properties[name.as_str()], depth + 1))
-            })
-            .collect();
-        format!("{{{}}}", shown.join(" "))
+        let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
+        let mut rank: AHashMap<&str, usize> = AHashMap::new();
+        for name in required.filter_map(Value::as_str) {
+            let next = rank.len();
+            rank.entry(name).or_insert(next);
+        }
+        let of = |name: &str| rank.get(name).copied().unwrap_or(usize::MAX);
+        let mut names: Vec<&'a str> = properties.keys().map(String::as_str).collect();
+        names.sort_by(|a, b| of(a).cmp(&of(b)).then_with(|| a.cmp(b)));
+        // A long list costs as much as many schemas, since each look at it does.
+        *self.nodes = self.nodes.saturating_sub(names.len() + rank.len());
+        let mut shown = String::new();
+        for name in names {
+            let space = if shown.is_empty() { "" } else { " " };
+            if shown.len() > MAX_RESULT_CHARS * 4 {
+                break;
+            }
+            let optional = if rank.contains_key(name) { "" } else { "?" };
+            let kind = self.of(&properties[name], depth + 1);
+            shown.push_str(&format!("{space}{} {kind}{optional}", argument_key(name)));
+        }
+        format!("{{{shown}}}")
     }
 }
 
@@ -290,6 +319,22 @@ mod tests {
         let schema = json!({"type": "array", "items": {"type": "object", "required": ["number"],
             "properties": {"title": {"type": "string"}, "number": {"type": "integer"}}}});
         assert_eq!(result_type(Some(&schema)), "[{:number int :title string?}]");
+    }
+
+    #[test]
+    fn many_arguments_of_one_long_type_are_bounded() {
+        let long = "x".repeat(100_000);
+        let references: Map =
+            (0..20_000).map(|i| (format!("p{i}"), json!({"$ref": "#/$defs/long"}))).collect();
+        for kind in [json!({"const": long}), json!({"type": long}), json!({"type": vec![&long; 50]})] {
+            let schema = json!({"properties": references, "required": references.keys().collect::<Vec<_>>(),
+                "$defs": {"long": kind}});
+            let shown = arguments_type(&schema);
+            assert!(shown.len() < MAX_ARGUMENTS_BYTES + 1_000 && shown.ends_with(" ...}"), "{}", shown.len());
+            assert_eq!(result_type(Some(&schema)).chars().count(), MAX_RESULT_CHARS);
+        }
+        let object = json!({"properties": references, "$defs": {"long": {"$ref": "#"}}});
+        assert_eq!(result_type(Some(&object)).chars().count(), MAX_RESULT_CHARS);
     }
 
     #[test]

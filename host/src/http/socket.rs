@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use crate::pace::{Pace, poll_pause};
+use crate::pace::{PIECE, Pace, poll_pause};
 use crate::time;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
@@ -288,7 +288,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
             return poll_pause(cx);
         }
         let before = buf.filled().len();
-        let Poll::Ready(result) = Pin::new(&mut self.stream).poll_read(cx, buf) else {
+        let stream = Pin::new(&mut self.stream);
+        // A reader whose buffer has grown does not take more than a piece at once either.
+        let polled = if buf.remaining() > PIECE {
+            let mut piece = ReadBuf::new(buf.initialize_unfilled_to(PIECE));
+            let polled = stream.poll_read(cx, &mut piece);
+            let read = piece.filled().len();
+            buf.advance(read);
+            polled
+        } else {
+            stream.poll_read(cx, buf)
+        };
+        let Poll::Ready(result) = polled else {
             self.pace.restart();
             return Poll::Pending;
         };
@@ -330,7 +341,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::PIECE;
     use crate::pace::tests::take_work;
     use std::io::{Read as _, Write as _};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -350,9 +360,9 @@ mod tests {
         let (ours, mut theirs) = pair().await;
         let sending = std::thread::spawn(move || theirs.write_all(&vec![7; 4 << 20]));
         let mut watched = Watched::new(ours.clone(), ours);
-        let (mut piece, mut received) = (vec![0; PIECE], 0);
+        let (mut buffer, mut received) = (vec![0; 4 * PIECE], 0);
         take_work();
-        while let read @ 1.. = watched.read(&mut piece).await.unwrap() {
+        while let read @ 1.. = watched.read(&mut buffer).await.unwrap() {
             received += read;
         }
         sending.join().unwrap().unwrap();

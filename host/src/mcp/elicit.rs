@@ -112,7 +112,9 @@ impl Inbound {
     /// its answer is the answer to both.
     pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let dismissed = |why: &str| {
-            tracing::warn!(event = "upstream_question_dismissed", upstream = self.name(), why);
+            if self.take_place() {
+                tracing::warn!(event = "upstream_question_dismissed", upstream = self.name(), why);
+            }
             Some(MaybeReady::Ready(encode::result(id, CANCELLED.as_bytes())))
         };
         let elicitation = match Elicitation::read(params) {
@@ -161,8 +163,10 @@ impl Inbound {
     /// and its answer is the answer to both.
     pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let refused = |fault: SamplingFault| {
-            let why = visible(&fault.message);
-            tracing::warn!(event = "upstream_sampling_refused", upstream = self.name(), %why);
+            if self.take_place() {
+                let why = visible(&fault.message);
+                tracing::warn!(event = "upstream_sampling_refused", upstream = self.name(), %why);
+            }
             Some(MaybeReady::Ready(refusal(id, &fault)))
         };
         let request = match SamplingRequest::read(params) {

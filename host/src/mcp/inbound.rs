@@ -22,7 +22,7 @@ use crate::upstream::connections::OpenFor;
 use crate::upstream::{Asking, Caller, SaidMessage, UpstreamEvent, Visits};
 use crate::visible::without_controls;
 
-/// Messages of one upstream that are taken in any second; further ones are dropped.
+/// Messages of one upstream that are taken, and refusals of its questions that are logged, in any second; further ones are not.
 const MESSAGES_PER_SECOND: u32 = 50;
 /// Messages that operators can look back on.
 const REMEMBERED: usize = 20;
@@ -336,7 +336,7 @@ impl Inbound {
     }
 
     /// Whether one more message may be taken in this second.
-    fn take_place(&self) -> bool {
+    pub(super) fn take_place(&self) -> bool {
         let mut state = self.lock();
         let now = time::now();
         let (began, taken) = match state.second {

@@ -9,7 +9,9 @@ use ptc_mcp::text::clip;
 use ptc_mcp::{ClientInfo, Era, LogLevel, Revision, RpcError};
 use serde_json::value::RawValue;
 
-use crate::upstream::{CallFault, Elicitation, ElicitationMode, Introduction, NotAskable, Unfinished};
+use crate::upstream::{
+    CallFault, Elicitation, ElicitationMode, Introduction, MAX_INPUT_REQUESTS, NotAskable, Unfinished,
+};
 
 /// The modern revision that we speak.
 pub(crate) const MODERN_VERSION: &str = Revision::LATEST.name();
@@ -252,7 +254,10 @@ fn pages(data: Option<&str>) -> Option<Vec<Result<Elicitation, NotAskable>>> {
             ElicitationMode::Form(_) => Err(NotAskable("it is no page".to_owned())),
         }
     };
-    let pages: Vec<_> = data.elicitations.iter().map(read).collect();
+    let pages: Vec<_> = match data.elicitations.len() > MAX_INPUT_REQUESTS {
+        true => vec![Err(NotAskable(format!("it names more than {MAX_INPUT_REQUESTS} pages")))],
+        false => data.elicitations.iter().map(read).collect(),
+    };
     (!pages.is_empty()).then_some(pages)
 }
 
@@ -331,6 +336,10 @@ mod tests {
         let Some(Unfinished::Pages(pages)) = wanted.unfinished.as_deref() else { panic!("{wanted:?}") };
         assert_eq!(pages[0].as_ref().unwrap().message, "m");
         assert_eq!(pages[1].as_ref().unwrap_err().to_string(), "its url is not https");
+        let many = fault(-32042, json!({"elicitations": vec![page.clone(); MAX_INPUT_REQUESTS + 1]}));
+        let Some(Unfinished::Pages(pages)) = many.unfinished.as_deref() else { panic!("{many:?}") };
+        assert_eq!(pages.len(), 1);
+        assert_eq!(pages[0].as_ref().unwrap_err().to_string(), "it names more than 64 pages");
         let form = json!({"elicitations": [{"message": "m", "requestedSchema": {}}]});
         let Some(Unfinished::Pages(pages)) = fault(-32042, form).unfinished.map(|pages| *pages) else {
             panic!()

@@ -16,6 +16,8 @@ use crate::upstream::{CallFault, FaultReason, ToolInfo};
 const MAX_PAGES: usize = 100;
 /// Most tools of one upstream; further ones are left out.
 const MAX_TOOLS: usize = 1000;
+/// Most lines in the log about tools of one list that are left out; a last one has the number of all.
+const MAX_DROPPED_LINES: usize = 20;
 
 /// What is wanted of a tool beyond a name.
 pub(crate) type Admits = fn(&ToolInfo) -> Result<(), String>;
@@ -30,6 +32,8 @@ pub(crate) struct ToolPages {
     bytes: usize,
     max_bytes: usize,
     cursors: HashSet<String>,
+    /// Tools that were left out.
+    dropped: usize,
 }
 
 impl ToolPages {
@@ -44,6 +48,7 @@ impl ToolPages {
             bytes: 0,
             max_bytes,
             cursors: HashSet::new(),
+            dropped: 0,
         }
     }
 
@@ -116,27 +121,30 @@ impl ToolPages {
 
     #[expect(clippy::disallowed_methods, reason = "entry point: ToolPages.add_tool")]
     fn add_tool(&mut self, raw: &RawValue) {
-        let upstream = self.upstream.clone();
-        let upstream = &*upstream;
         if self.tools.len() == MAX_TOOLS {
             return;
         }
         let name = serde_json::from_str::<NameOnly>(raw.get()).ok().map(|tool| tool.name);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
-            tracing::warn!(upstream, tool = clip(raw.get(), 80), "tool_dropped: it has no name");
-            return;
+            return self.drop_tool(raw.get(), "it has no name");
         };
         if self.names.contains(&*name) {
-            tracing::warn!(upstream, tool = clip(&name, 80), "tool_dropped: its name is listed twice");
-            return;
+            return self.drop_tool(&name, "its name is listed twice");
         }
         let tool = ToolInfo { name, json: raw.to_owned() };
         if let Err(reason) = needs_task(&tool).and_then(|()| (self.admits)(&tool)) {
-            tracing::warn!(upstream, tool = clip(&tool.name, 80), reason, "tool_dropped");
-            return;
+            return self.drop_tool(&tool.name, &reason);
         }
         self.names.insert(tool.name.clone());
         self.tools.push(tool);
+    }
+
+    /// Leaves out a tool; the first ones are told one by one.
+    fn drop_tool(&mut self, tool: &str, reason: &str) {
+        self.dropped += 1;
+        if self.dropped <= MAX_DROPPED_LINES {
+            tracing::warn!(upstream = &*self.upstream, tool = clip(tool, 80), reason, "tool_dropped");
+        }
     }
 
     /// The tools of all pages in their order.
@@ -147,6 +155,9 @@ impl ToolPages {
                 tools = MAX_TOOLS,
                 "tools_list_long: the rest is left out"
             );
+        }
+        if self.dropped > MAX_DROPPED_LINES {
+            tracing::warn!(upstream = &*self.upstream, tools = self.dropped, "tools_dropped: these in all");
         }
         self.tools.into()
     }
@@ -190,6 +201,37 @@ mod tests {
 
     fn names(pages: ToolPages) -> Vec<String> {
         pages.finish().iter().map(|t| t.name.to_string()).collect()
+    }
+
+    /// Counts what is logged.
+    struct Lines(std::sync::atomic::AtomicUsize);
+
+    impl tracing::Subscriber for Lines {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, _: &tracing::Event<'_>) {
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn tools_that_are_left_out_are_told_a_few_times() {
+        let mut list = pages(10_000_000);
+        let page = json!({"tools": vec![json!({"name": ""}); 50_000]}).to_string();
+        let lines = Arc::new(Lines(0.into()));
+        tracing::subscriber::with_default(lines.clone(), || {
+            assert_eq!(list.add(page.as_bytes()).unwrap(), None);
+            assert!(list.finish().is_empty());
+        });
+        assert_eq!(lines.0.load(std::sync::atomic::Ordering::Relaxed), MAX_DROPPED_LINES + 1);
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::fmt;
 
 use bytes::Bytes;
 use ptc_mcp::RpcError;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::upstream::{
-    CallFault, CallReply, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished,
+    CallFault, CallReply, InputRequest, InputRequired, MAX_INPUT_KEY, MAX_INPUT_REQUESTS, MAX_REQUEST_STATE,
+    MAX_TASK_ID, TaskAnswer, Unfinished,
 };
 
 /// The fault of a result of that type, with what the server wants if it is one of these. `fault` is that for whoever cannot
@@ -148,7 +149,8 @@ fn task(result: &[u8]) -> Result<TaskAnswer, String> {
     Ok(TaskAnswer { id: members.task_id.into(), poll_interval_ms: members.poll_interval_ms.as_u64() })
 }
 
-/// `inputRequests` in their order; of a repeated key the last counts.
+/// `inputRequests` in their order; of a repeated key the last counts. At most [`MAX_INPUT_REQUESTS`], with keys of at most
+/// [`MAX_INPUT_KEY`] bytes.
 #[derive(Default)]
 struct Requests<'a>(Vec<(String, &'a RawValue)>);
 
@@ -166,8 +168,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Requests<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut requests: Vec<(String, &'de RawValue)> = Vec::new();
                 while let Some((key, request)) = map.next_entry::<String, &'de RawValue>()? {
-                    match requests.iter_mut().find(|(known, _)| *known == key) {
-                        Some(known) => known.1 = request,
+                    match requests.iter().position(|(known, _)| *known == key) {
+                        Some(known) => requests[known].1 = request,
+                        None if requests.len() == MAX_INPUT_REQUESTS => {
+                            return Err(A::Error::custom(format_args!(
+                                "it asks for more than {MAX_INPUT_REQUESTS} things at once"
+                            )));
+                        }
+                        None if key.len() > MAX_INPUT_KEY => {
+                            return Err(A::Error::custom(format_args!(
+                                "a key of inputRequests has {} bytes, more than {MAX_INPUT_KEY}",
+                                key.len()
+                            )));
+                        }
                         None => requests.push((key, request)),
                     }
                 }
@@ -227,6 +240,22 @@ mod tests {
         assert!(
             input(json!({"inputRequests": []})).unwrap_err().starts_with("input_required is malformed: ")
         );
+        let many = |count: usize| {
+            let requests = (0..count).map(|at| (format!("k{at}"), json!({"method": "roots/list"})));
+            input(json!({"inputRequests": ptc_mcp::json::Map::from_iter(requests)}))
+        };
+        assert_eq!(many(MAX_INPUT_REQUESTS).unwrap().requests.len(), MAX_INPUT_REQUESTS);
+        // A hundred thousand take no longer than one too many.
+        for count in [MAX_INPUT_REQUESTS + 1, 100_000] {
+            assert!(
+                many(count)
+                    .unwrap_err()
+                    .starts_with("input_required is malformed: it asks for more than 64 things at once")
+            );
+        }
+        let keyed = |bytes: usize| input(json!({"inputRequests": {("k".repeat(bytes)): 7}}));
+        assert!(keyed(MAX_INPUT_KEY).is_ok());
+        assert!(keyed(MAX_INPUT_KEY + 1).unwrap_err().contains("a key of inputRequests has 1025 bytes"));
         let state = |bytes: usize| input(json!({"requestState": "x".repeat(bytes - 2)}));
         assert!(state(MAX_REQUEST_STATE).is_ok());
         assert_eq!(

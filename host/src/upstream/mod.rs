@@ -42,7 +42,10 @@ pub use sampling::{
     MAX_SAMPLING_BYTES, Sampled, SamplingContent, SamplingFault, SamplingFaultKind, SamplingMessage,
     SamplingRequest, SamplingStop,
 };
-pub use unfinished::{InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer, Unfinished};
+pub use unfinished::{
+    InputRequest, InputRequired, MAX_INPUT_KEY, MAX_INPUT_REQUESTS, MAX_REQUEST_STATE, MAX_TASK_ID,
+    TaskAnswer, Unfinished,
+};
 pub use visits::Visits;
 
 use std::sync::Arc;

@@ -9,6 +9,10 @@ use super::sampling::{SamplingFault, SamplingRequest};
 pub const MAX_REQUEST_STATE: usize = 256 * 1024;
 /// Longest id of a task, in bytes (waiting.md 8).
 pub const MAX_TASK_ID: usize = 1024;
+/// Most questions of one answer, and of one task together (waiting.md 3.2).
+pub const MAX_INPUT_REQUESTS: usize = 64;
+/// Longest key of a question, in bytes (waiting.md 3.2).
+pub const MAX_INPUT_KEY: usize = 1024;
 
 /// What has to happen before a call gets its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -112,7 +112,7 @@ impl Runs {
                 self.go_on(&key, read.version, record).await
             } else {
                 record.updated_ms = timestamp::shared_now_ms();
-                self.keep_answers(&key, read.version, &record).await
+                self.keep_answers(&key, read.version, record).await
             };
             match written {
                 Ok(()) => {
@@ -132,11 +132,12 @@ impl Runs {
         &self,
         key: &ptc_host::state::Key,
         version: u64,
-        record: &RunRecord,
+        record: RunRecord,
     ) -> Result<(), StateError> {
         use ptc_host::state::{Commit, End, Write};
-        let write = Write::put(key.clone(), version, record.to_bytes());
-        let write = write.resting(self.waiting_life(record)).ending(End::Keep);
+        let rest = self.waiting_life(&record);
+        let (_, bytes) = record.written().await;
+        let write = Write::put(key.clone(), version, bytes).resting(rest).ending(End::Keep);
         self.store.commit(Commit::one(write)).await
     }
 }

@@ -114,12 +114,8 @@ impl Runs {
             }
         };
         let bytes = read.blob.as_ref().map_or(0, |blob| blob.len());
-        let (read, record) = apart(bytes, move || {
-            let record = record_of(&read).ok();
-            (read, record)
-        })
-        .await;
-        let record = self.as_it_is(&listed.id, &read, record?);
+        let record = record_of(&read).await.ok()?;
+        let record = self.as_it_is(&listed.id, &read, record);
         let id = listed.id.clone();
         Some(apart(bytes, move || RunView::of(&id, &record)).await)
     }

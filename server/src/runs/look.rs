@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_host::pace::apart;
 use ptc_host::questions::QuestionId;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
 use tracing::info;
@@ -221,7 +222,7 @@ impl Runs {
     pub(super) async fn look(&self, key: &Key) -> Result<(RunRecord, Versioned), NotSeen> {
         let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
         let read = read.ok_or(NotSeen::NotFound)?;
-        let record = record_of(&read)?;
+        let record = record_of(&read).await?;
         if !self.is_over(&read, &record) {
             return Ok((record, read));
         }
@@ -259,17 +260,17 @@ impl Runs {
             Claimed::Held(_) => {
                 let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
                 let read = read.ok_or(NotSeen::NotFound)?;
-                return Ok((record_of(&read)?, read));
+                return Ok((record_of(&read).await?, read));
             }
             Claimed::Taken(taken) => taken,
         };
-        let record = record_of(&taken)?;
+        let record = record_of(&taken).await?;
         let Some((status, reply)) = end(&record, &taken) else {
             let _ = self.store.renew(key, taken.fence, Duration::ZERO).await;
             return Ok((record, taken));
         };
-        let record = record.ended(status, &reply);
-        let write = Write::put(key.clone(), taken.version, record.to_bytes()).under(taken.fence);
+        let (record, bytes) = record.ended(status, &reply).written().await;
+        let write = Write::put(key.clone(), taken.version, bytes).under(taken.fence);
         let write = write.resting(self.rest_of(&record)).ending(End::Never);
         self.store.commit(Commit::one(write)).await.map_err(|error| not_seen(&error))?;
         taken.version += 1;
@@ -300,9 +301,11 @@ impl Runs {
     }
 }
 
-pub(super) fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
+/// The record that was read. A large one is read on a thread of its own.
+pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
+    let blob = read.blob.clone().ok_or(NotSeen::NotFound)?;
     // What another build has written is left alone.
-    read.blob.as_ref().and_then(RunRecord::from_bytes).ok_or(NotSeen::NotFound)
+    apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(NotSeen::NotFound)
 }
 
 fn ids(questions: &[KeptQuestion]) -> Vec<QuestionId> {

@@ -33,7 +33,7 @@ impl Runs {
         let listed = self.store.list(None, Kind::Run).await.unwrap_or_default();
         for listed in listed.into_iter().filter(|listed| listed.lease.is_none()) {
             let Ok(Some(read)) = self.store.look(&listed).await else { continue };
-            let Ok(record) = record_of(&read) else { continue };
+            let Ok(record) = record_of(&read).await else { continue };
             if !self.is_over(&read, &record) {
                 continue;
             }

@@ -155,6 +155,11 @@ fn page(path: &str) -> Value {
     json!({"mode": "url", "elicitationId": path, "url": "https://pay.example/", "message": "Please pay."})
 }
 
+/// Whether it has tools and nothing else.
+fn has_only_tools() -> bool {
+    std::env::args().nth(1).is_some_and(|word| word == "--only-tools")
+}
+
 fn toolless() -> bool {
     std::env::args().nth(1).is_some_and(|word| word == "--no-tools")
 }
@@ -197,6 +202,9 @@ fn main() {
             "initialize" => {
                 let mut capabilities = json!({"tools": {}, "resources": {"subscribe": true, "listChanged": true},
                     "prompts": {"listChanged": true}, "completions": {}, "logging": {}});
+                if has_only_tools() {
+                    capabilities = json!({"tools": {}});
+                }
                 if toolless() {
                     capabilities.as_object_mut().map(|all| all.remove("tools"));
                 }

@@ -22,16 +22,28 @@ struct Client {
     _folder: TempDir,
 }
 
+fn fake() -> Value {
+    json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")})
+}
+
+/// The same, which hides some of what it has.
+fn filtered() -> Value {
+    let mut entry = fake();
+    entry["deny_resources"] = json!(["secret:*"]);
+    entry["allow_prompts"] = json!([]);
+    entry
+}
+
 impl Client {
     fn start(flags: &[&str], modern: bool) -> Client {
+        Client::over(&json!({"a": fake(), "b c": filtered()}), flags, modern)
+    }
+
+    /// A client of a server with these upstreams.
+    fn over(upstreams: &Value, flags: &[&str], modern: bool) -> Client {
         let folder = tempfile::tempdir().expect("a folder");
-        let fake = || json!({"transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_fake-upstream")});
-        let mut second = fake();
-        second["deny_resources"] = json!(["secret:*"]);
-        second["allow_prompts"] = json!([]);
         let config = folder.path().join("upstreams.json");
-        let file = json!({"upstreams": {"a": fake(), "b c": second}});
-        std::fs::write(&config, file.to_string()).expect("written");
+        std::fs::write(&config, json!({"upstreams": upstreams}).to_string()).expect("written");
         let steps = Steps::new();
         let mut child = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))
             .arg("start")
@@ -222,6 +234,48 @@ fn what_is_hidden_unknown_or_wrong_is_an_error() {
             (Some(code), Some(message)),
             "{answer}"
         );
+    }
+}
+
+#[test]
+fn requests_that_upstreams_are_not_sent_have_audit_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("audit");
+    let mut bare = fake();
+    bare["args"] = json!(["--only-tools"]);
+    let gone = json!({"transport": "mcp_stdio", "command": "/nowhere/at/all"});
+    let upstreams = json!({"bare": bare, "filtered": filtered(), "gone": gone});
+    let flags = ["--expose", "resources,prompts", "--audit-log", log.to_str().expect("UTF-8")];
+    let mut client = Client::over(&upstreams, &flags, false);
+    client.greet();
+    let complete = r#"(prompt/complete {:server "S" :name "p" :argument "a" :value "b"})"#;
+    let mut wanted = Vec::new();
+    for (server, form, method) in [
+        ("bare", r#"(resource/list {:server "S"})"#, "resources/list"),
+        ("bare", r#"(resource/templates {:server "S"})"#, "resources/templates/list"),
+        ("bare", r#"(prompt/list {:server "S"})"#, "prompts/list"),
+        ("bare", complete, "completion/complete"),
+        ("filtered", complete, "completion/complete"),
+        ("gone", complete, "completion/complete"),
+        ("gone", r#"(resource/list {:server "S"})"#, "resources/list"),
+    ] {
+        let call = json!({"name": "lisp_eval", "arguments": {"program": form.replace('S', server)}});
+        let answer = client.ask("tools/call", call);
+        assert!(answer["result"]["isError"] != true, "{answer}");
+        wanted.push((server.to_owned(), method.to_owned()));
+    }
+    let refused = client.ask("resources/read", json!({"uri": "ptc://filtered/secret:key"}));
+    assert_eq!(refused["error"]["code"], -32000);
+    wanted.push(("filtered".to_owned(), "resources/read".to_owned()));
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        lines.filter(|line: &Value| line["kind"] == "upstream_call").collect()
+    };
+    wait_until("each request has its line", || lines().len() == wanted.len());
+    for (line, (server, method)) in lines().iter().zip(&wanted) {
+        assert_eq!((&line["upstream"], &line["tool"]), (&json!(server), &json!(method)));
+        assert_ne!(line["outcome"], "ok", "{line}");
     }
 }
 

@@ -97,6 +97,29 @@ struct Audit<'a> {
     run_id: Option<&'a str>,
 }
 
+impl Audit<'_> {
+    fn called(
+        &self,
+        features: &Features<'_>,
+        method: &'static str,
+        params: ArgumentsDigest,
+        fault: Option<FaultReason>,
+        duration_ms: u64,
+    ) {
+        self.to.called(&AuditedCall {
+            principal: features.caller.principal.map(|name| &**name),
+            eval: self.eval,
+            run_id: self.run_id,
+            upstream: features.name,
+            tool: method,
+            arguments: params,
+            fault,
+            duration_ms,
+            approved: None,
+        });
+    }
+}
+
 impl Aggregator {
     /// An account for answers to this principal that no program asked for, within the memory of all programs. What was
     /// charged to it is given back when it is dropped.
@@ -185,13 +208,23 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<(Vec<Value>, Option<String>), CallFault> {
-        self.start().await?;
-        if !kind.is_offered(self.offers()) {
+        if !self.is_to_be_listed(kind, cursor).await? {
             return Ok((Vec::new(), None));
         }
         let mut pages = ItemPages::new(kind.method(), kind.member(), limits.max_bytes);
         let next = self.add_page(&mut pages, kind, cursor, limits, arrivals).await?;
         Ok((self.admitted(kind, pages.finish().0), next))
+    }
+
+    /// Whether the upstream has any of a kind, once it runs. A list that it is not asked for is recorded.
+    async fn is_to_be_listed(&self, kind: Kind, cursor: Option<&str>) -> Result<bool, CallFault> {
+        let params = list_params(cursor);
+        self.started(kind.method(), &params).await?;
+        let is_offered = kind.is_offered(self.offers());
+        if !is_offered {
+            self.record_unsent(kind.method(), &params, FaultReason::UpstreamError).await;
+        }
+        Ok(is_offered)
     }
 
     async fn add_page(
@@ -202,8 +235,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Option<String>, CallFault> {
-        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor})).to_string();
-        let result = self.ask(kind.method(), &params, None, limits, arrivals).await?;
+        let result = self.ask(kind.method(), &list_params(cursor), None, limits, arrivals).await?;
         pages.add_apart(result).await
     }
 
@@ -230,8 +262,7 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Listing, CallFault> {
-        self.start().await?;
-        if !kind.is_offered(self.offers()) {
+        if !self.is_to_be_listed(kind, None).await? {
             return Ok(Listing::default());
         }
         let mut pages = ItemPages::new(kind.method(), kind.member(), limits.max_bytes);
@@ -288,9 +319,9 @@ impl<'a> Features<'a> {
         limits: CallLimits,
         arrivals: Option<&dyn Arrivals>,
     ) -> Result<Bytes, CallFault> {
-        self.start().await?;
-        self.check(kind, subject)?;
         let method = if kind == Kind::Prompt { "prompts/get" } else { "resources/read" };
+        self.started(method, params).await?;
+        self.checked(kind, subject, method, params).await?;
         self.ask(method, params, Some(subject), limits, arrivals).await
     }
 
@@ -307,11 +338,7 @@ impl<'a> Features<'a> {
         context: &[u8],
         limits: CallLimits,
     ) -> Result<(Vec<Value>, bool), CallFault> {
-        self.start().await?;
-        if !self.offers().completions {
-            return Ok((Vec::new(), false));
-        }
-        self.check(kind, subject)?;
+        let method = "completion/complete";
         let reference = match kind {
             Kind::Prompt => json!({"type": "ref/prompt", "name": subject}),
             Kind::Resource | Kind::Template => json!({"type": "ref/resource", "uri": subject}),
@@ -323,7 +350,13 @@ impl<'a> Features<'a> {
             params.truncate(params.len() - 1);
             params.push_str(&format!(",\"context\":{{\"arguments\":{context}}}}}"));
         }
-        let result = self.ask("completion/complete", &params, None, limits, None).await?;
+        self.started(method, &params).await?;
+        if !self.offers().completions {
+            self.record_unsent(method, &params, FaultReason::UpstreamError).await;
+            return Ok((Vec::new(), false));
+        }
+        self.checked(kind, subject, method, &params).await?;
+        let result = self.ask(method, &params, None, limits, None).await?;
         let (mut values, more) = read_completion(&result)?;
         values.iter_mut().for_each(|value| self.redactor.scrub_json(value));
         Ok((values, more))
@@ -334,18 +367,52 @@ impl<'a> Features<'a> {
     /// # Errors
     /// The fault of the request; `upstream_error` where the upstream tells of no changes, or in another way than by request.
     pub async fn subscribe(&self, uri: &str, wanted: bool, limits: CallLimits) -> Result<(), CallFault> {
-        self.check(Kind::Resource, uri)?;
+        let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
+        let params = read_params(uri);
+        self.checked(Kind::Resource, uri, method, &params).await?;
         if !self.offers().subscriptions {
+            self.record_unsent(method, &params, FaultReason::UpstreamError).await;
             let text = format!("upstream '{}' does not tell when a resource has changed", self.name);
             return Err(CallFault::upstream_error(text));
         }
-        let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
-        self.ask(method, &read_params(uri), Some(uri), limits, None).await.map(drop)
+        self.ask(method, &params, Some(uri), limits, None).await.map(drop)
     }
 
     /// Whether clients may know of a resource at this URI.
     pub fn admits_resource(&self, uri: &str) -> bool {
         self.resources.admits(uri)
+    }
+
+    /// Starts the upstream for a request, which is recorded if that fails.
+    async fn started(&self, method: &'static str, params: &str) -> Result<(), CallFault> {
+        let started = self.start().await;
+        if let Err(fault) = &started {
+            self.record_unsent(method, params, fault.reason).await;
+        }
+        started
+    }
+
+    /// [`Features::check`] for a request, which is recorded if it may not be sent.
+    async fn checked(
+        &self,
+        kind: Kind,
+        subject: &str,
+        method: &'static str,
+        params: &str,
+    ) -> Result<(), CallFault> {
+        let checked = self.check(kind, subject);
+        if let Err(fault) = &checked {
+            self.record_unsent(method, params, fault.reason).await;
+        }
+        checked
+    }
+
+    /// Records a request that somebody wanted and that the upstream is not sent.
+    pub(super) async fn record_unsent(&self, method: &'static str, params: &str, reason: FaultReason) {
+        if let Some(audit) = self.audit {
+            let params = ArgumentsDigest::of_sent(params.as_bytes()).await;
+            audit.called(self, method, params, Some(reason), 0);
+        }
     }
 
     /// Whether a client or a program may ask for it.
@@ -378,6 +445,7 @@ impl<'a> Features<'a> {
     ) -> Result<Bytes, CallFault> {
         let (bytes, most) = (params.len(), self.max_request_bytes);
         if bytes > most {
+            self.record_unsent(method, params, FaultReason::UpstreamError).await;
             let text = format!("the request has {bytes} bytes, the limit of a call is {most}");
             return Err(CallFault::upstream_error(text).before_sending());
         }
@@ -434,17 +502,8 @@ struct Record<'a> {
 impl Record<'_> {
     fn ended(&mut self, fault: Option<FaultReason>) {
         self.is_over = true;
-        self.audit.to.called(&AuditedCall {
-            principal: self.features.caller.principal.map(|name| &**name),
-            eval: self.audit.eval,
-            run_id: self.audit.run_id,
-            upstream: self.features.name,
-            tool: self.method,
-            arguments: self.params,
-            fault,
-            duration_ms: whole_millis(time::since(self.began)),
-            approved: None,
-        });
+        let duration_ms = whole_millis(time::since(self.began));
+        self.audit.called(self.features, self.method, self.params, fault, duration_ms);
     }
 }
 
@@ -454,6 +513,11 @@ impl Drop for Record<'_> {
             self.ended(Some(FaultReason::Cancelled));
         }
     }
+}
+
+/// The `params` of a list's page.
+fn list_params(cursor: Option<&str>) -> String {
+    cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor})).to_string()
 }
 
 /// The `params` of `resources/read`.

@@ -161,6 +161,16 @@ async fn signed_in(
     }
 }
 
+/// The method of a list or completion.
+fn method(feature: Feature) -> &'static str {
+    match feature {
+        Feature::ResourceTemplates => Kind::Template.method(),
+        Feature::PromptList => Kind::Prompt.method(),
+        Feature::ResourceComplete | Feature::PromptComplete => "completion/complete",
+        _ => Kind::Resource.method(),
+    }
+}
+
 /// A list, and a note if it is not all of it.
 type Found = (Value, Option<String>);
 
@@ -178,10 +188,12 @@ async fn found(
     member: &Member,
     request: &FeatureRequest,
 ) -> Result<Found, NotFound> {
-    let unavailable = |NotStarted { fault, .. }| NotFound::Faulty { fault, word: UNAVAILABLE };
-    start(aggregator, run, &request.server).await.map_err(unavailable)?;
     let features =
         Features::of(member, aggregator).on_behalf_of(caller_of(run)).audited(aggregator, Some(run));
+    if let Err(NotStarted { fault, .. }) = start(aggregator, run, &request.server).await {
+        features.record_unsent(method(request.feature), "{}", fault.reason).await;
+        return Err(NotFound::Faulty { fault, word: UNAVAILABLE });
+    }
     let charge = ReplyCharge::new(run.memory.clone());
     let limits = limits(aggregator, run);
     let faulty = |fault: CallFault| NotFound::Faulty { word: fault.reason.as_str(), fault };

@@ -7,10 +7,15 @@ use http::{HeaderName, HeaderValue};
 use ptc_mcp::headers;
 use ptc_mcp::json::{Map, Value};
 
+use crate::text::clip;
 use crate::upstream::ToolInfo;
 
 /// The annotation.
 const ANNOTATION: &str = "x-mcp-header";
+/// Most arguments of one tool that go into headers.
+const MAX_MIRRORS: usize = 64;
+/// Longest path to one of them, in bytes of its names.
+const MAX_PATH_BYTES: usize = 4096;
 /// Keywords whose values are data, not schemas.
 const DATA_KEYWORDS: [&str; 4] = ["default", "const", "enum", "examples"];
 
@@ -128,20 +133,29 @@ impl Walk {
 
     fn annotation(&mut self, name: &Value, schema: &Map, path: Option<&Vec<String>>) -> Result<(), String> {
         let Some(name) = name.as_str() else { return Err(format!("{ANNOTATION} is not a string")) };
+        let shown = clip(name, 64);
         let Some(path) = path.filter(|path| !path.is_empty()) else {
-            return Err(format!("{ANNOTATION} {name:?} stands where no argument can be read"));
+            return Err(format!("{ANNOTATION} {shown:?} stands where no argument can be read"));
         };
+        if self.found.len() == MAX_MIRRORS {
+            return Err(format!("{ANNOTATION} is on more than {MAX_MIRRORS} arguments"));
+        }
+        if path.iter().map(String::len).sum::<usize>() > MAX_PATH_BYTES {
+            return Err(format!(
+                "{ANNOTATION} {shown:?} is on an argument whose path is longer than {MAX_PATH_BYTES} bytes"
+            ));
+        }
         if !is_mirrorable(schema.get("type")) {
             return Err(format!(
-                "{ANNOTATION} {name:?} is on an argument that is no string, integer or boolean"
+                "{ANNOTATION} {shown:?} is on an argument that is no string, integer or boolean"
             ));
         }
         let header = (!name.is_empty())
             .then(|| HeaderName::try_from(format!("{}{name}", headers::PARAM_PREFIX)).ok())
             .flatten()
-            .ok_or_else(|| format!("{ANNOTATION} {name:?} is no header name"))?;
+            .ok_or_else(|| format!("{ANNOTATION} {shown:?} is no header name"))?;
         if !self.names.insert(name.to_ascii_lowercase()) {
-            return Err(format!("{ANNOTATION} {name:?} is used twice"));
+            return Err(format!("{ANNOTATION} {shown:?} is used twice"));
         }
         self.found.push(Mirror { header, path: path.clone() });
         Ok(())
@@ -176,6 +190,20 @@ mod tests {
         let tools: Arc<[ToolInfo]> = Arc::new([tool(schema)]);
         let headers = Mirrors::of(&tools).headers("t", arguments.to_string().as_bytes());
         headers.iter().map(|(n, v)| format!("{n}: {}", v.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn mirrored_arguments_are_few_and_their_paths_short() {
+        let mirrored = |count: usize, above: &str| {
+            let below: Map = (0..count)
+                .map(|i| (format!("a{i}"), json!({"type": "string", "x-mcp-header": format!("H{i}")})))
+                .collect();
+            admit(&tool(json!({"properties": {above: {"properties": below}}})))
+        };
+        assert_eq!(mirrored(MAX_MIRRORS, "o"), Ok(()));
+        assert_eq!(mirrored(MAX_MIRRORS + 1, "o").unwrap_err(), "x-mcp-header is on more than 64 arguments");
+        // Each path would be kept whole.
+        assert!(mirrored(20_000, &"o".repeat(1_000_000)).unwrap_err().ends_with("longer than 4096 bytes"));
     }
 
     #[test]

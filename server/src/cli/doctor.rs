@@ -103,9 +103,7 @@ fn environment(env: &ProcessEnv) -> Vec<Finding> {
             "export HOME=/a/folder, or name files with --upstreams-config and --state-dir",
         ));
     }
-    for unknown in variables::unknown(env) {
-        findings.push(Finding { is_problem: false, ..Finding::well("environment", unknown) });
-    }
+    findings.extend(variables::unknown(env).into_iter().map(|unknown| Finding::well("environment", unknown)));
     findings
 }
 

@@ -215,7 +215,7 @@ class Started:
 
 def operator():
     home = Home()
-    token = "of-the-operator-and-long-enough"
+    token = "of-the-operator-and-long-enough-for-it"
     tokens = home.file("tokens", f"ada:{token}\n")
     tokens.chmod(0o600)
     entry = {"transport": "mcp_stdio", **server("ops"), "approve_tools": ["note"]}
@@ -258,7 +258,7 @@ def operator():
         call(note("/tmp/a"))
         [run] = until("a run waits", waiting)
         out, _ = home.run("runs", "show", run["run_id"], *here, env=env)
-        assert out.index("path") < out.index("content"), f"short values first:\n{out}"
+        assert out.index("path: ") < out.index("content: ("), f"short values first:\n{out}"
         assert len(out.splitlines()) < 40, f"long ones folded:\n{out}"
         out, _ = home.run("runs", "allow", run["run_id"], *here, env=env)
         has(out, "answered; the program goes on")
@@ -305,7 +305,7 @@ def container():
     named = ["--upstreams-config", upstreams]
     for args in (["eval", "-e", "(+ 1 2)"], ["tools", *named], ["call", "place/where", *named], ["check", *named], ["version"]):
         bare.run(*args, cwd="/")
-    for args in (["import", "--dry-run"], ["init"], ["add", "a", "--", "true"], ["remove", "a"], ["doctor"], ["auth"], ["login", "a"], ["state", "list"]):
+    for args in (["import", "--dry-run"], ["init"], ["add", "a", "--", "true"], ["remove", "a"], ["doctor"], ["auth"], ["login", "a"], ["state", "ls"]):
         out, err = bare.run(*args, cwd="/", code=None)
         assert "panicked" not in err and len(err.splitlines()) <= 2, (args, err)
 

@@ -52,10 +52,12 @@ async fn list(args: ToolsArgs) -> ExitCode {
             Ok(aggregator) => aggregator,
             Err(error) => return report::fault(&error),
         };
-    let faults = load_all(&aggregator).await;
-    let catalog = aggregator.catalog();
     let query = args.query.join(" ");
     let query = Some(query.trim()).filter(|query| !query.is_empty());
+    // Where a server is named, the others need not be there.
+    let only = query.and_then(|query| server_of(&aggregator.catalog(), query));
+    let faults = load_those(&aggregator, |name| only.as_deref().is_none_or(|only| only == name)).await;
+    let catalog = aggregator.catalog();
     let named = query.map(|query| named(&catalog, query)).unwrap_or_default();
     let shows_arguments = !named.is_empty() && query.is_some_and(|query| catalog.server(query).is_none());
     let found = if named.is_empty() { find(&catalog, query) } else { named };
@@ -97,11 +99,29 @@ pub(super) async fn open(
 
 /// Lists all upstreams concurrently. Returns the names of those that failed, and why.
 pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
-    let loads = aggregator.upstreams().map(|(config, _)| async {
+    load_those(aggregator, |_| true).await
+}
+
+async fn load_those(aggregator: &Aggregator, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let wanted = aggregator.upstreams().filter(|(config, _)| wanted(&config.name));
+    let loads = wanted.map(|(config, _)| async {
         let fault = aggregator.load(&config.name).await.err()?;
         Some((config.name.clone(), aggregator.redactor().scrub_string(fault.to_string())))
     });
     futures_util::future::join_all(loads).await.into_iter().flatten().collect()
+}
+
+/// The server that `text` names, alone or before a tool.
+fn server_of(catalog: &Catalog, text: &str) -> Option<String> {
+    let text = text.strip_prefix('\'').unwrap_or(text);
+    let server = catalog.server(text).map(|server| server.name.as_str());
+    let before = || {
+        catalog
+            .split_reference(text)
+            .map(|(server, _)| server)
+            .filter(|server| catalog.server(server).is_some())
+    };
+    server.or_else(before).map(str::to_owned)
 }
 
 /// The tools that `text` is the very name of: `server/tool`, a tool at any server, or all tools of a server.

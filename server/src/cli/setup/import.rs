@@ -79,8 +79,10 @@ pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Resul
     warnings.retain(|(path, told)| told.upstream.as_deref().is_none_or(|name| is_added(path, name)));
     let warnings = warnings.into_iter().map(|(_, told)| told.message).collect();
     let import = Import { file, decisions, warnings };
-    import.apply()?;
-    import.file.check(env)?;
+    if import.added() > 0 {
+        import.apply()?;
+        import.file.check(env)?;
+    }
     Ok(import)
 }
 

@@ -145,7 +145,7 @@ async function look(origin, browser, folder) {
   const shown = await inRun(nine, "[...run.querySelectorAll('.calls li')].map((call) => call.innerText)");
   assert.equal(shown.length, 9);
   for (const [n, text] of shown.entries()) {
-    assert.ok(text.includes(`"from":"f${n}"`) && text.includes(HOSTILE), text);
+    assert.ok(text.includes(`from "f${n}"`) && text.includes(HOSTILE), text);
     assert.match(text, /SHA-256 v2:[0-9a-f]{64}$/);
   }
   assert.match(await inRun(nine, "run.innerText"), /Allow 9 call\(s\) of move at rows\?/);

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, process};
 
+use tokio::task::JoinHandle;
+
 use ptc_mcp::json::{Value, json};
 
 use crate::catalog::ServerEntry;
@@ -84,14 +86,17 @@ impl CachedLists {
         servers
     }
 
-    /// Keeps what the upstreams have listed. A folder that cannot be used costs the cache and nothing else.
+    /// Keeps what the upstreams have listed, beside what is known of the others. A folder that cannot be used costs the cache and nothing else.
     #[expect(clippy::disallowed_methods, reason = "entry point: CachedLists.write")]
     pub(super) fn write<'a>(
         &self,
         listed: impl Iterator<Item = (&'a str, Arc<[ToolInfo]>, Introduction)>,
         redactor: &Redactor,
-    ) {
-        let mut servers = Value::from(ptc_mcp::json::Map::new());
+    ) -> Option<JoinHandle<()>> {
+        let mut listed = listed.peekable();
+        listed.peek()?;
+        let known = read(&self.path).filter(Value::is_object);
+        let mut servers = known.unwrap_or_else(|| Value::from(ptc_mcp::json::Map::new()));
         for (name, tools, introduction) in listed {
             let tools: Vec<Value> =
                 tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
@@ -103,7 +108,7 @@ impl CachedLists {
         }
         let text = servers.to_string();
         if text.len() > MAX_BYTES {
-            return;
+            return None;
         }
         let path = self.path.clone();
         let written = move || {
@@ -114,7 +119,7 @@ impl CachedLists {
                 tracing::debug!(path = %path.display(), %error, "list_cache_not_written");
             }
         };
-        time::spawn_blocking(written);
+        Some(time::spawn_blocking(written))
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// One configured upstream.
 pub(super) struct Member {
@@ -110,13 +111,21 @@ impl Aggregator {
     }
 
     /// Keeps what the upstreams have listed for the next start.
-    pub(super) fn remember(&self) {
-        let Some(lists) = &self.lists else { return };
+    pub(super) fn remember(&self) -> Option<JoinHandle<()>> {
+        let lists = self.lists.as_ref()?;
         let listed = self.members.iter().filter_map(|(name, member)| {
             let taken = member.taken().clone()?;
             Some((name.as_str(), taken, member.handle.introduction()))
         });
-        lists.write(listed, &self.redactor);
+        lists.write(listed, &self.redactor)
+    }
+
+    /// As [`remember`](Self::remember), for a command that ends now: what it has listed is kept when this returns.
+    pub async fn keep_lists(&self) {
+        if let Some(writing) = self.remember() {
+            // A folder that cannot be used costs the cache and nothing else.
+            let _ = writing.await;
+        }
     }
 
     /// Tells of changes of the catalog that programs see.

@@ -124,7 +124,8 @@ impl Aggregator {
         let unloaded = self.load_at_start().await?;
         // Whoever starts all a second time finds it frozen.
         if self.advertised.set(self.catalog()).is_ok() {
-            self.remember();
+            // The server goes on while that is written.
+            drop(self.remember());
         }
         for name in unloaded {
             self.owner.spawn(retry(Arc::downgrade(self), name));

@@ -11,6 +11,7 @@ use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::engine::CatalogOp;
+use crate::similar::most_similar;
 use crate::text::{clip, named, short_line, string_literal};
 use ptc_vm::builtins::words::query_words;
 
@@ -168,9 +169,12 @@ impl Query {
                 if form == "doc" && catalog.server(reference).is_some() {
                     return Ok(Self::DocServer(reference.to_owned()));
                 }
-                let (server, tool) = catalog
-                    .split_reference(reference)
-                    .ok_or_else(|| format!("{form} requires upstream/tool ref, got {got}"))?;
+                let (server, tool) = catalog.split_reference(reference).ok_or_else(|| {
+                    let servers = catalog.servers().map(|server| server.name.as_str());
+                    let meant = most_similar(reference, servers).filter(|_| form == "doc");
+                    let meant = meant.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
+                    format!("{form} requires upstream/tool ref, got {got}{meant}")
+                })?;
                 if catalog.server(server).is_none() {
                     return Err(unknown_server(catalog, server));
                 }
@@ -481,6 +485,7 @@ mod tests {
             ("dir", json!(["nope"]), "no upstream 'nope' configured"),
             ("dir", json!([5]), "dir requires a quoted symbol or string ref, got 5"),
             ("doc", json!(["nope"]), "doc requires upstream/tool ref, got \"nope\""),
+            ("doc", json!(["fss"]), "doc requires upstream/tool ref, got \"fss\"; did you mean \"fs\"?"),
             ("meta", json!(["fs"]), "meta requires upstream/tool ref, got \"fs\""),
             ("meta", json!(["fs/"]), "meta requires upstream/tool ref, got \"fs/\""),
             ("doc", json!(["nope/none"]), "no upstream 'nope' configured"),

@@ -271,7 +271,7 @@ impl Catalog {
 
     /// Splits `server/tool`: at a configured server's name, the longest that fits, else at the first `/`. Both names
     /// may contain `/`. `None` if either part would be empty.
-    pub(crate) fn split_reference<'r>(&self, reference: &'r str) -> Option<(&'r str, &'r str)> {
+    pub fn split_reference<'r>(&self, reference: &'r str) -> Option<(&'r str, &'r str)> {
         let configured = self
             .servers()
             .filter_map(|server| {

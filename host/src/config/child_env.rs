@@ -75,7 +75,8 @@ fn is_inherited(name: &str) -> bool {
         || is_proxy_name(&name.to_ascii_uppercase())
 }
 
-/// Replaces every `${NAME}` of an `env` value, in one pass: what a variable brings in is not looked at again.
+/// Replaces every `${NAME}` and `${NAME:-default}` of an `env` value, in one pass: what a variable brings in is not looked at
+/// again.
 fn substitute(
     fields: &Fields<'_>,
     key: &str,
@@ -87,12 +88,21 @@ fn substitute(
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push(before);
-        let Some((name, behind)) = after.split_once('}').filter(|(name, _)| is_variable_name(name)) else {
+        let inside = after.split_once('}').map(|(inside, behind)| match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default), behind),
+            None => (inside, None, behind),
+        });
+        let Some((name, default, behind)) = inside.filter(|(name, ..)| is_variable_name(name)) else {
             return Err(fields.error(format_args!(
                 "env {key:?} has a malformed ${{ placeholder; write ${{NAME}}, a name of letters, digits and _"
             )));
         };
         let Some(value) = env.get(name) else {
+            if let Some(default) = default {
+                out.push(default);
+                rest = behind;
+                continue;
+            }
             fields.lacks(format!(
                 "upstreams_config: env var {name} is not set (referenced as ${{{name}}}) in env {key:?} of upstream {}",
                 fields.upstream
@@ -194,6 +204,11 @@ mod tests {
         let env = [("A", "${B}"), ("B", "b"), ("EMPTY", "")];
         assert_eq!(value_of("${A}", &env).unwrap(), "${B}", "no second pass");
         assert_eq!(value_of("x-${B}-${B}${EMPTY}.", &env).unwrap(), "x-b-b.");
+        assert_eq!(
+            value_of("${B:-d}${NONE:-d e}${NONE:-}", &env).unwrap(),
+            "bd e",
+            "defaults where nothing is set"
+        );
         assert_eq!(value_of("$B $ {B} } $", &env).unwrap(), "$B $ {B} } $", "not placeholders");
     }
 
@@ -204,7 +219,7 @@ mod tests {
             text.starts_with("upstreams_config: env var NOPE is not set (referenced as ${NOPE})"),
             "{text}"
         );
-        for bad in ["${", "${A", "${}", "${9A}", "${A-B}", "${A:-d}", "x${ A}"] {
+        for bad in ["${", "${A", "${}", "${9A}", "${A-B}", "${:-d}", "x${ A}"] {
             let text = value_of(bad, &[("A", "1")]).unwrap_err();
             assert!(text.starts_with("upstream x env \"K\" has a malformed ${ placeholder"), "{text}");
         }

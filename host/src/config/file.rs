@@ -194,7 +194,8 @@ fn of_client(
     env: &ProcessEnv,
     warnings: &mut Vec<ConfigWarning>,
 ) -> Result<Map, ConfigError> {
-    let read = clients::upstreams_of(servers, env);
+    let read =
+        clients::upstreams_of(servers, &clients::FileContext { env, project: None, bare_names: false });
     if let Some(fault) = ConfigError::all(read.faults) {
         return Err(fault);
     }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::transports::StdioConfig;
-use crate::child::resolve_command;
 use crate::config_error::{ConfigError, ConfigWarning};
 use crate::environment::{ProcessEnv, is_variable_name};
 
@@ -16,9 +15,7 @@ pub(super) fn refuse(upstream: &str, entry: &StdioConfig, env: &ProcessEnv) -> R
     for (key, text) in [("command", Some(entry.command.as_str())), ("cd", folder)] {
         refuse_home(upstream, key, text.unwrap_or_default(), env)?;
     }
-    if entry.command.contains(char::is_whitespace)
-        && resolve_command(&entry.command, entry.cd.as_deref(), entry.env.path()).is_none()
-    {
+    if entry.command.contains(char::is_whitespace) && entry.program().is_none() {
         let mut words = entry.command.split_whitespace();
         let command = words.next().unwrap_or_default();
         let args: Vec<&str> = words.chain(entry.args.iter().map(String::as_str)).collect();

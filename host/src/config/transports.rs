@@ -14,7 +14,7 @@ use super::fields::Fields;
 use super::oauth::{OAuthConfig, check_plain_url};
 use super::routing::Routing;
 use super::urls::{check_insecure_auth, parse_url};
-use crate::child::{ChildEnv, ChildSpec};
+use crate::child::{ChildEnv, ChildSpec, resolve_command};
 use crate::config_error::{ConfigError, ConfigWarning};
 use crate::credentials::{CredentialStore, HttpAuth, Secret};
 use crate::environment::ProcessEnv;
@@ -136,6 +136,11 @@ impl StdioConfig {
             request_timeout: None,
             max_response_bytes: MAX_RESPONSE_BYTES,
         }
+    }
+
+    /// The program that starts; `None` if there is none.
+    pub fn program(&self) -> Option<PathBuf> {
+        resolve_command(&self.command, self.cd.as_deref(), self.env.path())
     }
 
     pub(super) fn parse(

@@ -100,6 +100,15 @@ impl Client {
         Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?.into(), ..Shared::default() })))
     }
 
+    /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, whatever
+    /// name and time that is for.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no certificate.
+    pub fn of_own_certificate(path: &Path) -> Result<Self, TlsRootsError> {
+        Ok(Self(Arc::new(Shared { trust: Trust::of_own(path)?.into(), ..Shared::default() })))
+    }
+
     /// A client that trusts these certificates besides those that this one trusts. It has connections of its own.
     #[must_use]
     pub fn trusting(&self, certificates: &Certificates) -> Self {

@@ -17,6 +17,8 @@ use crate::time;
 #[derive(Debug, Default)]
 pub(super) struct Trust {
     extra: Vec<CertificateDer<'static>>,
+    /// Whether they are those of the only server that is asked.
+    own: bool,
     config: OnceCell<Result<Arc<ClientConfig>, HttpError>>,
 }
 
@@ -26,17 +28,22 @@ impl Trust {
         Ok(Self::default().and(&Certificates::read(path)?))
     }
 
+    /// Trusts a server that shows a certificate of this PEM file, whatever name and time it is for.
+    pub(super) fn of_own(path: &Path) -> Result<Self, TlsRootsError> {
+        Ok(Self { own: true, ..Self::with_file(path)? })
+    }
+
     /// Trusts these certificates besides.
     pub(super) fn and(&self, certificates: &Certificates) -> Self {
         let extra = self.extra.iter().chain(certificates.iter()).cloned().collect();
-        Self { extra, config: OnceCell::new() }
+        Self { extra, own: self.own, config: OnceCell::new() }
     }
 
     pub(super) async fn config(&self) -> Result<Arc<ClientConfig>, HttpError> {
         self.config
             .get_or_init(|| async {
-                let extra = self.extra.clone();
-                time::spawn_blocking(move || build(extra))
+                let (extra, own) = (self.extra.clone(), self.own);
+                time::spawn_blocking(move || build(extra, own))
                     .await
                     .unwrap_or_else(|e| Err(HttpError::Tls(e.to_string())))
             })
@@ -45,7 +52,7 @@ impl Trust {
     }
 }
 
-fn build(extra: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, HttpError> {
+fn build(extra: Vec<CertificateDer<'static>>, own: bool) -> Result<Arc<ClientConfig>, HttpError> {
     let tls = |error: rustls::Error| HttpError::Tls(error.to_string());
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
@@ -67,9 +74,9 @@ fn build(extra: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, HttpE
     let builder = match extra.is_empty() {
         true => builder.with_root_certificates(roots),
         // rustls calls every verifier but its own dangerous. This one asks rustls's, and says more only of what is listed.
-        false => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Listed::new(roots, extra, provider).map_err(tls)?)),
+        false => builder.dangerous().with_custom_certificate_verifier(Arc::new(
+            Listed::new(roots, extra, provider, own).map_err(tls)?,
+        )),
     };
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

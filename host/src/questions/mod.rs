@@ -8,6 +8,7 @@
 mod answer;
 #[cfg(feature = "seals")]
 pub mod approval;
+mod argument_rows;
 mod arguments_digest;
 mod form;
 mod level;
@@ -15,6 +16,7 @@ mod question;
 mod unanswered;
 
 pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
+pub use argument_rows::{ArgumentRow, argument_rows};
 pub use arguments_digest::ArgumentsDigest;
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;

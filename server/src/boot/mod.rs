@@ -15,9 +15,11 @@ mod extension_tests;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
+use std::{fs, io};
 
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, MemoryBudget};
@@ -53,6 +55,15 @@ const FLUSH_GRACE: Duration = Duration::from_secs(2);
 /// # Errors
 /// If the server cannot be started.
 pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> Result<(), BootError> {
+    if let Some(folder) = &settings.diagnostics.trace_dir {
+        let unusable = |error| {
+            BootError::new(format!(
+                "--trace-dir {}: {error}; name a folder that can be written to",
+                folder.display()
+            ))
+        };
+        can_write(folder).map_err(unusable)?;
+    }
     let limits = &settings.limits;
     let memory = MemoryBudget::shared(limits.max_total_memory_bytes, limits.max_total_memory_bytes_per_owner);
     let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
@@ -66,6 +77,18 @@ pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> 
         let _ = done.send(outcome);
     });
     ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
+}
+
+/// Makes a folder, and sees that files can be made in it.
+fn can_write(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    let probe = folder.join(format!(".ptc-{}", std::process::id()));
+    fs::File::create(&probe)?;
+    fs::remove_file(&probe)
 }
 
 /// Starts the upstreams, serves, and stops the upstreams again. Upstreams that are slow to start are served without: programs

@@ -1,11 +1,11 @@
 //! `ptc call`: calls one tool of one upstream, with the same checks as a program's `tool/call`.
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits};
-use ptc_host::catalog::check_call;
+use ptc_host::catalog::{Catalog, check_call};
 use ptc_host::time;
 use ptc_host::upstream::{Again, Call, CallFault, CallLimits, Caller, ReplyPayload};
 
-use super::{json, questions, report, tools};
+use super::{json, pairs, questions, report, tools};
 use crate::cli::output::outln;
 use clap::Args;
 use ptc_vm::machine::{ToolArguments, UpstreamCall};
@@ -17,16 +17,19 @@ use std::time::Duration;
 
 /// Arguments of `ptc call`.
 #[derive(Args, Debug)]
+#[command(
+    override_usage = "ptc call [OPTIONS] <SERVER>/<TOOL> [KEY=VALUE]...\n       ptc call [OPTIONS] <SERVER> <TOOL> [KEY=VALUE]..."
+)]
 pub struct CallArgs {
-    /// The upstream's name in the upstreams file
-    #[arg(value_name = "SERVER")]
-    server: String,
+    /// The tool, as `ptc tools` shows it
+    #[arg(value_name = "SERVER/TOOL")]
+    target: String,
 
-    /// The tool's name
-    #[arg(value_name = "TOOL")]
-    tool: String,
+    /// Its arguments; what is no text for the tool is JSON. SERVER and TOOL may be two words
+    #[arg(value_name = "KEY=VALUE")]
+    pairs: Vec<String>,
 
-    /// The tool's arguments, a JSON object
+    /// Its arguments as a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}", value_parser = json::object)]
     args: Arc<str>,
 
@@ -66,6 +69,7 @@ async fn call(args: CallArgs) -> ExitCode {
             Err(error) => return report::fault(&error),
         };
     let answer = ask(&aggregator, &args, limits).await;
+    aggregator.keep_lists().await;
     aggregator.shutdown().await;
     match answer {
         Ok(payload) => {
@@ -88,23 +92,26 @@ async fn ask(
     limits: AggregatorLimits,
 ) -> Result<ReplyPayload, String> {
     let fault = |fault: CallFault| fault.to_string();
-    let wanted = UpstreamCall {
-        server: Ok(args.server.clone()),
-        tool: Ok(args.tool.clone()),
-        arguments: Ok(ToolArguments { json: args.args.as_bytes().to_vec(), hyphenated: Vec::new() }),
+    let catalog = aggregator.catalog();
+    let (server, tool, pairs) = target(&catalog, &args.target, &args.pairs)?;
+    let wanted = |arguments: Vec<u8>| UpstreamCall {
+        server: Ok(server.clone()),
+        tool: Ok(tool.clone()),
+        arguments: Ok(ToolArguments { json: arguments, hyphenated: Vec::new() }),
     };
-    let catalog = aggregator.catalog();
     // An unknown server is refused before anything is started.
-    check_call(&catalog, &wanted)?;
-    aggregator.load(&args.server).await.map_err(fault)?;
+    check_call(&catalog, &wanted(args.args.as_bytes().to_vec())).map_err(for_a_shell)?;
+    aggregator.load(&server).await.map_err(fault)?;
     let catalog = aggregator.catalog();
-    let checked = check_call(&catalog, &wanted)?;
+    let schema = catalog.server(&server).and_then(|server| server.tool(&tool)).map(|tool| &tool.input_schema);
+    let wanted = wanted(pairs::object(&args.args, &pairs, schema)?.to_string().into_bytes());
+    let checked = check_call(&catalog, &wanted).map_err(for_a_shell)?;
     // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
     let deadline = time::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { deadline, ..limits.per_call() };
     let may_wrap = checked.may_wrap;
     let call = Call {
-        tool: &args.tool,
+        tool: &tool,
         arguments: &checked.arguments,
         limits,
         again: Again::default(),
@@ -113,8 +120,39 @@ async fn ask(
         may_wrap,
     };
     let person = questions::at_terminal(aggregator.redactor());
-    let reply = aggregator.call_outside(&args.server, call, person.as_ref()).await;
+    let reply = aggregator.call_outside(&server, call, person.as_ref()).await;
     reply.map(|reply| reply.payload.resolve()).map_err(fault)
+}
+
+/// The server, the tool and the pairs that a command line names: `server/tool`, as other commands print it, or two words.
+fn target(
+    catalog: &Catalog,
+    first: &str,
+    others: &[String],
+) -> Result<(String, String, Vec<String>), String> {
+    let first = first.strip_prefix('\'').unwrap_or(first);
+    let is_pair = |word: &String| word.contains('=');
+    if catalog.server(first).is_none()
+        && let Some((server, tool)) = catalog.split_reference(first)
+        && others.iter().all(is_pair)
+    {
+        return Ok((server.to_owned(), tool.to_owned(), others.to_vec()));
+    }
+    match others.split_first() {
+        Some((tool, pairs)) if !is_pair(tool) => Ok((first.to_owned(), tool.clone(), pairs.to_vec())),
+        _ => Err(format!(
+            "{first} names no tool: ptc call SERVER/TOOL KEY=VALUE; to see the tools: ptc tools {first}"
+        )),
+    }
+}
+
+/// A refusal in words of programs, for a person at a shell.
+fn for_a_shell(refusal: String) -> String {
+    let Some((before, rest)) = refusal.split_once("(doc \"") else { return refusal };
+    match rest.split_once("\")") {
+        Some((name, after)) => format!("{before}ptc tools {name}{after}"),
+        None => refusal,
+    }
 }
 
 /// The payload as printed: JSON on one line, or on several for a person; text unchanged. `None` if there is none.
@@ -137,5 +175,32 @@ fn show(payload: ReplyPayload, aggregator: &Aggregator, terminal: bool) -> Optio
         ReplyPayload::Text(bytes) => Some(text(&bytes)),
         ReplyPayload::JsonNull => Some("null".to_owned()),
         ReplyPayload::Content(_) | ReplyPayload::None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(words: &[&str]) -> Result<(String, String, Vec<String>), String> {
+        let others: Vec<String> = words[1..].iter().map(|word| (*word).to_owned()).collect();
+        target(&Catalog::new([]), words[0], &others)
+    }
+
+    #[test]
+    fn a_tool_is_named_as_other_commands_print_it_or_by_two_words() {
+        let pairs = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        for words in [&["time/now", "zone=UTC"][..], &["'time/now", "zone=UTC"], &["time", "now", "zone=UTC"]]
+        {
+            assert_eq!(named(words).unwrap(), ("time".to_owned(), "now".to_owned(), pairs(&["zone=UTC"])));
+        }
+        assert_eq!(named(&["a/b", "c"]).unwrap(), ("a/b".to_owned(), "c".to_owned(), pairs(&[])));
+        assert!(named(&["time"]).unwrap_err().contains("ptc tools time"));
+        assert!(named(&["time", "zone=UTC"]).unwrap_err().starts_with("time names no tool"));
+    }
+
+    #[test]
+    fn refusals_name_commands() {
+        assert_eq!(for_a_shell("No. Look at (doc \"a/b\").".to_owned()), "No. Look at ptc tools a/b.");
     }
 }

@@ -5,6 +5,7 @@ use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file
 use ptc_host::time;
 use ptc_host::visible::visible;
 
+use super::upstreams::Warnings;
 use super::{report, upstreams};
 use crate::cli::output::errln;
 use clap::Args;
@@ -75,24 +76,25 @@ pub fn run(args: CheckArgs) -> ExitCode {
 async fn check(args: CheckArgs) -> ExitCode {
     let env = ProcessEnv::current();
     let location = locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env);
-    let http = match upstreams::http(args.ca_file.as_deref()) {
+    let http = match upstreams::http(args.ca_file.as_deref(), &env) {
         Ok(http) => http,
         Err(error) => return report::fault(&error),
     };
-    let unconfigured = "no upstreams are configured: name a file with --upstreams-config";
-    let Some(location) = location else { return report::fault(unconfigured) };
+    let Some(location) = location else { return report::fault(upstreams::UNCONFIGURED) };
     let config = match upstreams::read(&location, &env) {
         Ok(Some(config)) => config,
-        Ok(None) => return report::fault(unconfigured),
+        Ok(None) => return report::fault(upstreams::UNCONFIGURED),
         Err(error) => return refuse(&location.path, &error, args.json),
     };
-    let options = AggregatorOptions { http, ..AggregatorOptions::new(SnapshotMode::Live) };
-    let aggregator = match upstreams::start(config, options, &env).await {
+    let list_cache = upstreams::list_cache(&env);
+    let options = AggregatorOptions { http, list_cache, ..AggregatorOptions::new(SnapshotMode::Live) };
+    let aggregator = match upstreams::start(config, options, &env, Warnings::Each).await {
         Ok(aggregator) => aggregator,
         Err(error) => return report::fault(&error),
     };
     let names: Vec<String> = aggregator.upstreams().map(|(config, _)| config.name.clone()).collect();
     let findings = progressing(names.iter().map(|name| examine(&aggregator, name))).await;
+    aggregator.keep_lists().await;
     aggregator.shutdown().await;
     let faults = findings.iter().filter(|finding| !finding.ok).count();
     let text = if args.json {

@@ -5,14 +5,13 @@
 //! prints it, untruncated. `json` is the value as JSON, or `null` if it has no JSON form. Programs with the same
 //! `session` text share definitions and `*1 *2 *3`.
 
-use super::limits::LimitArgs;
-use super::output::{self, errln, outln};
+use super::limits::{self, LimitArgs};
+use super::output::{self, outln};
 use super::{input, questions, report};
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
-use ptc_vm::Reason;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
@@ -85,7 +84,7 @@ pub fn run(args: EvalArgs) -> ExitCode {
             Ok(engine) => engine,
             Err(error) => return report::fault(&error.to_string()),
         };
-        let (template, upstreams) = match args.limits.request(SnapshotMode::Live).await {
+        let (template, upstreams) = match args.limits.request(SnapshotMode::Live, !args.jsonl).await {
             Ok(opened) => opened,
             Err(error) => return report::fault(&error),
         };
@@ -110,12 +109,18 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     };
     let source = match source {
         Ok(source) => source,
-        Err(error) => return report::fault(&error),
+        Err(error) => {
+            let file = args.file.as_deref().map(|file| file.to_string_lossy()).unwrap_or_default();
+            let is_program = file.trim_start().starts_with('(');
+            let advice = if is_program { "; a program itself stands behind -e" } else { "" };
+            return report::fault(&(error + advice));
+        }
     };
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
     request.asker = questions::at_terminal(redactor);
-    let outcome = scrubbed(engine.eval(request).await, redactor);
+    let has_upstreams = request.upstreams.is_some();
+    let outcome = finished(engine.eval(request).await, redactor, has_upstreams);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
         outln!("{}", report::shown(print, terminal));
@@ -130,9 +135,6 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
         }
         Err(failure) => {
             report::failure(&source, failure, io::stderr().is_terminal());
-            if let Some(file) = args.limits.unread().filter(|_| failure.reason == Reason::UnknownTool) {
-                errln!("No upstreams were asked for; to have yours: --upstreams-config {}", file.display());
-            }
             ExitCode::FAILURE
         }
     }
@@ -175,7 +177,8 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
                     let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
                     refuse(&mut answers, request.id, &message)
                 } else {
-                    let outcome = scrubbed(engine.eval(eval).await, redactor);
+                    let has_upstreams = eval.upstreams.is_some();
+                    let outcome = finished(engine.eval(eval).await, redactor, has_upstreams);
                     respond(&mut answers, request.id, &outcome)
                 }
             }
@@ -192,9 +195,9 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
     ExitCode::SUCCESS
 }
 
-/// An outcome without the secrets that upstreams have echoed.
-#[expect(clippy::disallowed_methods, reason = "entry point: scrubbed()")]
-fn scrubbed(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
+/// An outcome without the secrets that upstreams have echoed, which says what the program lacks.
+#[expect(clippy::disallowed_methods, reason = "entry point: finished()")]
+fn finished(mut outcome: EvalOutcome, redactor: &Redactor, has_upstreams: bool) -> EvalOutcome {
     let scrub = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
     outcome.prints.iter_mut().for_each(scrub);
     match &mut outcome.result {
@@ -209,6 +212,7 @@ fn scrubbed(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
             }
         }
         Err(failure) => {
+            limits::explain(failure, has_upstreams);
             scrub(&mut failure.message);
             failure.hint.iter_mut().for_each(scrub);
         }

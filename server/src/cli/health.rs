@@ -3,17 +3,18 @@
 
 use crate::cli::output::outln;
 use ptc_host::visible::visible;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use http::{HeaderMap, Method};
 use ptc_host::config::ProcessEnv;
-use ptc_host::http::{Client, Limits, Request, Target};
+use ptc_host::http::{Client, HttpError, Limits, Request, Response, Target};
 use ptc_host::time;
 use url::Url;
 
-use super::report;
+use super::{report, upstreams};
 use crate::options::flags::find;
 
 /// Where `ptc start --http` listens unless it is told otherwise.
@@ -24,13 +25,16 @@ const MAX_BYTES: usize = 4096;
 /// Arguments of `ptc health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// Port on 127.0.0.1 that the server listens on [env: PTC_HTTP_PORT] [default: 7332]
+    /// Port on this machine that the server listens on [env: PTC_HTTP_PORT] [default: 7332]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
     /// Ask this URL instead, for instance that of a TLS listener
     #[arg(long, value_name = "URL", conflicts_with = "port")]
     url: Option<Url>,
+
+    #[arg(long, help = find("ca-file").described(), value_name = "FILE")]
+    ca_file: Option<PathBuf>,
 
     /// Ask whether it takes new work, rather than whether it lives
     #[arg(long)]
@@ -44,7 +48,7 @@ pub struct HealthArgs {
 /// Runs the sub-command: exit status 0 for any 2xx answer.
 pub fn run(args: &HealthArgs) -> ExitCode {
     match crate::cli::event_loop::event_loop() {
-        Ok(runtime) => match runtime.block_on(ask(args)) {
+        Ok(runtime) => match runtime.block_on(ask(args, &ProcessEnv::current())) {
             Ok(text) => {
                 outln!("{text}");
                 ExitCode::SUCCESS
@@ -69,29 +73,52 @@ pub(super) fn port(given: Option<u16>, env: &ProcessEnv) -> Result<u16, String> 
     }
 }
 
-async fn ask(args: &HealthArgs) -> Result<String, String> {
+async fn ask(args: &HealthArgs, env: &ProcessEnv) -> Result<String, String> {
     let path = if args.ready { "/ready" } else { "/health" };
-    let url = match &args.url {
-        Some(url) => {
-            let mut url = url.clone();
-            if url.path() == "/" {
-                url.set_path(path);
-            }
-            url
+    if let Some(given) = &args.url {
+        let mut url = given.clone();
+        if url.path() == "/" {
+            url.set_path(path);
         }
-        None => {
-            let port = port(args.port, &ProcessEnv::current())?;
-            Url::parse(&format!("http://127.0.0.1:{port}{path}")).map_err(|error| error.to_string())?
+        let client = upstreams::http(args.ca_file.as_deref(), env)?;
+        return told(
+            &url,
+            exchange(&client, &url, args.timeout_ms).await.map_err(|error| fault(&url, &error))?,
+        )
+        .await;
+    }
+    // The server on this machine, as it would be started with these variables: with TLS if it has a certificate.
+    let port = port(args.port, env)?;
+    let own = find("http-tls-cert").in_environment(env);
+    let (scheme, client) = match (&args.ca_file, own) {
+        (None, Some((name, path))) => {
+            let client =
+                Client::of_own_certificate(Path::new(path)).map_err(|error| format!("{name}: {error}"))?;
+            ("https", client)
         }
+        (Some(path), _) => ("https", upstreams::http(Some(path), env)?),
+        (None, None) => ("http", Client::new()),
     };
-    let fault = |error: ptc_host::http::HttpError| format!("{url}: {error}");
+    // Authorities sign names rather than addresses.
+    let host = if args.ca_file.is_some() { "localhost" } else { "127.0.0.1" };
+    let url = Url::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(|error| error.to_string())?;
+    told(&url, exchange(&client, &url, args.timeout_ms).await.map_err(|error| fault(&url, &error))?).await
+}
+
+/// Whether a server of ours is well at this port of this machine.
+pub(super) async fn is_well(port: u16, env: &ProcessEnv) -> bool {
+    let args = HealthArgs { port: Some(port), url: None, ca_file: None, ready: false, timeout_ms: 2000 };
+    ask(&args, env).await.is_ok()
+}
+
+async fn exchange(client: &Client, url: &Url, timeout_ms: u64) -> Result<Response, HttpError> {
     let request = Request {
         method: Method::GET,
-        target: Target::new(&url).map_err(fault)?,
+        target: Target::new(url)?,
         headers: HeaderMap::new(),
         body: bytes::Bytes::new(),
     };
-    let total = Duration::from_millis(args.timeout_ms);
+    let total = Duration::from_millis(timeout_ms);
     let limits = Limits {
         connect: total,
         first_byte: None,
@@ -100,9 +127,55 @@ async fn ask(args: &HealthArgs) -> Result<String, String> {
         max_bytes: MAX_BYTES,
         allowance: 0,
     };
-    let response = Client::new().send(request, &limits).await.map_err(fault)?;
+    client.send(request, &limits).await
+}
+
+async fn told(url: &Url, response: Response) -> Result<String, String> {
     let status = response.status;
     let body = response.body.beginning(MAX_BYTES).await;
     let body = visible(String::from_utf8_lossy(&body).trim()).into_owned();
     if status.is_success() { Ok(body) } else { Err(format!("{url}: {status} {body}")) }
+}
+
+/// What went wrong, and what to do about it.
+pub(super) fn fault(url: &Url, error: &HttpError) -> String {
+    let text = error.to_string();
+    let advice = if text.contains("refused") {
+        "; is ptc start --http running there?"
+    } else if url.scheme() == "http" && text.contains("malformed HTTP response") {
+        "; if it speaks TLS: --url https://HOST:PORT, with --ca-file for a certificate of your own"
+    } else {
+        ""
+    };
+    format!("{url}: {text}{advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_not_there_or_speaks_tls_is_told() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let asked =
+            |url: &Url| runtime.block_on(exchange(&Client::new(), url, 2000)).map(|_| ()).unwrap_err();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let nobody = url(&format!("http://{}/health", free.local_addr().unwrap()));
+        drop(free);
+        let text = fault(&nobody, &asked(&nobody));
+        assert!(text.ends_with("; is ptc start --http running there?"), "{text}");
+        let tls = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = url(&format!("http://{}/health", tls.local_addr().unwrap()));
+        let alert = std::thread::spawn(move || {
+            use std::io::{Read as _, Write as _};
+            let (mut stream, _) = tls.accept().unwrap();
+            let _ = stream.read(&mut [0; 512]);
+            // TLS: alert, protocol version.
+            stream.write_all(&[0x15, 3, 1, 0, 2, 2, 70]).unwrap();
+        });
+        let text = fault(&at, &asked(&at));
+        alert.join().unwrap();
+        assert!(text.contains("if it speaks TLS: --url https://"), "{text}");
+    }
 }

@@ -2,12 +2,13 @@
 //! their defaults.
 
 use super::sampling::SamplingArgs;
-use super::upstreams;
+use super::upstreams::{self, UNCONFIGURED};
 use crate::options::flags::find;
 use clap::Args;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
 use ptc_host::config::{ConfigLocation, NamedBy, ProcessEnv, REPL_VARIABLE, locate};
-use ptc_host::engine::{ChosenLimits, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{ChosenLimits, EvalRequest, Failure, HostCalls, Limits};
+use ptc_vm::Reason;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,13 @@ use std::time::Duration;
 /// What programs may use up, and the servers that they reach.
 #[derive(Args, Debug, Default)]
 pub(crate) struct LimitArgs {
-    /// Upstream servers that programs can call
+    /// Upstreams file, whose servers programs can call [default: as `ptc start` finds it]
     #[arg(long, value_name = "FILE")]
     pub(super) upstreams_config: Option<PathBuf>,
+
+    /// Reach no upstreams
+    #[arg(long, conflicts_with = "upstreams_config")]
+    no_upstreams: bool,
 
     #[arg(long, help = find("ca-file").described(), value_name = "FILE")]
     pub(super) ca_file: Option<PathBuf>,
@@ -51,22 +56,12 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The upstreams file: the flag, else the variable of one-shot evaluation and the REPL (upstreams.md 2.2).
-    fn location(&self) -> Option<ConfigLocation> {
-        if let Some(path) = &self.upstreams_config {
-            return Some(ConfigLocation { path: path.clone(), named_by: NamedBy::Flag });
-        }
-        let env = ProcessEnv::current();
-        let (name, path) = env.first_set(REPL_VARIABLE)?;
-        Some(ConfigLocation { path: path.into(), named_by: NamedBy::Variable(name) })
-    }
-
-    /// The upstreams file that `ptc start` would take and this command does not, as nobody named one.
-    pub(super) fn unread(&self) -> Option<PathBuf> {
-        if self.location().is_some() {
+    /// The upstreams file: the flag, else the variable, else the default file (upstreams.md 2.2).
+    pub(super) fn location(&self, env: &ProcessEnv) -> Option<ConfigLocation> {
+        if self.no_upstreams {
             return None;
         }
-        locate(None, None, &ProcessEnv::current()).map(|location| location.path)
+        locate(self.upstreams_config.as_deref(), Some(REPL_VARIABLE), env)
     }
 
     fn limits(&self, upstreams: bool) -> Limits {
@@ -92,16 +87,19 @@ impl LimitArgs {
         }
     }
 
-    /// A request with these limits and, if configured, the upstreams, started according to `mode`. The aggregator must
-    /// be shut down at the end.
+    /// A request with these limits and, if configured, the upstreams, started according to `mode`; `with_default` says whether
+    /// those count that nobody named. The aggregator must be shut down at the end.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
     pub(crate) async fn request(
         &self,
         mode: SnapshotMode,
+        with_default: bool,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        self.request_with(self.location(), mode, &ProcessEnv::current()).await
+        let env = ProcessEnv::current();
+        let location = self.location(&env).filter(|found| with_default || found.named_by != NamedBy::Default);
+        self.request_with(location, mode, &env).await
     }
 
     /// As [`LimitArgs::request`], with the upstreams file at `location` and values from `env`.
@@ -114,7 +112,7 @@ impl LimitArgs {
         mode: SnapshotMode,
         env: &ProcessEnv,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
-        let http = upstreams::http(self.ca_file.as_deref())?;
+        let http = upstreams::http(self.ca_file.as_deref(), env)?;
         let aggregator =
             upstreams::open(location, mode, self.aggregator_limits(), env, http, Some(&self.sampling))
                 .await?;
@@ -125,5 +123,41 @@ impl LimitArgs {
         request.max_attached_bytes = self.aggregator_limits().max_binary_bytes;
         request.upstreams = aggregator.clone().map(|aggregator| Arc::new(aggregator) as Arc<dyn HostCalls>);
         Ok((request, aggregator))
+    }
+}
+
+/// Says of a failed program what it lacks, if that is upstreams: nothing else gives programs of the command line tools.
+pub(super) fn explain(failure: &mut Failure, has_upstreams: bool) {
+    let asks_for_tools = matches!(failure.reason, Reason::UnknownTool | Reason::InvalidToolArgs)
+        || failure.message.ends_with("when a discovery backend is configured");
+    if asks_for_tools && !has_upstreams {
+        failure.message = UNCONFIGURED.to_owned();
+        failure.hint = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_upstreams_is_told_so() {
+        let shown = |reason, message: &str, has_upstreams| {
+            let mut failure = Failure::new(reason, message);
+            failure.hint = Some(" Try this.".to_owned());
+            explain(&mut failure, has_upstreams);
+            failure.full_message()
+        };
+        let discovery =
+            "runtime_error: REPL discovery forms are only available when a discovery backend is configured";
+        for (reason, message) in [
+            (Reason::UnknownTool, "Unknown tool: call. No tools available."),
+            (Reason::InvalidToolArgs, "Tool calls require named arguments."),
+            (Reason::RuntimeError, discovery),
+        ] {
+            assert_eq!(shown(reason, message, false), UNCONFIGURED);
+            assert_eq!(shown(reason, message, true), format!("{message} Try this."));
+        }
+        assert_eq!(shown(Reason::RuntimeError, "x", false), "x Try this.");
     }
 }

@@ -6,6 +6,7 @@ pub mod agent;
 pub mod call;
 pub mod check;
 pub mod demo;
+pub mod doctor;
 pub mod eval;
 pub mod health;
 pub mod limits;
@@ -22,12 +23,14 @@ pub(crate) mod event_loop;
 mod input;
 mod json;
 mod output;
+mod pairs;
 mod questions;
 mod sampling;
 mod state;
 mod store;
 mod version;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -36,6 +39,7 @@ use std::process::ExitCode;
 use ptc_host::config::ProcessEnv;
 
 use crate::options::command::spell_out_switches;
+use crate::options::flags::ALL;
 use crate::tools::extensions::Extensions;
 
 /// Run one small program instead of many tool calls.
@@ -62,6 +66,8 @@ enum Command {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
+    /// Look at all that is set up, and say what to type where something is wrong
+    Doctor(doctor::DoctorArgs),
     /// Sign in to an upstream that wants OAuth
     Login(sign_in::login::LoginArgs),
     /// Sign out of an upstream
@@ -103,6 +109,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
+            let error = with_suggestion(error);
             let exit = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
             let printed = error.print();
             if !error.use_stderr() {
@@ -122,6 +129,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         Command::Tools(args) => tools::run(args),
         Command::Call(args) => call::run(args),
         Command::Check(args) => check::run(args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Login(args) => sign_in::login::run(&args),
         Command::Logout(args) => sign_in::logout::run(&args),
         Command::Auth(args) => sign_in::auth::run(&args),
@@ -136,6 +144,22 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         Command::DemoUpstream(args) => demo::run_upstream(&args),
         Command::Version => version::run(),
     })
+}
+
+/// Names the option of `ptc start` that a shorter name stands for: `--port` for `--http-port`.
+fn with_suggestion(mut error: clap::Error) -> clap::Error {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.clone(),
+        _ => return error,
+    };
+    let Some(name) = unknown.strip_prefix("--") else { return error };
+    let of_start = ALL.iter().flat_map(|group| group.flags).map(|flag| flag.name);
+    let whole = of_start.filter(|flag| flag.strip_suffix(name).is_some_and(|before| before.ends_with('-')));
+    // What serves goes before what is beside it, as `--http-port` before `--health-port`.
+    if let Some(flag) = whole.min_by_key(|flag| !flag.starts_with("http-")).filter(|_| !name.is_empty()) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{flag}")));
+    }
+    error
 }
 
 /// MCP clients launch the bare command or pass only flags: both mean `start`. A person who types the bare command wants
@@ -180,5 +204,14 @@ mod tests {
             Command::Start(_)
         ));
         assert_eq!(Cli::try_parse_from(["ptc", "start", "--max-sesions=1"]).unwrap_err().exit_code(), 2);
+        let told = |given: &str| {
+            with_suggestion(Cli::try_parse_from(["ptc", "start", given, "7"]).unwrap_err()).to_string()
+        };
+        for (given, meant) in
+            [("--port", "'--http-port'"), ("--host", "'--http-host'"), ("--max-sesions", "'--max-sessions'")]
+        {
+            assert!(told(given).contains(meant), "{}", told(given));
+        }
+        assert!(!told("--nothing-like-it").contains("similar"), "{}", told("--nothing-like-it"));
     }
 }

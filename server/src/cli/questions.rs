@@ -9,9 +9,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Verdict};
+use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Choice, Field, Form, Mode, OpenQuestion, Question, QuestionId,
-    Wanted,
+    QuestionKind, Wanted, argument_rows,
 };
 use ptc_host::time::{self, Clock};
 use ptc_host::visible::{visible, visible_line};
@@ -93,11 +94,19 @@ struct Dismissed;
 impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
     fn answer(&mut self, question: &Question) -> Answer {
         (self.show)("");
-        (self.show)(&question.message);
-        for call in question.calls.iter().filter(|call| call.is_long()) {
-            (self.show)(&visible_line(&call.arguments));
+        let is_approval = question.kind == QuestionKind::Approval;
+        match question.message.split_once('\n') {
+            // The calls themselves follow, whole.
+            Some((first, _)) if is_approval => (self.show)(first),
+            _ => (self.show)(&question.message),
+        }
+        for call in &question.calls {
+            let mut text = String::from("call:");
+            argument_rows(&call.arguments).iter().for_each(|row| row.write(&mut text, "  ", usize::MAX));
+            (self.show)(&text);
         }
         let done = match &question.mode {
+            Mode::Form(_) if is_approval => self.decision(),
             Mode::Url(url) => {
                 (self.show)(&visible_line(url));
                 self.line("Enter when it is done: ").map(|_| (Action::Accept, None))
@@ -132,6 +141,25 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
                 Some(true) => return Ok((Action::Accept, Some(Map::new()))),
                 Some(false) => return Ok((Action::Decline, None)),
                 None => (self.show)("y or n; Ctrl-D dismisses the question"),
+            }
+        }
+    }
+
+    /// Whether calls are allowed. Nothing stands for either: Enter asks again.
+    fn decision(&mut self) -> Result<(Action, Option<Map>), Dismissed> {
+        loop {
+            let line = self.line("allow or refuse (y/n): ")?;
+            let decision = match boolean(&line) {
+                Some(true) => Some(Decision::Allow),
+                Some(false) => Some(Decision::Refuse),
+                None => Decision::from_word(&line),
+            };
+            match decision {
+                Some(decision) => {
+                    let content = [("decision".to_owned(), Value::from(decision.as_str()))];
+                    return Ok((Action::Accept, Some(content.into_iter().collect())));
+                }
+                None => (self.show)("allow or refuse; Ctrl-D dismisses the question"),
             }
         }
     }
@@ -334,18 +362,20 @@ mod tests {
     #[test]
     fn an_approval_shows_all_of_its_arguments_and_has_no_default() {
         let mode = form(r#"{"decision":{"type":"string","enum":["allow","refuse"]}}"#, r#"["decision"]"#);
-        let arguments: Box<str> = format!("{{\"text\":\"{}\"}}", "x".repeat(2_001)).into();
-        let call = AskedCall {
-            tool: "send".into(),
-            arguments: arguments.clone(),
-            digest: ArgumentsDigest::Sent([0; 32]),
-        };
-        let asked = Question { calls: vec![call], ..question("Allow 1 call(s) of send at mail?", mode) };
-        let (action, content, shown) = typed(&asked, &["", "1", "allow"]);
+        let arguments: Box<str> = format!("{{\"text\":\"{}\",\"n\":1}}", "x".repeat(2_001)).into();
+        let call = AskedCall { tool: "send".into(), arguments, digest: ArgumentsDigest::Sent([0; 32]) };
+        let message = "Allow 1 call(s) of send at mail?\n{…}";
+        let asked = Question { kind: QuestionKind::Approval, calls: vec![call], ..question(message, mode) };
+        let (action, content, shown) = typed(&asked, &["", "maybe", "allow"]);
         assert_eq!((action, content.as_deref()), (Action::Accept, Some(r#"{"decision":"allow"}"#)));
-        assert!(shown.contains(&arguments.into_string()), "{shown:?}");
-        assert_eq!(shown.iter().filter(|line| *line == "decision (allow, refuse): ").count(), 3);
-        assert_eq!(typed(&asked, &["refuse"]).1.as_deref(), Some(r#"{"decision":"refuse"}"#));
+        assert_eq!(shown[1], "Allow 1 call(s) of send at mail?");
+        assert_eq!(shown[2].matches('x').count(), 2_001, "{shown:?}");
+        assert!(shown[2].starts_with("call:\n  n: 1\n  text: ("), "short values first: {shown:?}");
+        assert_eq!(shown.iter().filter(|line| *line == "allow or refuse (y/n): ").count(), 3);
+        for (line, decision) in [("refuse", "refuse"), ("n", "refuse"), ("Yes", "allow"), ("y", "allow")] {
+            let content = format!(r#"{{"decision":"{decision}"}}"#);
+            assert_eq!(typed(&asked, &[line]).1.as_deref(), Some(content.as_str()), "{line}");
+        }
         assert_eq!(typed(&asked, &[""]).0, Action::Cancel);
     }
 

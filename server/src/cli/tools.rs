@@ -2,7 +2,7 @@
 
 use crate::cli::output::{self, errln};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, SnapshotMode};
-use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools};
+use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry, find_tools, tool_doc};
 use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
 
 use super::{report, upstreams};
@@ -19,8 +19,9 @@ const LINE_DESCRIPTION: usize = 120;
 /// Arguments of `ptc tools`.
 #[derive(Args, Debug)]
 pub struct ToolsArgs {
-    /// Words to search for in names, descriptions and arguments
-    #[arg(value_name = "QUERY")]
+    /// A tool, whose arguments are shown; a server, whose tools are listed; or words to search for in names, descriptions and
+    /// arguments
+    #[arg(value_name = "NAME|QUERY")]
     query: Vec<String>,
 
     /// Upstreams file [default: as `ptc start` finds it]
@@ -51,17 +52,26 @@ async fn list(args: ToolsArgs) -> ExitCode {
             Ok(aggregator) => aggregator,
             Err(error) => return report::fault(&error),
         };
-    let faults = load_all(&aggregator).await;
-    let catalog = aggregator.catalog();
     let query = args.query.join(" ");
-    let found = find(&catalog, Some(query.as_str()).filter(|query| !query.trim().is_empty()));
+    let query = Some(query.trim()).filter(|query| !query.is_empty());
+    // Where a server is named, the others need not be there.
+    let only = query.and_then(|query| server_of(&aggregator.catalog(), query));
+    let faults = load_those(&aggregator, |name| only.as_deref().is_none_or(|only| only == name)).await;
+    let catalog = aggregator.catalog();
+    let named = query.map(|query| named(&catalog, query)).unwrap_or_default();
+    let shows_arguments = !named.is_empty() && query.is_some_and(|query| catalog.server(query).is_none());
+    let found = if named.is_empty() { find(&catalog, query) } else { named };
     let text = if args.json {
         let tools: Vec<_> = found.iter().map(|(server, tool)| json(server, tool)).collect();
         ptc_mcp::json::Value::Array(tools).to_string() + "\n"
+    } else if shows_arguments {
+        let docs: Vec<String> = found.iter().map(|(server, tool)| tool_doc(server, tool)).collect();
+        report::shown(&(docs.join("\n\n") + "\n"), std::io::stdout().is_terminal()).into_owned()
     } else {
         report::shown(&table(&found), std::io::stdout().is_terminal()).into_owned()
     };
     output::write(format_args!("{text}"));
+    aggregator.keep_lists().await;
     aggregator.shutdown().await;
     for (server, why) in &faults {
         let why = report::shown(why, std::io::stderr().is_terminal());
@@ -81,19 +91,53 @@ pub(super) async fn open(
 ) -> Result<Arc<Aggregator>, String> {
     let env = ProcessEnv::current();
     let location = locate(flag, Some(SERVER_VARIABLE), &env);
-    let http = upstreams::http(ca_file)?;
+    let http = upstreams::http(ca_file, &env)?;
     upstreams::open(location, SnapshotMode::Live, limits, &env, http, None)
         .await?
-        .ok_or_else(|| "no upstreams are configured: name a file with --upstreams-config".to_owned())
+        .ok_or_else(|| upstreams::UNCONFIGURED.to_owned())
 }
 
 /// Lists all upstreams concurrently. Returns the names of those that failed, and why.
 pub(super) async fn load_all(aggregator: &Aggregator) -> Vec<(String, String)> {
-    let loads = aggregator.upstreams().map(|(config, _)| async {
+    load_those(aggregator, |_| true).await
+}
+
+async fn load_those(aggregator: &Aggregator, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let wanted = aggregator.upstreams().filter(|(config, _)| wanted(&config.name));
+    let loads = wanted.map(|(config, _)| async {
         let fault = aggregator.load(&config.name).await.err()?;
         Some((config.name.clone(), aggregator.redactor().scrub_string(fault.to_string())))
     });
     futures_util::future::join_all(loads).await.into_iter().flatten().collect()
+}
+
+/// The server that `text` names, alone or before a tool.
+fn server_of(catalog: &Catalog, text: &str) -> Option<String> {
+    let text = text.strip_prefix('\'').unwrap_or(text);
+    let server = catalog.server(text).map(|server| server.name.as_str());
+    let before = || {
+        catalog
+            .split_reference(text)
+            .map(|(server, _)| server)
+            .filter(|server| catalog.server(server).is_some())
+    };
+    server.or_else(before).map(str::to_owned)
+}
+
+/// The tools that `text` is the very name of: `server/tool`, a tool at any server, or all tools of a server.
+fn named<'c>(catalog: &'c Catalog, text: &str) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
+    let text = text.strip_prefix('\'').unwrap_or(text);
+    if let Some(server) = catalog.server(text) {
+        return server.tools_by_name().map(|tool| (server, tool)).collect();
+    }
+    let whole = catalog.split_reference(text).and_then(|(server, tool)| {
+        let server = catalog.server(server)?;
+        Some((server, server.tool(tool)?))
+    });
+    match whole {
+        Some(found) => vec![found],
+        None => catalog.servers().filter_map(|server| Some((server, server.tool(text)?))).collect(),
+    }
 }
 
 /// The tools that match `query`, the best first; without one all of them, by server and name.

@@ -3,22 +3,40 @@
 use super::questions;
 use super::sampling::SamplingArgs;
 use crate::cli::output::errln;
+use crate::options::flags::find;
+use crate::options::resolve::cache_folder;
 use crate::options::sign_in_store::{KeyPlace, StorePlace};
-use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
-use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, ProcessEnv, UpstreamsConfig};
+use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, ListCache, SnapshotMode};
+use ptc_host::config::{ConfigError, ConfigLocation, LoadOptions, NamedBy, ProcessEnv, UpstreamsConfig};
 use ptc_host::http::Client;
-use ptc_host::visible::visible_line;
+use ptc_host::visible::{visible, visible_line};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The HTTP client that also trusts the certificates of `ca_file`.
+/// What a command says that has no upstreams.
+pub(crate) const UNCONFIGURED: &str =
+    "no upstreams are configured: ptc import, ptc add, or --upstreams-config FILE";
+
+/// How the warnings about an upstreams file are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Warnings {
+    /// Each of them.
+    Each,
+    /// Only that there are some.
+    Counted,
+    /// Not at all.
+    Untold,
+}
+
+/// The HTTP client that also trusts the certificates of `ca_file`, else of the file that the variable names.
 ///
 /// # Errors
 /// One sentence for the operator: the file cannot be read, or holds no certificate.
-pub fn http(ca_file: Option<&Path>) -> Result<Client, String> {
-    match ca_file {
+pub fn http(ca_file: Option<&Path>, env: &ProcessEnv) -> Result<Client, String> {
+    let set = || find("ca-file").in_environment(env).map(|(name, path)| (name, Path::new(path)));
+    match ca_file.map(|path| ("--ca-file".to_owned(), path)).or_else(set) {
+        Some((named_by, path)) => Client::with_ca_file(path).map_err(|error| format!("{named_by}: {error}")),
         None => Ok(Client::new()),
-        Some(path) => Client::with_ca_file(path).map_err(|error| format!("--ca-file: {error}")),
     }
 }
 
@@ -41,15 +59,27 @@ pub(super) async fn open(
     let sampler =
         sampling.map(|sampling| sampling.open(env, &http, &defaults.redactor)).transpose()?.flatten();
     let Some(location) = location else { return Ok(None) };
-    match read(&location, env).map_err(|error| error.to_string())? {
+    let is_default = location.named_by == NamedBy::Default;
+    let config = match read(&location, env) {
+        // Programs may do without: nobody asked for that file.
+        Err(fault) if is_default && sampling.is_some() => {
+            errln!("ptc: upstreams are left out: {}", visible(&fault.to_string()));
+            return Ok(None);
+        }
+        config => config.map_err(|error| error.to_string())?,
+    };
+    let warnings = if is_default && sampling.is_some() { Warnings::Untold } else { Warnings::Counted };
+    match config {
         Some(config) => {
             if sampling.is_some() {
                 for warning in config.sampling_warnings(sampler.is_some()) {
                     errln!("ptc: {}", visible_line(&warning.message));
                 }
             }
-            let options = AggregatorOptions { limits, http, sampler, ..defaults };
-            start(config, options, env).await.map(Some)
+            // Commands that run programs list little, and leave nothing behind.
+            let list_cache = if sampling.is_none() { list_cache(env) } else { None };
+            let options = AggregatorOptions { limits, http, sampler, list_cache, ..defaults };
+            start(config, options, env, warnings).await.map(Some)
         }
         None => Ok(None),
     }
@@ -67,7 +97,12 @@ pub(super) fn read(
     UpstreamsConfig::load(location, &LoadOptions { env, base_dir: None, own_exe: own_exe.as_deref() })
 }
 
-/// Tells the warnings of `config`, and builds upstreams from it. They are signed in to and asked as this process can.
+/// Where the next start of a server finds what a command has listed.
+pub(super) fn list_cache(env: &ProcessEnv) -> Option<ListCache> {
+    cache_folder(env).map(ListCache::new)
+}
+
+/// Tells the warnings of `config` as `warnings` says, and builds upstreams from it. They are signed in to and asked as this process can.
 ///
 /// # Errors
 /// One sentence for the operator.
@@ -75,9 +110,15 @@ pub(super) async fn start(
     config: UpstreamsConfig,
     options: AggregatorOptions,
     env: &ProcessEnv,
+    warnings: Warnings,
 ) -> Result<Arc<Aggregator>, String> {
-    for warning in &config.warnings {
-        errln!("ptc: {}", visible_line(&warning.message));
+    match (warnings, config.warnings.as_slice()) {
+        (Warnings::Untold, _) => {}
+        (Warnings::Counted, [_, _, ..]) => errln!(
+            "ptc: there are {} warnings about the upstreams file; to read them: ptc check",
+            config.warnings.len()
+        ),
+        (_, warnings) => warnings.iter().for_each(|told| errln!("ptc: {}", visible_line(&told.message))),
     }
     let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
     // Upstreams may ask whoever sits at the terminal.

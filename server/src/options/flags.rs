@@ -295,7 +295,7 @@ pub const QUESTIONS: Group = Group {
         flag(
             "questions",
             Text,
-            Derived("auto"),
+            Derived("auto where upstreams have approvals or sign-ins, else client"),
             "auto, client or off: whether programs wait for people, and whether only clients are asked",
         ),
         flag(

@@ -7,11 +7,12 @@
 pub mod command;
 pub mod flags;
 pub mod values;
+pub(crate) mod variables;
 
 mod http;
 mod keyring;
 mod memory;
-mod resolve;
+pub(crate) mod resolve;
 pub(crate) mod sign_in_store;
 pub(crate) mod state;
 mod webhook;

@@ -48,6 +48,9 @@ impl Settings {
         let runs = runs(&mut values, questions.mode)?;
         let state = super::state::resolve(&mut values, choices.keyring)?;
         let health = super::http::health(&values)?;
+        for unknown in super::variables::unknown(&env) {
+            values.warn("unknown_variable", unknown);
+        }
         let warnings = values.into_warnings();
         Ok(Settings {
             limits,
@@ -361,7 +364,7 @@ fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, 
 }
 
 /// Where lists are kept between two starts: `$XDG_CACHE_HOME/ptc`, else `$HOME/.cache/ptc`.
-fn cache_folder(env: &ProcessEnv) -> Option<PathBuf> {
+pub(crate) fn cache_folder(env: &ProcessEnv) -> Option<PathBuf> {
     let absolute = |name: &str| env.text(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("ptc"))

@@ -57,6 +57,11 @@ impl StorePlace {
         }
     }
 
+    /// The folder, if there is a place for one.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
+
     /// The store, for whoever signs in to `upstreams`; one that is never used if nobody does. Nothing is made before the first
     /// sign-in but a key of the system's keyring.
     ///

@@ -283,3 +283,109 @@ fn an_evaluation_without_upstreams_says_where_they_are() {
     let (ok, told) = evaluated("(nope)");
     assert!(!ok && !told.contains("--upstreams-config"), "{told}");
 }
+
+/// A home whose default upstreams file is `text`.
+fn home_with(text: &str) -> tempfile::TempDir {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".config/ptc");
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::write(folder.join("upstreams.json"), text).expect("written");
+    home
+}
+
+#[test]
+fn programs_reach_the_default_file_unless_told_otherwise() {
+    let entry = r#"{"upstreams": {"fs": {"transport": "mcp_stdio", "command": "no-such-program", "required": false}}}"#;
+    let home = home_with(entry);
+    let servers = "(map (fn [s] (get s \"name\")) (tool/servers))";
+    let line = format!("{{\"program\": {}}}\n", ptc_mcp::json::Value::from(servers));
+    let default = home.path().join(".config/ptc/upstreams.json");
+    let default = default.to_str().expect("UTF-8");
+    for (arguments, input) in [
+        (&["eval", "-e", servers][..], ""),
+        (&["repl", "-e", servers], ""),
+        (&["repl"], servers),
+        (&["eval", "--jsonl", "--upstreams-config", default], &line),
+    ] {
+        let output = run(ptc(&home, arguments), input);
+        assert!(text(&output.stdout).contains("[\"fs\"]"), "{arguments:?}: {}", text(&output.stderr));
+    }
+    for (arguments, input) in [
+        (&["eval", "--no-upstreams", "-e", servers][..], ""),
+        (&["repl", "--no-upstreams", "-e", servers], ""),
+        (&["eval", "--jsonl"], &line),
+    ] {
+        let output = run(ptc(&home, arguments), input);
+        let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        let sentence = "no upstreams are configured: ptc import, ptc add, or --upstreams-config FILE";
+        assert!(told.contains(sentence), "{arguments:?}: {told}");
+    }
+    // Nothing was started, and nothing is left behind.
+    let left: Vec<_> = std::fs::read_dir(home.path()).expect("readable").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_default_file_that_cannot_be_used_is_in_no_programs_way() {
+    let home = home_with("{");
+    let output = run(ptc(&home, &["eval", "-e", "(+ 1 2)"]), "");
+    assert_eq!(text(&output.stdout), "3\n");
+    assert!(text(&output.stderr).starts_with("ptc: upstreams are left out: "), "{}", text(&output.stderr));
+    let named = home.path().join(".config/ptc/upstreams.json");
+    let output =
+        run(ptc(&home, &["eval", "-e", "3", "--upstreams-config", named.to_str().expect("UTF-8")]), "");
+    assert_eq!(output.status.code(), Some(1), "a file that was named has to be good");
+}
+
+#[test]
+fn what_tools_prints_call_takes_and_the_lists_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = upstreams(&folder);
+    let file = folder.path().join("a file.txt");
+    std::fs::write(&file, "words").expect("written");
+    let ran = |arguments: &[&str]| {
+        let mut command = ptc(&folder, arguments);
+        command
+            .env("TEST_PHRASE", "not in any file")
+            .env("PTC_UPSTREAMS", &config)
+            .env_remove("XDG_CACHE_HOME");
+        let output = run(command, "");
+        (output.status.success(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    let (_, listed, _) = ran(&["tools", "fs"]);
+    let name = listed.split_whitespace().next().expect("a tool").to_owned();
+    assert_eq!(name, "fs/read_text_file");
+    let (ok, shown, err) = ran(&["tools", &name]);
+    assert!(ok && shown.contains("Required args: :path"), "{shown}{err}");
+    assert_eq!(ran(&["tools", "read_text_file"]).1, shown);
+    let pair = format!("path={}", file.display());
+    let (ok, answer, err) = ran(&["call", &name, &pair]);
+    assert!(ok && answer.contains("words"), "{answer}{err}");
+    let (ok, _, err) = ran(&["call", &name]);
+    assert!(!ok && err.contains(&format!("ptc tools {name}")), "{err}");
+    let kept: Vec<_> =
+        std::fs::read_dir(folder.path().join(".cache/ptc")).expect("a cache").flatten().collect();
+    assert_eq!(kept.len(), 1);
+    assert!(std::fs::read_to_string(kept[0].path()).expect("readable").contains("read_text_file"));
+}
+
+#[test]
+fn doctor_says_what_to_type() {
+    let home =
+        home_with(r#"{"upstreams": {"gone": {"transport": "mcp_stdio", "command": "no-such-program"}}}"#);
+    let cursor = home.path().join(".cursor");
+    std::fs::create_dir_all(&cursor).expect("made");
+    std::fs::write(cursor.join("mcp.json"), "{}").expect("written");
+    let output = run(ptc(&home, &["doctor", "--json"]), "");
+    assert_eq!(output.status.code(), Some(1));
+    let told: ptc_mcp::json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = told["findings"].as_array().expect("findings");
+    let step = |about: &str| {
+        let found = findings.iter().find(|found| found["about"] == about).expect("it was looked at");
+        found["next_step"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(step("upstream gone").contains("install no-such-program"), "{told}");
+    assert_eq!(step("client Cursor"), "ptc init --client cursor");
+    let output = run(ptc(&home, &["doctor"]), "");
+    assert!(text(&output.stdout).starts_with("! upstream gone"), "{}", text(&output.stdout));
+}

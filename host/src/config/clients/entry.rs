@@ -1,13 +1,15 @@
 //! One server of a client's file as an entry of an upstreams file.
 
+use std::path::{Path, PathBuf};
+
 use ptc_mcp::json::{Map, Number, Value};
 use url::{Host, Url};
 
-use super::ClientServers;
+use super::command_line::words_of;
 use super::headers::Headers;
-use super::placeholders::{in_env, in_plain};
+use super::placeholders::{from_home, in_env, in_plain};
+use super::{ClientServers, FileContext};
 use crate::config_error::{ConfigError, ConfigWarning};
-use crate::environment::ProcessEnv;
 
 /// Keys that say how a client itself behaves, and nothing of the server.
 const CLIENT_ONLY: [&str; 17] = [
@@ -35,7 +37,7 @@ const CLIENT_ONLY: [&str; 17] = [
 pub(super) fn translate(
     name: &str,
     server: &Map,
-    env: &ProcessEnv,
+    file: &FileContext<'_>,
     all: &mut ClientServers,
 ) -> Result<Map, ConfigError> {
     let mut server = server.clone();
@@ -43,7 +45,7 @@ pub(super) fn translate(
         return Ok(server);
     }
     let mut entry = Map::new();
-    let reading = &mut Reading { name, server: &mut server, env };
+    let reading = &mut Reading { name, server: &mut server, file };
     if reading.is_disabled()? {
         entry.insert("disabled".to_owned(), true.into());
     }
@@ -80,7 +82,7 @@ fn is_own_transport(word: &str) -> bool {
 struct Reading<'a> {
     name: &'a str,
     server: &'a mut Map,
-    env: &'a ProcessEnv,
+    file: &'a FileContext<'a>,
 }
 
 impl Reading<'_> {
@@ -164,13 +166,22 @@ impl Reading<'_> {
                 Some(_) => return Err(self.error("args must be a list of strings")),
             }
         }
-        let mut words = words.into_iter().map(|word| match word {
-            Value::String(word) => in_plain(self.name, "args", &word, self.env).map(Value::String),
-            _ => Err(self.error("command and args must be strings")),
-        });
-        let command = words.next().ok_or_else(|| self.error("requires command"))??;
-        let args: Vec<Value> = words.collect::<Result<_, _>>()?;
-        entry.insert("command".to_owned(), command);
+        let folder = self.folder()?;
+        let mut plain = Vec::with_capacity(words.len());
+        for word in words {
+            let Value::String(word) = word else {
+                return Err(self.error("command and args must be strings"));
+            };
+            let word = in_plain(self.name, "args", &word, self.file)?;
+            plain.push(from_home(self.name, word, self.file.env)?);
+        }
+        if plain.is_empty() {
+            return Err(self.error("requires command"));
+        }
+        let first = words_of(plain.remove(0), folder.as_deref(), self.file.env);
+        let mut words = first.into_iter().chain(plain).map(Value::String);
+        entry.insert("command".to_owned(), words.next().unwrap_or_default());
+        let args: Vec<Value> = words.collect();
         if !args.is_empty() {
             entry.insert("args".to_owned(), args.into());
         }
@@ -180,21 +191,33 @@ impl Reading<'_> {
         }
         for value in variables.values_mut() {
             if let Value::String(text) = value {
-                *text = in_env(self.name, text, self.env)?;
+                *text = in_env(self.name, text, self.file)?;
             }
         }
         if !variables.is_empty() {
             entry.insert("env".to_owned(), variables.into());
         }
-        match self.take(&["cwd", "cd"]) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(folder)) => {
-                let folder = in_plain(self.name, "cwd", &folder, self.env)?;
-                entry.insert("cd".to_owned(), folder.into());
-            }
-            Some(_) => return Err(self.error("cwd must be a string")),
+        if let Some(folder) = folder {
+            entry.insert("cd".to_owned(), folder.display().to_string().into());
         }
         Ok(())
+    }
+
+    /// Where a command starts: in the folder that its entry names, which in a project is one of the project's, else in the
+    /// project.
+    fn folder(&mut self) -> Result<Option<PathBuf>, ConfigError> {
+        let named = match self.take(&["cwd", "cd"]) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(folder)) => {
+                let folder = in_plain(self.name, "cwd", &folder, self.file)?;
+                Some(PathBuf::from(from_home(self.name, folder, self.file.env)?))
+            }
+            Some(_) => return Err(self.error("cwd must be a string")),
+        };
+        Ok(match (named, self.file.project) {
+            (Some(named), Some(project)) => Some(project.join(named).components().collect()),
+            (named, project) => named.or_else(|| project.map(Path::to_owned)),
+        })
     }
 
     /// `url` and the headers.
@@ -202,13 +225,13 @@ impl Reading<'_> {
         let Some(Value::String(url)) = self.take(&["httpUrl", "serverUrl", "url"]) else {
             return Err(self.error("requires url"));
         };
-        let url = in_plain(self.name, "url", &url, self.env)?;
+        let url = in_plain(self.name, "url", &url, self.file)?;
         let local = is_local(&url);
         entry.insert("url".to_owned(), url.into());
         let mut headers = Headers::default();
         for (header, value) in self.take_object(&["headers", "http_headers"])? {
             match value {
-                Value::String(value) => headers.add(self.name, &header, &value, all)?,
+                Value::String(value) => headers.add(self.name, &header, &value, self.file, all)?,
                 _ => return Err(self.error(format_args!("headers {header:?} value must be a string"))),
             }
         }
@@ -228,6 +251,13 @@ impl Reading<'_> {
             Some(_) => return Err(self.error("bearer_token_env_var must be a string")),
         }
         headers.finish(entry);
+        let auth = self.server.get("auth");
+        if auth.is_some_and(|auth| auth.get("CLIENT_ID").is_some()) {
+            return Err(self.error(
+                "has an auth with CLIENT_ID, a client that is registered for Cursor's own page; register one for ptc, and add the \
+                 server by hand with \"auth\": {\"type\": \"oauth\", \"client\": {\"id\": …}}",
+            ));
+        }
         // Clients have no such opt-ins. What stays on this machine needs none.
         if local {
             entry.insert("allow_insecure_http".to_owned(), true.into());

@@ -4,12 +4,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ptc_mcp::json::{Map, Value, json};
 
-use super::ClientServers;
-use super::placeholders::{Piece, other, pieces};
+use super::placeholders::{Piece, other, pieces, settled};
+use super::{ClientServers, FileContext};
 use crate::config_error::{ConfigError, ConfigWarning};
 
 /// Parts of names whose headers hold secrets.
 const SECRET: [&str; 8] = ["auth", "cookie", "credential", "key", "pass", "secret", "session", "token"];
+
+/// Whether a header or a variable of this name holds a secret.
+pub(super) fn names_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    SECRET.iter().any(|part| lower.contains(part))
+}
 
 /// What the headers of one entry become.
 #[derive(Default)]
@@ -25,10 +31,11 @@ impl Headers {
         upstream: &str,
         name: &str,
         value: &str,
+        file: &FileContext<'_>,
         all: &mut ClientServers,
     ) -> Result<(), ConfigError> {
         let is_authorization = name.eq_ignore_ascii_case("authorization");
-        let lower = name.to_ascii_lowercase();
+        let is_secret = is_authorization || names_secret(name);
         let (scheme, secret) = match value.trim().split_once(' ') {
             Some((scheme, secret)) if is_authorization && scheme.eq_ignore_ascii_case("bearer") => {
                 ("bearer", secret.trim())
@@ -46,29 +53,34 @@ impl Headers {
             }
             _ => ("custom_header", value),
         };
-        let pieces = pieces(secret);
-        let binding = match pieces[..] {
-            [Piece::Variable { name: variable, .. }] if scheme != "basic" => {
+        let pieces = settled(pieces(secret, file.bare_names), file.env, is_secret);
+        let text =
+            |piece: &Piece<'_>| if let Piece::Text(text) = *piece { Some(text.to_owned()) } else { None };
+        let text: Option<String> = pieces.iter().map(text).collect();
+        let binding = match (text, &pieces[..]) {
+            (None, [Piece::Variable { name: variable, .. }]) if scheme != "basic" => {
                 json!({"source": "env", "var": variable})
             }
-            [Piece::Text(_)] | [] if is_authorization || SECRET.iter().any(|part| lower.contains(part)) => {
-                let value =
-                    if scheme == "basic" { decoded(upstream, name, secret)? } else { secret.to_owned() };
+            (None, [Piece::Bare(variable)]) if scheme != "basic" => {
+                json!({"source": "env", "var": variable[1..]})
+            }
+            (Some(text), _) if is_secret => {
+                let value = if scheme == "basic" { decoded(upstream, name, &text)? } else { text };
                 all.warnings.push(ConfigWarning::new(
                     "upstream_header_literal",
                     Some(upstream),
                     format_args!(
-                        "upstream {upstream} has a secret as text in its header {name}; write ${{NAME}} there, or a credential \
-                         with \"source\": \"env\" in credentials"
+                        "upstream {upstream} has a secret as text in its header {name}; in a client's file write ${{NAME}} there, \
+                         in an upstreams file a credential with \"source\": \"env\""
                     ),
                 ));
                 json!({"source": "literal", "value": value})
             }
-            [Piece::Text(_)] | [] => {
-                self.fixed.insert(name.to_owned(), value.into());
+            (Some(text), _) => {
+                self.fixed.insert(name.to_owned(), text.into());
                 return Ok(());
             }
-            _ => return Err(mixed(upstream, name, &pieces)),
+            (None, _) => return Err(mixed(upstream, name, &pieces)),
         };
         self.emit(upstream, scheme, name, binding, all);
         Ok(())

@@ -11,9 +11,12 @@
 //! | `mcp_servers` | Codex |
 //! | `context_servers` | Zed |
 
+mod command_line;
 mod entry;
 mod headers;
 mod placeholders;
+
+use std::path::Path;
 
 use ptc_mcp::json::{Map, Value};
 
@@ -47,23 +50,40 @@ pub fn servers_of(file: &Map) -> Option<&Map> {
     })
 }
 
-/// Translates the servers of a client's file, each by itself. `env` says what `${NAME:-default}` stands for and where `~`
-/// is.
-pub fn upstreams_of(servers: &Map, env: &ProcessEnv) -> ClientServers {
+/// What is known of a client's file besides its text.
+#[derive(Clone, Copy, Debug)]
+pub struct FileContext<'a> {
+    /// Says what `${NAME:-default}` stands for and where `~` is.
+    pub env: &'a ProcessEnv,
+    /// The absolute path of the project whose servers these are: commands start there.
+    pub project: Option<&'a Path>,
+    /// Whether `$NAME` is a variable wherever it stands, as in Gemini CLI; else only where it is a whole value.
+    pub bare_names: bool,
+}
+
+/// Translates the servers of a client's file, each by itself.
+pub fn upstreams_of(servers: &Map, file: &FileContext<'_>) -> ClientServers {
     let mut all = ClientServers::default();
-    for (name, server) in servers {
-        let translated = match server {
-            Value::Object(server) => entry::translate(name, server, env, &mut all),
-            _ => Err(ConfigError::upstream(name, "must be an object")),
-        };
-        match translated {
-            Ok(entry) => {
-                all.upstreams.insert(name.clone(), Value::Object(entry));
+    all.read(servers, file);
+    all
+}
+
+impl ClientServers {
+    /// Adds `servers`, whose names are not there yet.
+    pub fn read(&mut self, servers: &Map, file: &FileContext<'_>) {
+        for (name, server) in servers {
+            let translated = match server {
+                Value::Object(server) => entry::translate(name, server, file, self),
+                _ => Err(ConfigError::upstream(name, "must be an object")),
+            };
+            match translated {
+                Ok(entry) => {
+                    self.upstreams.insert(name.clone(), Value::Object(entry));
+                }
+                Err(fault) => self.faults.push(fault),
             }
-            Err(fault) => all.faults.push(fault),
         }
     }
-    all
 }
 
 #[cfg(test)]

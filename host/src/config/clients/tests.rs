@@ -5,6 +5,11 @@ use ptc_mcp::json::{Value, json};
 use super::super::{LoadOptions, Transport, UpstreamsConfig};
 use super::*;
 
+/// A file of a person, of no client in particular.
+fn context(env: &ProcessEnv) -> FileContext<'_> {
+    FileContext { env, project: None, bare_names: false }
+}
+
 fn env() -> ProcessEnv {
     ProcessEnv::from_iter([("HOME", "/home/u"), ("TOKEN", "t0ken-of-20-letters-x")])
 }
@@ -12,14 +17,14 @@ fn env() -> ProcessEnv {
 /// What an upstreams file would say.
 fn translated(file: Value) -> Value {
     let servers = servers_of(file.as_object().unwrap()).unwrap();
-    let read = upstreams_of(servers, &env());
+    let read = upstreams_of(servers, &context(&env()));
     assert_eq!(read.faults.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
     json!({"credentials": read.credentials, "upstreams": read.upstreams})
 }
 
 fn fault(entry: Value) -> String {
     let servers = json!({"x": entry});
-    let read = upstreams_of(servers.as_object().unwrap(), &env());
+    let read = upstreams_of(servers.as_object().unwrap(), &context(&env()));
     read.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -36,7 +41,7 @@ fn the_portable_form() {
             "upstreams": {
                 "fs": {
                     "transport": "mcp_stdio", "command": "npx", "args": ["-y", "@scope/server", "/home/u/docs"],
-                    "env": {"K": "${TOKEN}", "D": "d"}
+                    "env": {"K": "${TOKEN}", "D": "${NONE:-d}"}
                 },
                 "web": {
                     "transport": "mcp_http", "url": "https://h/mcp",
@@ -168,4 +173,95 @@ fn a_client_s_file_is_an_upstreams_file() {
     assert_eq!(on.cd.as_deref(), Some(std::path::Path::new("/tmp")));
     let events: Vec<_> = config.warnings.iter().map(|warning| warning.event).collect();
     assert_eq!(events, ["upstream_header_literal", "credentials_literal_binding", "upstream_disabled"]);
+}
+
+#[test]
+fn a_project_s_servers_start_in_its_folder() {
+    let env = env();
+    let servers = json!({
+        "a": {"command": "node", "args": ["./build/index.js"]},
+        "b": {"command": "x", "args": ["${workspaceFolder}/y", "${workspaceFolderBasename}", "${CLAUDE_PROJECT_DIR}"], "cwd": "./sub"},
+        "c": {"command": "x", "cwd": "/abs"},
+        "d": {"command": "x", "cwd": "${workspaceFolder}", "env": {"P": "${workspaceFolder}"}},
+        "e": {"url": "https://h/"}
+    });
+    let file = FileContext { project: Some(Path::new("/p/shop")), ..context(&env) };
+    let read = upstreams_of(servers.as_object().unwrap(), &file);
+    assert!(read.faults.is_empty(), "{:?}", read.faults);
+    assert_eq!(
+        Value::Object(read.upstreams),
+        json!({
+            "a": {"transport": "mcp_stdio", "command": "node", "args": ["./build/index.js"], "cd": "/p/shop"},
+            "b": {"transport": "mcp_stdio", "command": "x", "args": ["/p/shop/y", "shop", "/p/shop"], "cd": "/p/shop/sub"},
+            "c": {"transport": "mcp_stdio", "command": "x", "cd": "/abs"},
+            "d": {"transport": "mcp_stdio", "command": "x", "env": {"P": "/p/shop"}, "cd": "/p/shop"},
+            "e": {"transport": "mcp_http", "url": "https://h/"}
+        })
+    );
+}
+
+#[test]
+fn a_variable_without_braces_is_one_and_defaults_hold_everywhere() {
+    let env = ProcessEnv::from_iter([("HOME", "/home/u"), ("SET", "s"), ("API_KEY", "k")]);
+    let read = |bare_names, servers: Value| {
+        let file = FileContext { bare_names, ..context(&env) };
+        let read = upstreams_of(servers.as_object().unwrap(), &file);
+        let faults: Vec<_> = read.faults.iter().map(ToString::to_string).collect();
+        (json!({"c": read.credentials, "u": read.upstreams}), faults.join("\n"))
+    };
+    let gemini = json!({
+        "a": {"command": "x", "args": ["$HOME/y", "-c", "$unset"], "env": {"K": "$G_KEY", "L": "a-$SET"}},
+        "b": {"url": "https://h/", "headers": {"Authorization": "Bearer $MY_TOKEN"}}
+    });
+    let b = json!({"transport": "mcp_http", "url": "https://h/", "auth": [{"scheme": "bearer", "binding": "b-authorization"}]});
+    let c = json!({"b-authorization": {"source": "env", "var": "MY_TOKEN"}});
+    let a = json!({
+        "transport": "mcp_stdio", "command": "x", "args": ["/home/u/y", "-c", "$unset"],
+        "env": {"K": "${G_KEY}", "L": "a-${SET}"}
+    });
+    assert_eq!(read(true, gemini.clone()), (json!({"c": c, "u": {"a": a, "b": b}}), String::new()));
+    let (others, _) = read(false, gemini);
+    assert_eq!(others["u"]["a"]["env"], json!({"K": "${G_KEY}", "L": "a-$SET"}));
+    assert_eq!(others["c"], c);
+    let claude = json!({
+        "a": {"command": "${NONE:-npx}", "args": ["--org=${NONE:-acme}", "${SET:-d}"], "env": {"O": "${SET:-d}"}},
+        "b": {"url": "https://${NONE:-h}/", "headers": {"X-Org": "${NONE:-acme}", "X-Set": "o-${SET:-d}", "X-Api-Key": "${API_KEY:-none}"}}
+    });
+    let (claude, faults) = read(false, claude);
+    assert_eq!(faults, "");
+    assert_eq!(
+        claude["u"],
+        json!({
+            "a": {"transport": "mcp_stdio", "command": "npx", "args": ["--org=acme", "s"], "env": {"O": "${SET:-d}"}},
+            "b": {
+                "transport": "mcp_http", "url": "https://h/",
+                "auth": [{"scheme": "custom_header", "binding": "b-x-api-key", "header": "X-Api-Key"}],
+                "static_headers": {"X-Org": "acme", "X-Set": "o-s"}
+            }
+        })
+    );
+    assert_eq!(claude["c"], json!({"b-x-api-key": {"source": "env", "var": "API_KEY"}}));
+    let (_, faults) = read(false, json!({"a": {"command": "x", "args": ["${API_KEY:-d}"]}}));
+    assert!(faults.contains("has ${API_KEY} in args"), "{faults}");
+}
+
+#[test]
+fn what_can_be_mended_is_mended() {
+    let servers = json!({
+        "a": {"command": "npx -y foo", "args": ["~/docs", "~"], "cwd": "~/w"},
+        "b": {"command": "~/bin/srv"}
+    });
+    let env = env();
+    let read = upstreams_of(servers.as_object().unwrap(), &context(&env));
+    assert_eq!(
+        Value::Object(read.upstreams),
+        json!({
+            "a": {"transport": "mcp_stdio", "command": "npx", "args": ["-y", "foo", "/home/u/docs", "/home/u"], "cd": "/home/u/w"},
+            "b": {"transport": "mcp_stdio", "command": "/home/u/bin/srv"}
+        })
+    );
+    assert!(
+        fault(json!({"url": "https://h/", "auth": {"CLIENT_ID": "x", "CLIENT_SECRET": "y"}}))
+            .contains("has an auth with CLIENT_ID")
+    );
 }

@@ -18,7 +18,7 @@ const MAX_FAULT: usize = 1_000;
 pub(in crate::engine) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) -> Reply {
     let form = match &schema {
         None => Form::yes_or_no(),
-        Some(schema) => match Form::parse(&String::from_utf8_lossy(schema)) {
+        Some(schema) => match Form::of_program(&String::from_utf8_lossy(schema)) {
             Ok(form) => form,
             Err(fault) => return programmer_fault(&fault.to_string()),
         },

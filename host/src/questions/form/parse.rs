@@ -18,8 +18,25 @@ impl Form {
     ///
     /// # Errors
     /// It is no flat form, is too big, or asks for a secret.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Form.parse")]
     pub fn parse(text: &str) -> Result<Form, FormFault> {
+        Self::read(text).map(|(form, _)| form)
+    }
+
+    /// Reads the schema of a program, whose maps have no order: its required fields come first, in the order in which it
+    /// requires them.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_program(text: &str) -> Result<Form, FormFault> {
+        let (mut form, schema) = Self::read(text)?;
+        let required = schema.get("required").and_then(strings).unwrap_or_default();
+        let place = |field: &Field| required.iter().position(|name| *name == field.name);
+        form.fields.sort_by_key(|field| place(field).unwrap_or(usize::MAX));
+        Ok(form)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "entry point: Form.read")]
+    fn read(text: &str) -> Result<(Form, Value), FormFault> {
         if text.len() > Form::MAX_BYTES {
             return Err(FormFault::NotFlat(too_big()));
         }
@@ -28,7 +45,8 @@ impl Form {
         if let Some(name) = repeated_key(text) {
             return Err(FormFault::NotFlat(format!("the key {} stands twice", quoted(&name))));
         }
-        form(&schema)
+        let form = form(&schema)?;
+        Ok((form, schema))
     }
 }
 

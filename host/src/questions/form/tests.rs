@@ -307,3 +307,12 @@ fn long_lists_of_choices_are_cut_in_faults() {
     let fault = form.check(&json(r#"{"a":"x"}"#)).expect_err("no choice");
     assert!(fault.ends_with("\"c18\", \"c19\" and 5 more"), "{fault}");
 }
+
+#[test]
+fn a_program_s_required_fields_come_first_in_its_order() {
+    let text = r#"{"type":"object","required":["region","n"],
+        "properties":{"a":{"type":"string"},"n":{"type":"integer"},"region":{"type":"string"}}}"#;
+    let names = |form: Form| form.fields().iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(Form::of_program(text).expect("a form")), ["region", "n", "a"]);
+    assert_eq!(names(Form::parse(text).expect("a form")), ["a", "n", "region"]);
+}

@@ -6,7 +6,7 @@ use ptc_mcp::json::Value as Json;
 
 use super::setup::Host;
 use crate::cli::input::{Input, Line};
-use crate::cli::{report, tools};
+use crate::cli::{report, tools, upstreams};
 use ptc_agent::llm::{Message, Usage};
 use ptc_agent::run::{ChatState, Step};
 use rustyline::DefaultEditor;
@@ -93,7 +93,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                     let table = tools::table(&tools::find(&upstreams.catalog(), None));
                     outln!("{}", visible(table.trim_end()));
                 }
-                None => outln!("no upstreams are configured: name a file with --upstreams-config"),
+                None => outln!("{}", upstreams::UNCONFIGURED),
             },
             command if command.starts_with('/') && !command.contains(' ') => {
                 outln!("unknown command {}; /help lists them", visible(command));

@@ -46,7 +46,7 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
     let on_retry: OnRetry = Arc::new(move |error, pause| {
         watched.note(&format!("{error}; asking again in {:.1} s", pause.as_secs_f64()));
     });
-    let http = upstreams::http(args.limits.ca_file.as_deref())?;
+    let http = upstreams::http(args.limits.ca_file.as_deref(), env)?;
     let connect = Connect { http, limits, retry, on_retry: Some(on_retry), ..Connect::default() };
     let llm = model.connect(env, &connect).map_err(|error| error.to_string())?;
     Ok(Model { llm, name: model.to_string(), keys: model.provider.secrets(env), replayed: None })

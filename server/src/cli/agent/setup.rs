@@ -9,13 +9,14 @@ use super::screen::{Screen, Settled};
 use super::watch::{WatchedCalls, WatchedLlm, programs};
 use crate::cli::questions;
 use crate::cli::tools::load_all;
+use crate::cli::upstreams::UNCONFIGURED;
 use ptc_agent::agent::{Agent, MemoryStrategy, Mode, SystemPrompt};
 use ptc_agent::llm::{Image, Message};
 use ptc_agent::run::{RunOptions, Step};
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
-use ptc_host::config::{ProcessEnv, SERVER_VARIABLE, locate};
+use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Engine, EngineOptions, HostCalls, Limits};
 use ptc_host::upstream::CallLimits;
@@ -80,7 +81,7 @@ impl Host {
         let model = model::open(args, env, &screen)?;
         let engine =
             Engine::start(EngineOptions { threads: 1, memory: None }).map_err(|error| error.to_string())?;
-        let location = locate(args.limits.upstreams_config.as_deref(), Some(SERVER_VARIABLE), env);
+        let location = args.limits.location(env);
         let (template, upstreams) = args.limits.request_with(location, SnapshotMode::Live, env).await?;
         let mut host = Host {
             model,
@@ -135,7 +136,7 @@ impl Host {
                 _ if !args.native.is_empty() && matches!(host.settings.mode, Mode::Lisp | Mode::LispTool) => {
                     return Err("--native needs --mode combined or --mode text: a model that answers in programs has no other tools".into());
                 }
-                None => return Err("--native needs upstreams: name a file with --upstreams-config".into()),
+                None => return Err(format!("--native needs upstreams, and {UNCONFIGURED}")),
                 Some(upstreams) => host.take_upstreams(&upstreams, args).await?,
             }
             // A mistake in the type shall show before the model is asked.

@@ -18,7 +18,7 @@ use ptc_host::engine::{Engine, EngineOptions};
 
 use super::input::{self, Input, Line};
 use super::limits::LimitArgs;
-use super::{json, report, tools};
+use super::{json, report, tools, upstreams};
 use clap::{Args, ValueEnum};
 use commands::Command;
 use editor::{LineEditor, Names, Prompt};
@@ -75,7 +75,10 @@ enum CatalogSnapshotMode {
 pub fn run(args: ReplArgs) -> ExitCode {
     match crate::cli::event_loop::event_loop() {
         Ok(runtime) => match &args.remote.connect {
-            Some(url) => runtime.block_on(remote::run(url, &args.remote, &args.eval, args.history.clone())),
+            Some(url) => {
+                let ca_file = args.limits.ca_file.as_deref();
+                runtime.block_on(remote::run(url, &args.remote, ca_file, &args.eval, args.history.clone()))
+            }
             None => runtime.block_on(start(args)),
         },
         Err(error) => report::fault(&format!("cannot start the event loop: {error}")),
@@ -91,7 +94,7 @@ async fn start(args: ReplArgs) -> ExitCode {
         Ok(engine) => engine,
         Err(error) => return report::fault(&error.to_string()),
     };
-    let (mut template, upstreams) = match args.limits.request(mode).await {
+    let (mut template, upstreams) = match args.limits.request(mode, true).await {
         Ok(opened) => opened,
         Err(error) => return report::fault(&error),
     };
@@ -240,7 +243,7 @@ impl Repl {
                     }
                     self.session.say(tools::table(&tools::find(&upstreams.catalog(), query)).trim_end());
                 }
-                None => self.session.say("no upstreams are configured: name a file with --upstreams-config"),
+                None => self.session.say(upstreams::UNCONFIGURED),
             },
             Command::Incomplete(what) => errln!("{what}"),
             Command::Quit => {}

@@ -5,7 +5,7 @@ use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
 
-use crate::cli::{questions, report};
+use crate::cli::{limits, questions, report};
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -147,6 +147,7 @@ impl Session {
     }
 
     fn report(&self, program: &str, mut failure: Failure) {
+        limits::explain(&mut failure, self.template.upstreams.is_some());
         failure.message = self.redactor.scrub_string(failure.message);
         failure.hint = failure.hint.map(|hint| self.redactor.scrub_string(hint));
         report::failure(program, &failure, self.terminal);

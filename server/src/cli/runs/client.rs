@@ -14,6 +14,7 @@ use ptc_host::time;
 use ptc_mcp::json::Value;
 use url::{Host, Url};
 
+use crate::cli::health;
 use crate::options::flags::find;
 
 /// Longest wait for one answer.
@@ -49,11 +50,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client of the server at `url`, whose path does not count.
+    /// A client, through `http`, of the server at `url`, whose path does not count.
     ///
     /// # Errors
-    /// What is wrong with the URL, the token or the certificates.
-    pub(super) fn new(url: Url, token: Option<Secret>, ca_file: Option<&Path>) -> Result<Client, String> {
+    /// What is wrong with the URL or the token.
+    pub(super) fn new(url: Url, token: Option<Secret>, http: HttpClient) -> Result<Client, String> {
         let is_here = match url.host() {
             Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
             Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -66,10 +67,6 @@ impl Client {
         let unusable = || "the token has characters that no HTTP header may have".to_owned();
         let authorization =
             token.map(|token| token.header_value("Bearer ").ok_or_else(unusable)).transpose()?;
-        let http = match ca_file {
-            Some(path) => HttpClient::with_ca_file(path).map_err(|error| format!("--ca-file: {error}"))?,
-            None => HttpClient::new(),
-        };
         Ok(Client { http, server: url, authorization })
     }
 
@@ -107,7 +104,7 @@ impl Client {
         let mut url = self.server.clone();
         url.set_path(path);
         url.set_query(query);
-        let lost = |error: HttpError| format!("{url}: {error}");
+        let lost = |error: HttpError| health::fault(&url, &error);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.extend(self.authorization.clone().map(|value| (AUTHORIZATION, value)));
@@ -153,7 +150,7 @@ mod tests {
     #[test]
     fn a_token_goes_only_where_nobody_listens() {
         let client = |url: &str, token: Option<&str>| {
-            Client::new(Url::parse(url).unwrap(), token.map(Secret::new), None).err()
+            Client::new(Url::parse(url).unwrap(), token.map(Secret::new), HttpClient::new()).err()
         };
         for url in ["https://ptc.example/", "http://127.0.0.1:7332/", "http://[::1]/", "http://localhost/"] {
             assert_eq!(client(url, Some("t")), None, "{url}");

@@ -3,6 +3,7 @@
 //! It asks the server's console, which needs `--console` there: a program runs in a server or waits for one to go on with it, and a store
 //! on a disk is the server's alone. Who may see and stop what is the server's decision, by the token.
 
+mod answers;
 mod client;
 mod shown;
 
@@ -12,11 +13,12 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use ptc_host::config::ProcessEnv;
+use ptc_host::questions::approval::Decision;
 use ptc_mcp::json::{Value, json};
 use url::Url;
 
 use self::client::Client;
-use super::{health, report};
+use super::{health, report, upstreams};
 use crate::cli::output::{errln, outln};
 
 /// Arguments of `ptc runs`.
@@ -40,9 +42,25 @@ pub struct RunsArgs {
 #[derive(Subcommand, Debug)]
 enum Work {
     /// Show a run with all that it asks
-    Show(RunArgs),
+    Show(ShowArgs),
+    /// Allow the calls that a run asks about
+    Allow(AnswerArgs),
+    /// Refuse the calls, or decline the question
+    Refuse(AnswerArgs),
+    /// Answer what a run asks
+    Answer(FormArgs),
     /// Stop a run for good
     Cancel(RunArgs),
+}
+
+#[derive(Args, Debug)]
+struct ShowArgs {
+    #[command(flatten)]
+    run: RunArgs,
+
+    /// Show long arguments of calls whole
+    #[arg(long)]
+    whole: bool,
 }
 
 #[derive(Args, Debug)]
@@ -50,6 +68,32 @@ struct RunArgs {
     /// The run's id, as `ptc runs` lists it
     #[arg(value_name = "ID")]
     id: String,
+}
+
+#[derive(Args, Debug)]
+struct AnswerArgs {
+    /// The run's id, as `ptc runs` lists it
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// The question, as `ptc runs` lists it [default: the only one that is open]
+    #[arg(value_name = "QUESTION")]
+    question: Option<String>,
+
+    /// Answer all open ones of this kind, if there are several
+    #[arg(long, conflicts_with = "question")]
+    all_questions: bool,
+}
+
+#[derive(Args, Debug)]
+struct FormArgs {
+    /// The run's id, as `ptc runs` lists it
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// The question [default: the only one that is open], then its fields; what is no text for a field is JSON
+    #[arg(value_name = "[QUESTION] KEY=VALUE")]
+    words: Vec<String>,
 }
 
 /// Which server, and by whose right.
@@ -93,38 +137,41 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
             Url::parse(&format!("http://127.0.0.1:{port}/")).map_err(|error| error.to_string())?
         }
     };
-    let client =
-        Client::new(url, client::token(server.token_file.as_deref(), &env)?, server.ca_file.as_deref())?;
+    let http = upstreams::http(server.ca_file.as_deref(), &env)?;
+    let client = Client::new(url, client::token(server.token_file.as_deref(), &env)?, http)?;
     if let Some(Work::Cancel(run)) = &args.work {
         return cancel(&client, &run.id, args.json).await;
     }
-    let mut told = client.get("/console/api/runs").await?;
-    while let Some(next) = told["next"].as_str() {
-        let mut more = client.get_with("/console/api/runs", Some(&format!("after={next}"))).await?;
-        let runs = more["runs"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        told["next"] = more["next"].clone();
-        told["runs"].as_array_mut().into_iter().for_each(|all| all.extend(runs.iter().cloned()));
+    let told = listed(&client).await?;
+    match &args.work {
+        Some(Work::Allow(to)) => {
+            return answers::decide(&client, &told, to, Decision::Allow, args.json).await;
+        }
+        Some(Work::Refuse(to)) => {
+            return answers::decide(&client, &told, to, Decision::Refuse, args.json).await;
+        }
+        Some(Work::Answer(form)) => return answers::fill_in(&client, &told, form, args.json).await,
+        _ => {}
     }
     let runs = told["runs"].as_array().map_or(&[][..], Vec::as_slice);
     if let Some(Work::Show(wanted)) = &args.work {
-        let Some(run) = runs.iter().find(|run| run["run_id"].as_str() == Some(&wanted.id)) else {
-            return Err(format!("run not found: {}", wanted.id));
-        };
-        let mut run = run.clone();
+        let id = &wanted.run.id;
+        let mut run = found(&told, id)?.clone();
         for asked in run["questions"].as_array_mut().into_iter().flatten() {
-            let id = asked["id"].as_str().unwrap_or_default();
+            let question = asked["id"].as_str().unwrap_or_default();
             // The list has calls without their arguments.
             if asked["kind"] == "approval" {
-                *asked = client.get(&format!("/console/api/runs/{}/questions/{id}", wanted.id)).await?;
+                *asked = client.get(&format!("/console/api/runs/{id}/questions/{question}")).await?;
             }
         }
-        print(&run, &told, args.json, true);
+        let fold = if wanted.whole { usize::MAX } else { shown::FOLDED };
+        print(&run, &told, args.json, Some(fold));
         return Ok(ExitCode::SUCCESS);
     }
     let is_open = |run: &&Value| matches!(run["status"].as_str(), Some("running" | "waiting"));
     let listed: Vec<&Value> = runs.iter().filter(|run| args.all || is_open(run)).collect();
     for run in &listed {
-        print(run, &told, args.json, false);
+        print(run, &told, args.json, None);
     }
     if listed.is_empty() && !args.json {
         errln!("no program runs or waits");
@@ -132,13 +179,34 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a run, whole or in short.
-fn print(run: &Value, told: &Value, as_json: bool, whole: bool) {
+/// All runs that the caller may see.
+async fn listed(client: &Client) -> Result<Value, String> {
+    let mut told = client.get("/console/api/runs").await?;
+    while let Some(next) = told["next"].as_str() {
+        let mut more = client.get_with("/console/api/runs", Some(&format!("after={next}"))).await?;
+        let runs = more["runs"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        told["next"] = more["next"].clone();
+        told["runs"].as_array_mut().into_iter().for_each(|all| all.extend(runs.iter().cloned()));
+    }
+    Ok(told)
+}
+
+fn found<'t>(told: &'t Value, id: &str) -> Result<&'t Value, String> {
+    let runs = told["runs"].as_array().map_or(&[][..], Vec::as_slice);
+    let run = runs.iter().find(|run| run["run_id"].as_str() == Some(id));
+    run.ok_or_else(|| format!("run not found: {id}; `ptc runs --all` lists them"))
+}
+
+/// Prints a run: in short, or whole, with so many lines of long arguments.
+fn print(run: &Value, told: &Value, as_json: bool, whole: Option<usize>) {
     if as_json {
         outln!("{run}");
         return;
     }
-    let text = if whole { shown::whole(run, told) } else { shown::brief(run, told) };
+    let text = match whole {
+        Some(fold) => shown::whole(run, told, fold),
+        None => shown::brief(run, told),
+    };
     outln!("{}", visible(text.trim_end()));
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use ptc_host::questions::ArgumentRow;
 use ptc_host::visible::visible;
 use ptc_mcp::json::Value;
 
@@ -20,8 +21,11 @@ pub(super) fn brief(run: &Value, told: &Value) -> String {
     text
 }
 
-/// A run with all that it asks: whole calls, and forms.
-pub(super) fn whole(run: &Value, told: &Value) -> String {
+/// Lines of a long argument that are shown unless all are wanted.
+pub(super) const FOLDED: usize = 8;
+
+/// A run with all that it asks: whole calls, and forms. Of long arguments `fold` lines are shown.
+pub(super) fn whole(run: &Value, told: &Value, fold: usize) -> String {
     let mut text = head(run, told);
     let _ = write!(text, "\n  began {}", text_of(&run["began_at"]));
     if let Some(at) = run["expires_at"].as_str() {
@@ -41,9 +45,13 @@ pub(super) fn whole(run: &Value, told: &Value) -> String {
             Some(calls) => {
                 let _ = write!(text, "\n  {}", visible(message.lines().next().unwrap_or_default()));
                 for call in calls {
-                    let digest = text_of(&call["arguments_digest"]);
-                    let _ =
-                        write!(text, "\n    {}\n      SHA-256 {digest}", text_of(&call["arguments_text"]));
+                    let rows = call["rows"].as_array().into_iter().flatten().map(row);
+                    let before = text.len();
+                    rows.for_each(|row| row.write(&mut text, "    ", fold));
+                    if text.len() == before {
+                        let _ = write!(text, "\n    {}", text_of(&call["arguments_text"]));
+                    }
+                    let _ = write!(text, "\n      SHA-256 {}", text_of(&call["arguments_digest"]));
                 }
             }
             None => {
@@ -63,6 +71,15 @@ pub(super) fn whole(run: &Value, told: &Value) -> String {
         }
     }
     text
+}
+
+/// An argument as the server told it.
+fn row(told: &Value) -> ArgumentRow {
+    ArgumentRow {
+        key: visible(text_of(&told["key"])).into_owned(),
+        text: visible(text_of(&told["text"])).into_owned(),
+        is_long: told["long"].as_bool().unwrap_or(true),
+    }
 }
 
 /// Id, state, tool, whose, and how long it still waits.
@@ -121,7 +138,8 @@ mod tests {
         "program": {"preview": "(pmap …)"},
         "questions": [
             {"id": "q1", "kind": "approval", "message": "Allow 1 call(s) of move at fs?\n{}", "fault": null,
-             "calls": [{"tool": "move", "arguments_text": "{\"a\":1}", "arguments_digest": "00ff"}], "answer": null},
+             "calls": [{"tool": "move", "arguments_text": "{\"a\":1}", "arguments_digest": "00ff",
+                        "rows": [{"key": "a", "text": "1", "long": false}, {"key": "b", "text": "x\ny\nz", "long": true}]}], "answer": null},
             {"id": "q2", "kind": "ask", "message": "Which\u{202e}?", "schema": {"type": "object", "properties": {"x": {"type": "string"}}},
              "fault": "x: too long", "answer": {"action": "decline", "channel": "console", "name": "eve"}}
         ]}]})
@@ -141,10 +159,10 @@ mod tests {
     fn one_run_is_shown_whole() {
         let told = told();
         assert_eq!(
-            whole(&told["runs"][0], &told),
+            whole(&told["runs"][0], &told, 1),
             "run_a  waiting  lisp_eval, 2 upstream calls, of bob, ends in 58 min\n  began 2025-12-31T23:59:00.000000Z\n  \
              ends unless somebody answers by 2026-01-01T00:58:30.000000Z\n  program: (pmap …)\n\nq1 approval\n  \
-             Allow 1 call(s) of move at fs?\n    {\"a\":1}\n      SHA-256 00ff\n\nq2 ask, decline by eve, console\n  \
+             Allow 1 call(s) of move at fs?\n    a: 1\n    b: (5 characters)\n      | x\n      … 2 more lines\n      SHA-256 00ff\n\nq2 ask, decline by eve, console\n  \
              Which\\u202e?\n  x: {\"type\":\"string\"}\n  the last answer did not fit: x: too long"
         );
     }

@@ -1,14 +1,16 @@
 //! `ptc add`: one more upstream.
 
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use ptc_host::config::ProcessEnv;
-use ptc_host::config::clients::upstreams_of;
+use ptc_host::config::clients::{FileContext, upstreams_of};
 use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value, json};
 
+use super::relative::relative_word;
 use super::tell;
 use super::upstreams_file::UpstreamsFile;
 
@@ -49,17 +51,24 @@ pub struct AddArgs {
 
 /// Runs the sub-command.
 pub fn run(args: AddArgs) -> ExitCode {
-    tell(add(&args, &ProcessEnv::current()))
+    let folder = std::env::current_dir().unwrap_or_default();
+    tell(add(&args, &ProcessEnv::current(), &folder))
 }
 
-/// Adds the upstream; what to tell.
-pub(super) fn add(args: &AddArgs, env: &ProcessEnv) -> Result<String, String> {
+/// Adds the upstream; what to tell. `folder` is the current one.
+pub(super) fn add(args: &AddArgs, env: &ProcessEnv, folder: &Path) -> Result<String, String> {
     let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let name = args.name.as_str();
     if !args.replace && file.upstreams().any(|(known, _)| known == name) {
         return Err(format!(
             "{} has an upstream {name} already: choose another name, or replace it with --replace",
             file.path.display()
+        ));
+    }
+    if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace()) {
+        return Err(format!(
+            "the name \"{}\" cannot stand before a tool's, as in 'name/tool: use letters, digits, - and _",
+            visible_line(name)
         ));
     }
     if has_hidden(name) {
@@ -69,7 +78,10 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv) -> Result<String, String> {
         ));
     }
     let server: Map = [(name.to_owned(), server(args)?)].into_iter().collect();
-    let mut read = upstreams_of(&server, env);
+    // The command means here what it says here, wherever `ptc` is started.
+    let relative = relative_word(args.command.iter().map(String::as_str), folder);
+    let project = relative.map(|_| folder);
+    let mut read = upstreams_of(&server, &FileContext { env, project, bare_names: false });
     if let Some(fault) = read.faults.pop() {
         return Err(fault.to_string());
     }
@@ -81,6 +93,9 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv) -> Result<String, String> {
     }
     let made_private = file.save(env)?;
     let mut text = format!("{}: added {name}", file.path.display());
+    if let Some(word) = relative {
+        let _ = write!(text, "\nIt starts in {} (its \"cd\"), where {word} was meant.", folder.display());
+    }
     if made_private {
         text.push_str("\nThe file holds a secret now: its mode is 0600, so that only you can read it.");
     }

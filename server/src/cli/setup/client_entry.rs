@@ -15,9 +15,11 @@ pub(super) const NAME: &str = "ptc";
 pub(super) struct Launch {
     pub(super) command: String,
     pub(super) args: Vec<String>,
+    /// The variables that the upstreams read.
+    pub(super) variables: Vec<String>,
 }
 
-/// The text of `client`'s file with `ptc` in it, from its text before.
+/// The text of `client`'s file with `ptc` in it, from its text before. What else its entry of `ptc` says stays.
 ///
 /// # Errors
 /// What is wrong with the text.
@@ -26,8 +28,44 @@ pub(super) fn added(client: &Client, before: &str, launch: &Launch) -> Result<St
         return of_codex(before, launch);
     }
     let file = JsonFile::parse(before)?;
-    file.set(&[client.key, NAME], &entry(client.form, launch))?;
+    let Value::Object(entry) = entry(client.form, launch) else { return Ok(file.text()) };
+    if !file.has(&[client.key, NAME]) {
+        file.set(&[client.key, NAME], &Value::Object(entry))?;
+        return Ok(file.text());
+    }
+    for (key, value) in &entry {
+        file.set(&[client.key, NAME, key], value)?;
+    }
     Ok(file.text())
+}
+
+/// The text of `client`'s file without these of its servers; `project` is the folder whose servers Claude Code keeps in it.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(super) fn without(
+    client: &Client,
+    before: &str,
+    names: &[String],
+    project: &str,
+) -> Result<String, String> {
+    if client.form == Form::Codex {
+        let mut document = parsed(before)?;
+        let servers = document.get_mut("mcp_servers").and_then(toml_edit::Item::as_table_like_mut);
+        if let Some(servers) = servers {
+            names.iter().for_each(|name| drop(servers.remove(name)));
+        }
+        return Ok(document.to_string());
+    }
+    let file = JsonFile::parse(before)?;
+    for name in names {
+        let _ = file.remove(&[client.key, name]) || file.remove(&["projects", project, client.key, name]);
+    }
+    Ok(file.text())
+}
+
+fn parsed(text: &str) -> Result<toml_edit::DocumentMut, String> {
+    text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
 /// The path that people look for in the file: `mcpServers.ptc`.
@@ -36,7 +74,7 @@ pub(super) fn place(client: &Client) -> String {
 }
 
 fn entry(form: Form, launch: &Launch) -> Value {
-    let Launch { command, args } = launch;
+    let Launch { command, args, .. } = launch;
     match form {
         Form::Plain | Form::Codex => json!({"command": command, "args": args}),
         Form::Typed => json!({"type": "stdio", "command": command, "args": args}),
@@ -44,7 +82,7 @@ fn entry(form: Form, launch: &Launch) -> Value {
         Form::Cline => json!({"command": command, "args": args, "timeout": 120}),
         Form::OpenCode => {
             let all: Vec<&String> = std::iter::once(command).chain(args).collect();
-            json!({"type": "local", "command": all, "enabled": true})
+            json!({"type": "local", "command": all, "enabled": true, "timeout": 60_000})
         }
         Form::Zed => json!({"source": "custom", "command": command, "args": args, "env": {}}),
     }
@@ -52,20 +90,26 @@ fn entry(form: Form, launch: &Launch) -> Value {
 
 /// Codex leaves out a server that is slow to start unless it is required.
 fn of_codex(before: &str, launch: &Launch) -> Result<String, String> {
-    let mut document: toml_edit::DocumentMut =
-        before.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut document = parsed(before)?;
     let servers = document.entry("mcp_servers").or_insert_with(|| {
         let mut table = toml_edit::Table::new();
         table.set_implicit(true);
         toml_edit::Item::Table(table)
     });
     let servers = servers.as_table_like_mut().ok_or("its mcp_servers is no table")?;
-    let mut table = toml_edit::Table::new();
-    table.insert("command", toml_edit::value(launch.command.as_str()));
-    table.insert("args", toml_edit::value(launch.args.iter().collect::<toml_edit::Array>()));
-    table.insert("required", toml_edit::value(true));
-    table.insert("startup_timeout_sec", toml_edit::value(60));
-    servers.insert(NAME, toml_edit::Item::Table(table));
+    let ptc = servers.entry(NAME).or_insert_with(|| toml_edit::Item::Table(toml_edit::Table::new()));
+    let ptc = ptc.as_table_like_mut().ok_or("its mcp_servers.ptc is no table")?;
+    ptc.insert("command", toml_edit::value(launch.command.as_str()));
+    ptc.insert("args", toml_edit::value(launch.args.iter().collect::<toml_edit::Array>()));
+    if !launch.variables.is_empty() {
+        ptc.insert("env_vars", toml_edit::value(launch.variables.iter().collect::<toml_edit::Array>()));
+    }
+    ptc.insert("required", toml_edit::value(true));
+    for (key, seconds) in [("startup_timeout_sec", 60), ("tool_timeout_sec", 120)] {
+        if !ptc.contains_key(key) {
+            ptc.insert(key, toml_edit::value(seconds));
+        }
+    }
     Ok(document.to_string())
 }
 

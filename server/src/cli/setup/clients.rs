@@ -38,6 +38,14 @@ pub(super) struct Client {
     files: &'static [Place],
 }
 
+/// A client's file.
+#[derive(Debug)]
+pub(super) struct ClientFile {
+    pub(super) path: PathBuf,
+    /// The folder of the project that it belongs to; `None` for a file of the person's.
+    pub(super) project: Option<PathBuf>,
+}
+
 /// Where a file is.
 #[derive(Clone, Copy, Debug)]
 enum Place {
@@ -154,16 +162,62 @@ impl Client {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// Where its files are, whether they are there or not. The first is the person's own.
-    pub(super) fn files(&self, env: &ProcessEnv, folder: &Path) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = Vec::new();
-        for path in self.files.iter().filter_map(|place| place.resolve(env, folder)) {
+    /// Where its files are, whether they are there or not, each with the project that it belongs to. The first is the person's
+    /// own.
+    pub(super) fn files(&self, env: &ProcessEnv, folder: &Path) -> Vec<ClientFile> {
+        let mut files: Vec<ClientFile> = Vec::new();
+        for place in self.files {
+            let Some(path) = place.resolve(env, folder) else { continue };
             // In the home folder the person's file is the project's, too.
-            if !files.contains(&path) {
-                files.push(path);
+            if files.iter().all(|file| file.path != path) {
+                let project = matches!(place, Project(_)).then(|| folder.to_owned());
+                files.push(ClientFile { path, project });
             }
         }
         files
+    }
+
+    /// The client that has a file at `path`, and the file, wherever the project is that it belongs to.
+    pub(super) fn of_file(path: &Path, env: &ProcessEnv) -> Option<(&'static Self, ClientFile)> {
+        let whole = std::path::absolute(path).ok()?;
+        let personal =
+            |client: &&Self| client.files(env, Path::new("")).iter().any(|file| file.path == whole);
+        if let Some(client) = CLIENTS.iter().find(personal) {
+            return Some((client, ClientFile { path: path.to_owned(), project: None }));
+        }
+        CLIENTS.iter().find_map(|client| {
+            let project = client.files.iter().find_map(|place| match place {
+                Project(file) if whole.ends_with(file) => {
+                    whole.ancestors().nth(Path::new(file).components().count())
+                }
+                _ => None,
+            })?;
+            Some((client, ClientFile { path: path.to_owned(), project: Some(project.to_owned()) }))
+        })
+    }
+
+    /// Whether it has windows, and so neither the variables nor the search path of a shell.
+    pub(super) fn has_windows(&self) -> bool {
+        ["claude-desktop", "cursor", "vscode", "cline", "windsurf", "zed"].contains(&self.name)
+    }
+
+    /// What a person may want to write into the entry besides: who is asked about calls is theirs to decide.
+    pub(super) fn advice(&self) -> Option<&'static str> {
+        match self.name {
+            "codex" => Some(
+                "codex exec refuses calls that nobody can be asked about; default_tools_approval_mode = \"approve\" lets all through",
+            ),
+            "gemini" | "qwen" => Some("it asks about each call; \"trust\": true lets all through"),
+            "copilot" => {
+                Some("without a person it refuses calls; copilot --allow-tool ptc lets them through")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether `$NAME` is a variable in its files.
+    pub(super) fn has_bare_names(&self) -> bool {
+        ["gemini", "qwen"].contains(&self.name)
     }
 
     /// The file that an entry of ours goes into: the person's own one that is there, else the first.

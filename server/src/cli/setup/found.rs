@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ptc_host::config::ProcessEnv;
-use ptc_host::config::clients::{ClientServers, servers_of, upstreams_of};
+use ptc_host::config::clients::{ClientServers, FileContext, servers_of};
 use ptc_mcp::json::{Map, Value};
 
-use super::clients::{CLIENTS, Client};
+use super::clients::{CLIENTS, Client, ClientFile};
+use super::relative::relative_word;
 use super::{stored, upstreams_file};
 
 /// The servers of one file.
@@ -27,22 +28,67 @@ pub(super) fn everywhere(env: &ProcessEnv, folder: &Path) -> Vec<Source> {
 
 /// The servers of one client's files.
 pub(super) fn of_client(client: &Client, env: &ProcessEnv, folder: &Path) -> Vec<Source> {
-    let files = client.files(env, folder);
-    files.into_iter().filter_map(|path| of_file(client.label, client.name, path, env, folder)).collect()
+    let files = client.files(env, folder).into_iter();
+    files
+        .filter_map(|file| of_file(client.label, client.name, file, client.has_bare_names(), env, folder))
+        .collect()
 }
 
-/// The servers of the file at `path`; `None` if there is no such file, or it has none.
-pub(super) fn of_file(
+/// The servers of the file at `path`, which `name` is on the command line; `None` if it has none.
+pub(super) fn of_named(name: &str, path: &Path, env: &ProcessEnv, folder: &Path) -> Option<Source> {
+    if let Some((client, file)) = Client::of_file(path, env) {
+        return of_file(name, "file", file, client.has_bare_names(), env, folder);
+    }
+    let file = ClientFile { path: path.to_owned(), project: None };
+    let mut source = of_file(name, "file", file, false, env, folder)?;
+    let beside = std::path::absolute(path).ok().and_then(|path| Some(path.parent()?.to_owned()));
+    if let (Ok(servers), Some(beside)) = (&mut source.servers, beside) {
+        servers
+            .upstreams
+            .values_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(|entry| keep_folder(entry, &beside));
+    }
+    Some(source)
+}
+
+/// Has a command start in `folder` if it says something that holds there only.
+fn keep_folder(entry: &mut Map, folder: &Path) {
+    let text = |entry: &Map, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+    let cd = match (text(entry, "command"), text(entry, "cd")) {
+        (None, _) => return,
+        (Some(_), Some(cd)) => folder.join(cd).components().collect::<PathBuf>(),
+        (Some(command), None) => {
+            let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+            let words = std::iter::once(command.as_str()).chain(args.filter_map(Value::as_str));
+            if relative_word(words, folder).is_none() {
+                return;
+            }
+            folder.to_owned()
+        }
+    };
+    entry.insert("cd".to_owned(), cd.display().to_string().into());
+}
+
+/// The servers of a client's file; `None` if there is no such file, or it has none.
+fn of_file(
     label: &str,
     word: &str,
-    path: PathBuf,
+    file: ClientFile,
+    bare_names: bool,
     env: &ProcessEnv,
     folder: &Path,
 ) -> Option<Source> {
+    let ClientFile { path, project } = file;
     let servers = match stored::read(&path) {
         Ok(None) => return None,
         Ok(Some(text)) if text.trim().is_empty() => return None,
-        Ok(Some(text)) => servers_in(&text, &path, folder).map(|servers| upstreams_of(&servers, env)),
+        Ok(Some(text)) => servers_in(&text, &path, folder).map(|(own, of_folder)| {
+            let mut servers = ClientServers::default();
+            servers.read(&own, &FileContext { env, project: project.as_deref(), bare_names });
+            servers.read(&of_folder, &FileContext { env, project: Some(folder), bare_names });
+            servers
+        }),
         Err(fault) => Err(fault),
     };
     if servers.as_ref().is_ok_and(|servers| servers.upstreams.is_empty() && servers.faults.is_empty()) {
@@ -51,21 +97,19 @@ pub(super) fn of_file(
     Some(Source { label: label.to_owned(), word: word.to_owned(), path, servers })
 }
 
-/// The objects of servers in a file: the person's, and those that Claude Code keeps for the project in `folder`.
-fn servers_in(text: &str, path: &Path, folder: &Path) -> Result<Map, String> {
+/// The objects of servers in a file: those of the file, and those that Claude Code keeps in it for the project in `folder`.
+fn servers_in(text: &str, path: &Path, folder: &Path) -> Result<(Map, Map), String> {
     let file = if path.extension().is_some_and(|extension| extension == "toml") {
         of_toml(text).map_err(|fault| format!("{}: {fault}", path.display()))?
     } else {
         upstreams_file::object(text).map_err(|fault| format!("{}: {fault}", path.display()))?
     };
-    let mut servers = servers_of(&file).cloned().unwrap_or_default();
+    let servers = servers_of(&file).cloned().unwrap_or_default();
     let project = file.get("projects").and_then(|projects| projects.get(folder.to_str()?));
-    for (name, server) in project.and_then(Value::as_object).and_then(servers_of).into_iter().flatten() {
-        if !servers.contains_key(name) {
-            servers.insert(name.clone(), server.clone());
-        }
-    }
-    Ok(servers)
+    let of_folder = project.and_then(Value::as_object).and_then(servers_of).into_iter().flatten();
+    let of_folder = of_folder.filter(|(name, _)| !servers.contains_key(name.as_str()));
+    let of_folder = of_folder.map(|(name, server)| (name.clone(), server.clone())).collect();
+    Ok((servers, of_folder))
 }
 
 fn of_toml(text: &str) -> Result<Map, String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use ptc_host::config::ProcessEnv;
+use ptc_host::config::{ConfigWarning, ProcessEnv};
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Map, Value};
 
@@ -63,11 +63,27 @@ pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Resul
     let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let sources = sources(&args.from, env, folder)?;
     let own = std::env::current_exe().ok();
-    let warnings = sources.iter().filter_map(|source| source.servers.as_ref().ok());
     let warnings =
-        warnings.flat_map(|servers| &servers.warnings).map(|warning| warning.message.clone()).collect();
-    let decisions = decide(sources, &file, &|entry| is_own(entry, own.as_deref()));
-    Ok(Import { file, decisions, warnings })
+        sources.iter().filter_map(|source| Some((source.path.clone(), source.servers.as_ref().ok()?)));
+    let warnings = warnings
+        .flat_map(|(path, servers)| servers.warnings.iter().map(move |told| (path.clone(), told.clone())));
+    let mut warnings: Vec<(PathBuf, ConfigWarning)> = warnings.collect();
+    let decisions =
+        decide(sources, &file, &|entry| is_own(entry, own.as_deref()), &|name, entry, credentials| {
+            file.fault_of(name, entry, credentials, env)
+        });
+    let is_added = |path: &Path, name: &str| {
+        let mut added = decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. }));
+        added.any(|decision| decision.path == path && decision.name == name)
+    };
+    warnings.retain(|(path, told)| told.upstream.as_deref().is_none_or(|name| is_added(path, name)));
+    let warnings = warnings.into_iter().map(|(_, told)| told.message).collect();
+    let import = Import { file, decisions, warnings };
+    if import.added() > 0 {
+        import.apply()?;
+        import.file.check(env)?;
+    }
+    Ok(import)
 }
 
 fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Source>, String> {
@@ -79,8 +95,8 @@ fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Sourc
         if let Some(client) = Client::named(name) {
             let found = found::of_client(client, env, folder);
             if found.is_empty() {
-                let places: Vec<_> =
-                    client.files(env, folder).iter().map(|path| path.display().to_string()).collect();
+                let files = client.files(env, folder);
+                let places: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
                 return Err(format!("{} has no servers here; looked at {}", client.label, places.join(", ")));
             }
             sources.extend(found);
@@ -93,14 +109,14 @@ fn sources(from: &[String], env: &ProcessEnv, folder: &Path) -> Result<Vec<Sourc
                     names.join(", ")
                 ));
             }
-            let source = found::of_file(name, "file", path, env, folder);
+            let source = found::of_named(name, &path, env, folder);
             sources.push(source.ok_or_else(|| format!("{name} has no servers"))?);
         }
     }
     Ok(sources)
 }
 
-fn is_own(entry: &Map, own: Option<&Path>) -> bool {
+pub(super) fn is_own(entry: &Map, own: Option<&Path>) -> bool {
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let args: Vec<&str> = args.filter_map(Value::as_str).collect();
     entry.get("command").and_then(Value::as_str).is_some_and(|command| starts_ptc(command, &args, own))
@@ -109,24 +125,28 @@ fn is_own(entry: &Map, own: Option<&Path>) -> bool {
 fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
     output::write(format_args!("{}", import.shown()));
     let added = import.added();
+    let left_out = import.left_out();
     if added == 0 {
+        if !import.decisions.is_empty() {
+            outln!("\nNothing to add{}.", left_out);
+        }
         return ExitCode::SUCCESS;
     }
     let file = import.file.path.display().to_string();
     let file = visible_line(&file);
     if args.dry_run {
-        outln!("\nNothing was written. To add {}: ptc import --write", count(added));
+        outln!("\nNothing was written. To add {}{left_out}: ptc import --write", count(added));
         return ExitCode::SUCCESS;
     }
     if !args.write {
         if !std::io::stdin().is_terminal() {
             outln!(
-                "\nNothing was written, since nobody can be asked. To add {}: ptc import --write",
+                "\nNothing was written, since nobody can be asked. To add {}{left_out}: ptc import --write",
                 count(added)
             );
             return ExitCode::SUCCESS;
         }
-        output::write(format_args!("\nAdd {} to {file}? [Y/n] ", count(added)));
+        output::write(format_args!("\nAdd {}{left_out} to {file}? [Y/n] ", count(added)));
         if !agrees() {
             outln!("Nothing was written.");
             return ExitCode::SUCCESS;
@@ -134,7 +154,8 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
     }
     match import.write(env) {
         Ok(made_private) => {
-            outln!("\n{file}: added {}. To try them: ptc check", count(added));
+            let them = if added == 1 { "it" } else { "them" };
+            outln!("\n{file}: added {}{left_out}. To try {them}: ptc check", count(added));
             if made_private {
                 outln!("{file} holds a secret now: its mode is 0600, so that only you can read it.");
             }
@@ -158,6 +179,15 @@ impl Import {
     /// How many upstreams would be added.
     pub(super) fn added(&self) -> usize {
         self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. })).count()
+    }
+
+    /// How many servers cannot be taken over, behind a number of others.
+    pub(super) fn left_out(&self) -> String {
+        match self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Refused(_))).count() {
+            0 => String::new(),
+            1 => " (1 is left out, see !)".to_owned(),
+            more => format!(" ({more} are left out, see !)"),
+        }
     }
 
     /// What was found, by file.
@@ -191,8 +221,8 @@ impl Import {
         out
     }
 
-    /// Writes the upstreams file; whether it was made private, since it holds a secret now.
-    pub(super) fn write(&self, env: &ProcessEnv) -> Result<bool, String> {
+    /// Puts what is added into the file, not written yet.
+    fn apply(&self) -> Result<(), String> {
         for decision in &self.decisions {
             let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
             // As with the client it comes from, a server that does not start is no reason to go without the others.
@@ -203,6 +233,11 @@ impl Import {
                 self.file.set_credential(credential, binding)?;
             }
         }
+        Ok(())
+    }
+
+    /// Writes the upstreams file; whether it was made private, since it holds a secret now.
+    pub(super) fn write(&self, env: &ProcessEnv) -> Result<bool, String> {
         self.file.save(env)
     }
 }

@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use ptc_host::config::{ProcessEnv, default_file};
+use ptc_host::config::{ConfigPart, ProcessEnv, default_file};
+use ptc_host::similar::most_similar;
+use ptc_mcp::json::Value;
 
 use super::client_entry::{self, Launch};
-use super::clients::{CLIENTS, Client};
+use super::clients::{CLIENTS, Client, Form};
 use super::found;
+use super::import::is_own;
+use super::merge::same_as;
 use super::stored;
-use super::tell;
 use super::upstreams_file::UpstreamsFile;
+use super::{ClientState, tell};
 use crate::identity::PACKAGE;
 
 /// Arguments of `ptc init`.
@@ -26,6 +30,10 @@ pub struct InitArgs {
     /// The client's file [default: the person's own]
     #[arg(long, value_name = "FILE", requires = "client")]
     client_config: Option<PathBuf>,
+
+    /// Take out of the client's file the servers that `ptc` reaches
+    #[arg(long = "move", requires = "client")]
+    moves: bool,
 
     /// Show what would be written, and change nothing
     #[arg(long)]
@@ -64,8 +72,9 @@ pub(super) fn init(args: &InitArgs, env: &ProcessEnv, folder: &Path, own: &Path)
     }
     match client {
         Some(client) => {
-            let launch = launch(own, &upstreams.path, env);
-            out += &write_entry(args, client, &launch, env, folder)?;
+            let launch = launch(own, &upstreams, env);
+            out += &write_entry(args, client, &launch, &upstreams, env, folder)?;
+            out += &hints(client, &launch, &upstreams);
         }
         None => out += &clients_here(env, folder),
     }
@@ -77,7 +86,14 @@ pub(super) fn init(args: &InitArgs, env: &ProcessEnv, folder: &Path, own: &Path)
 
 fn unknown(name: &str) -> String {
     let names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
-    format!("--client {name}: the clients are {}", names.join(", "))
+    let part = |known: &&str| !name.is_empty() && (known.starts_with(name) || known.ends_with(name));
+    let mut similar: Vec<&str> = names.iter().copied().filter(part).collect();
+    if similar.is_empty() {
+        similar.extend(most_similar(name, names.iter().copied()));
+    }
+    let similar =
+        if similar.is_empty() { String::new() } else { format!("did you mean {}? ", similar.join(" or ")) };
+    format!("--client {name}: {similar}the clients are {}", names.join(", "))
 }
 
 /// Writes the client's entry; what to tell.
@@ -85,6 +101,7 @@ fn write_entry(
     args: &InitArgs,
     client: &Client,
     launch: &Launch,
+    upstreams: &UpstreamsFile,
     env: &ProcessEnv,
     folder: &Path,
 ) -> Result<String, String> {
@@ -94,50 +111,181 @@ fn write_entry(
     };
     let before = stored::read(&path)?;
     let fault = |detail: String| format!("{}: {detail}", path.display());
-    let after = client_entry::added(client, before.as_deref().unwrap_or_default(), launch).map_err(fault)?;
+    let mut after =
+        client_entry::added(client, before.as_deref().unwrap_or_default(), launch).map_err(fault)?;
+    let has_entry = before.as_deref() == Some(after.as_str());
+    let mut others = others(client, &path, upstreams, env, folder);
+    let mut moved = Vec::new();
+    if args.moves {
+        moved = std::mem::take(&mut others.reached);
+        after =
+            client_entry::without(client, &after, &moved, &folder.display().to_string()).map_err(fault)?;
+    }
     let shown = path.display();
     let place = client_entry::place(client);
-    if before.as_deref() == Some(after.as_str()) {
-        return Ok(format!("{shown}: has {place} already\n"));
-    }
-    if args.dry_run {
-        return Ok(format!("{shown}: would get {place}, and be\n{after}"));
-    }
-    let undo = match before {
-        Some(_) => {
-            let kept = stored::keep(&path)?;
-            format!("cp {} {shown}", quoted(&kept))
-        }
-        None => format!("rm {}", quoted(&path)),
-    };
-    stored::write(&path, &after)?;
     let label = client.label;
-    let mut out = format!(
-        "{shown}: {label} starts ptc now, as {place}. Restart {label} to see it.\nTo undo that: {undo}\n"
-    );
-    let others = others(client, env, folder);
-    if !others.is_empty() {
+    let taken_out = match moved.as_slice() {
+        [] => String::new(),
+        moved => format!(", without {}, which ptc reaches", moved.join(", ")),
+    };
+    let mut out = if before.as_deref() == Some(after.as_str()) {
+        format!("{shown}: has {place} already\n")
+    } else if args.dry_run {
+        return Ok(format!("{shown}: would get {place}{taken_out}, and be\n{after}"));
+    } else {
+        let undo = match before {
+            Some(_) => format!("cp {} {}", quoted(&stored::keep(&path)?), quoted(&path)),
+            None => format!("rm {}", quoted(&path)),
+        };
+        stored::write(&path, &after)?;
+        let done = if has_entry {
+            format!("has {place} already")
+        } else {
+            format!("{label} starts ptc now, as {place}")
+        };
+        format!("{shown}: {done}{taken_out}. Restart {label} to see it.\nTo undo that: {undo}\n")
+    };
+    if !others.reached.is_empty() {
         let _ = writeln!(
             out,
-            "{label} also has {}. Take out of its list what ptc reaches, or the model sees those tools twice.",
-            others.join(", ")
+            "{label} also has {}, which ptc reaches: the model sees those tools twice. To take them out: ptc init --client {} --move",
+            others.reached.join(", "),
+            client.name
+        );
+    }
+    for (path, names) in &others.elsewhere {
+        let _ = writeln!(
+            out,
+            "{} has {} as well; take out of it what others do not need.",
+            path.display(),
+            names.join(", ")
+        );
+    }
+    if !others.unreached.is_empty() {
+        let _ = writeln!(
+            out,
+            "{label} keeps {}, which ptc does not reach. To take over what can be: ptc import --from {}",
+            others.unreached.join(", "),
+            client.name
         );
     }
     Ok(out)
 }
 
+/// What the client and the person have to do for the upstreams to work.
+fn hints(client: &Client, launch: &Launch, upstreams: &UpstreamsFile) -> String {
+    let mut out = String::new();
+    let label = client.label;
+    if !launch.variables.is_empty() && client.form != Form::Codex {
+        let shell = if client.has_windows() { ", which has no shell's variables" } else { "" };
+        let _ = writeln!(
+            out,
+            "The upstreams read {}. Have {label}{shell} hand them on, in the \"env\" of ptc's entry, or put them into a file and add \
+             \"--env-file\", \"FILE\" to its \"args\".",
+            launch.variables.join(", ")
+        );
+    }
+    let commands = upstreams.looked_up();
+    if client.has_windows() && !commands.is_empty() {
+        let _ = writeln!(
+            out,
+            "{label} has another search path than a shell: if {} cannot be started there, write whole paths into {}.",
+            commands.join(", "),
+            upstreams.path.display()
+        );
+    }
+    if let Some(advice) = client.advice() {
+        let _ = writeln!(out, "{label}: {advice}.");
+    }
+    out
+}
+
 /// The servers besides `ptc` that a client starts.
-fn others(client: &Client, env: &ProcessEnv, folder: &Path) -> Vec<String> {
+#[derive(Default)]
+struct Others {
+    /// Those in the client's file that `ptc` reaches as well.
+    reached: Vec<String>,
+    /// Those that it does not reach.
+    unreached: Vec<String>,
+    /// Those that it reaches as well and that are in other files, of projects.
+    elsewhere: Vec<(PathBuf, Vec<String>)>,
+}
+
+fn others(
+    client: &Client,
+    path: &Path,
+    upstreams: &UpstreamsFile,
+    env: &ProcessEnv,
+    folder: &Path,
+) -> Others {
+    let mut sources = found::of_client(client, env, folder);
+    if sources.iter().all(|source| source.path != *path) {
+        sources = found::of_named(client.name, path, env, folder).into_iter().collect();
+    }
+    let mut others = Others::default();
+    for source in sources {
+        let Ok(servers) = &source.servers else { continue };
+        let started = servers
+            .upstreams
+            .iter()
+            .filter(|(name, entry)| *name != client_entry::NAME && entry.get("disabled").is_none());
+        let (reached, unreached): (Vec<_>, Vec<_>) = started
+            .partition(|(_, entry)| same_as(entry, upstreams).is_some_and(|same| upstreams.reaches(same)));
+        let names = |entries: Vec<(&String, &Value)>| {
+            entries.into_iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
+        others.unreached.extend(names(unreached));
+        match names(reached) {
+            reached if source.path == *path => others.reached = reached,
+            reached if reached.is_empty() => {}
+            reached => others.elsewhere.push((source.path, reached)),
+        }
+        // Servers that cannot be read are started all the same.
+        let unread = servers.faults.iter().filter_map(|fault| match &fault.part {
+            ConfigPart::Upstream(name) => Some(name.clone()),
+            _ => None,
+        });
+        others.unreached.extend(unread);
+    }
+    others
+}
+
+/// What a client makes of `ptc`; `path` is its file. `own` is this executable.
+pub(super) fn state_of(
+    client: &Client,
+    path: &Path,
+    own: Option<&Path>,
+    env: &ProcessEnv,
+    folder: &Path,
+) -> ClientState {
     let sources = found::of_client(client, env, folder);
-    let servers = sources.iter().filter_map(|source| source.servers.as_ref().ok());
-    let names = servers.flat_map(|servers| servers.upstreams.iter());
-    let started =
-        names.filter(|(name, entry)| *name != client_entry::NAME && entry.get("disabled").is_none());
-    started.map(|(name, _)| name.clone()).collect()
+    let Some(source) = sources.iter().find(|source| source.path == *path) else {
+        return ClientState::Without;
+    };
+    let servers = match &source.servers {
+        Ok(servers) => servers,
+        Err(why) => return ClientState::Broken(why.clone()),
+    };
+    let mut entries = servers.upstreams.values().filter_map(Value::as_object);
+    let Some(entry) = entries.find(|entry| entry.get("disabled").is_none() && is_own(entry, own)) else {
+        return ClientState::Without;
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let args: Vec<String> =
+        entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(text).collect();
+    let command = entry.get("command").and_then(text).filter(|command| command.contains('/'));
+    let after = |flag: &str| args.iter().skip_while(|arg| *arg != flag).nth(1).cloned();
+    let named = [command, after("--upstreams-config"), after("--env-file")].into_iter().flatten();
+    let missing = named.filter(|file| Path::new(file).is_absolute() && !Path::new(file).exists()).collect();
+    let file = after("--upstreams-config").map(PathBuf::from);
+    let upstreams = UpstreamsFile::open(file.as_deref(), env).ok();
+    let doubles =
+        upstreams.map(|upstreams| others(client, path, &upstreams, env, folder).reached).unwrap_or_default();
+    ClientState::Starts { missing, doubles }
 }
 
 /// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
+pub(in crate::cli) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
@@ -148,7 +296,12 @@ fn clients_here(env: &ProcessEnv, folder: &Path) -> String {
     let mut out = String::new();
     for client in &CLIENTS {
         let Some(path) = client.own_file(env, folder).filter(|path| path.exists()) else { continue };
-        let servers = others(client, env, folder).len();
+        let servers = found::of_client(client, env, folder)
+            .iter()
+            .filter_map(|source| source.servers.as_ref().ok())
+            .flat_map(|servers| servers.upstreams.keys())
+            .filter(|name| *name != client_entry::NAME)
+            .count();
         let command = format!("ptc init --client {}", client.name);
         let _ = writeln!(
             out,
@@ -166,7 +319,7 @@ fn clients_here(env: &ProcessEnv, folder: &Path) -> String {
 
 /// How a client starts this executable: by its whole path, since clients with windows have no shell's search path. What a
 /// package runner has in its cache is started by the runner, since the cache goes.
-fn launch(own: &Path, upstreams: &Path, env: &ProcessEnv) -> Launch {
+fn launch(own: &Path, upstreams: &UpstreamsFile, env: &ProcessEnv) -> Launch {
     let cached = |folder: &str| own.components().any(|part| part.as_os_str() == folder);
     let (command, mut args) = if cached("_npx") {
         ("npx".to_owned(), vec!["-y".to_owned(), PACKAGE.to_owned()])
@@ -176,9 +329,10 @@ fn launch(own: &Path, upstreams: &Path, env: &ProcessEnv) -> Launch {
         (own.display().to_string(), Vec::new())
     };
     args.push("start".to_owned());
-    if default_file(env).as_deref() != Some(upstreams) {
-        let whole = std::path::absolute(upstreams).unwrap_or_else(|_| upstreams.to_owned());
+    let file = upstreams.path.as_path();
+    if default_file(env).as_deref() != Some(file) {
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         args.extend(["--upstreams-config".to_owned(), whole.display().to_string()]);
     }
-    Launch { command, args }
+    Launch { command, args, variables: upstreams.variables() }
 }

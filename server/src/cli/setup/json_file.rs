@@ -1,7 +1,7 @@
 //! Editing a JSON file that people write too: comments, order and all other keys stay.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use ptc_mcp::json::Value;
 
 /// A JSON text under edit.
@@ -45,16 +45,25 @@ impl JsonFile {
 
     /// Removes the value at `path`; whether there was one.
     pub(super) fn remove(&self, path: &[&str]) -> bool {
-        let Some((name, folders)) = path.split_last() else { return false };
-        let object =
-            folders.iter().try_fold(self.object.clone(), |object, folder| object.object_value(folder));
-        match object.and_then(|object| object.get(name)) {
+        match self.at(path) {
             Some(property) => {
                 property.remove();
                 true
             }
             None => false,
         }
+    }
+
+    /// Whether there is a value at `path`.
+    pub(super) fn has(&self, path: &[&str]) -> bool {
+        self.at(path).is_some()
+    }
+
+    fn at(&self, path: &[&str]) -> Option<CstObjectProp> {
+        let (name, folders) = path.split_last()?;
+        let object =
+            folders.iter().try_fold(self.object.clone(), |object, folder| object.object_value(folder));
+        object?.get(name)
     }
 
     /// The text as it is now, ending with a line break.

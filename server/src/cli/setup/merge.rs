@@ -1,11 +1,12 @@
 //! Which of the servers that were found go into the upstreams file, and under which names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ptc_host::visible::{has_hidden, visible_line};
 use ptc_mcp::json::{Map, Value};
 
 use super::found::Source;
+use super::relative::relative_word;
 use super::upstreams_file::UpstreamsFile;
 
 /// What is to happen with one server.
@@ -35,14 +36,16 @@ pub(super) enum Fate {
     Refused(String),
 }
 
-/// Decides about the servers of all `sources`, in order. `is_own` says whether an entry starts `ptc` itself.
+/// Decides about the servers of all `sources`, in order. `is_own` says whether an entry starts `ptc` itself, `fault_of` what is
+/// wrong with an upstream of this name, with its credentials.
 pub(super) fn decide(
     sources: Vec<Source>,
     file: &UpstreamsFile,
     is_own: &dyn Fn(&Map) -> bool,
+    fault_of: &dyn Fn(&str, &Map, &Map) -> Option<String>,
 ) -> Vec<Decision> {
-    let mut known: Vec<(String, Value)> =
-        file.upstreams().map(|(name, entry)| (name.clone(), identity(entry))).collect();
+    let mut known: Vec<(String, Identity)> =
+        file.upstreams().map(|(name, entry)| (name.clone(), Identity::of(entry))).collect();
     let credentials = file.before.get("credentials").and_then(Value::as_object);
     let mut taken: Vec<String> = credentials.into_iter().flat_map(Map::keys).cloned().collect();
     let mut decisions = Vec::new();
@@ -74,16 +77,24 @@ pub(super) fn decide(
                 decisions.push(decision(name, Fate::Own));
                 continue;
             }
-            let meaning = identity(&Value::Object(entry.clone()));
-            if let Some((same, _)) = known.iter().find(|(_, other)| *other == meaning) {
+            let meaning = Identity::of(&Value::Object(entry.clone()));
+            if let Some((same, _)) = known.iter().find(|(_, other)| other.is_same(&meaning)) {
                 let same = same.clone();
                 decisions.push(decision(name, Fate::Double(same)));
                 continue;
             }
             let free = |wanted: &str| !known.iter().any(|(other, _)| other == wanted);
             let ours = first_free(&name, &source.word, free);
+            let mut others = taken.clone();
+            let credentials = renamed(&mut entry, &servers.credentials, &source.word, &mut others);
+            if let Some(why) = fault_of(&ours, &entry, &credentials) {
+                let about = format!("upstream {ours}");
+                let why = if why.contains(&about) { why } else { format!("{about}: {why}") };
+                decisions.push(decision(name, Fate::Refused(why)));
+                continue;
+            }
+            taken = others;
             known.push((ours.clone(), meaning));
-            let credentials = renamed(&mut entry, &servers.credentials, &source.word, &mut taken);
             decisions.push(decision(name, Fate::Added { name: ours, entry, credentials }));
         }
         for fault in servers.faults {
@@ -93,10 +104,37 @@ pub(super) fn decide(
     decisions
 }
 
+/// The upstream of `file` that is the same server as `entry`.
+pub(super) fn same_as<'f>(entry: &Value, file: &'f UpstreamsFile) -> Option<&'f str> {
+    let meaning = Identity::of(entry);
+    file.upstreams().find(|(_, other)| Identity::of(other).is_same(&meaning)).map(|(name, _)| name.as_str())
+}
+
 /// What makes two entries the same server: how it is started or reached, whatever it is called.
-fn identity(entry: &Value) -> Value {
-    let part = |key: &str| entry.get(key).cloned().unwrap_or_default();
-    Value::Array(["transport", "command", "args", "env", "url", "base_url"].map(part).to_vec())
+struct Identity {
+    reached: [Value; 6],
+    folder: Value,
+    needs_folder: bool,
+}
+
+impl Identity {
+    fn of(entry: &Value) -> Self {
+        let part = |key: &str| entry.get(key).cloned().unwrap_or_default();
+        let folder = part("cd");
+        let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+        let words = entry.get("command").into_iter().chain(args).filter_map(Value::as_str);
+        let place = Path::new(folder.as_str().unwrap_or_default());
+        let needs_folder = relative_word(words, place).is_some();
+        let reached = ["transport", "command", "args", "env", "url", "base_url"].map(part);
+        Self { reached, folder, needs_folder }
+    }
+
+    /// A folder that only one of them names makes no difference unless the command says something that holds there only.
+    fn is_same(&self, other: &Self) -> bool {
+        let one_names_it = self.folder.is_null() || other.folder.is_null();
+        self.reached == other.reached
+            && (self.folder == other.folder || (one_names_it && !self.needs_folder && !other.needs_folder))
+    }
 }
 
 /// `name`, else `name-word`, else `name-word-2` and so on.

@@ -19,15 +19,67 @@ mod found;
 mod json_file;
 mod masked;
 mod merge;
+mod relative;
 pub(super) mod stored;
 mod upstreams_file;
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use ptc_host::config::ProcessEnv;
 use ptc_host::visible::visible;
 
 use crate::cli::output::outln;
 use crate::cli::report;
+
+pub(super) use init::quoted;
+
+/// What a client that is on this machine makes of `ptc`.
+pub(super) enum ClientState {
+    /// Its file cannot be read.
+    Broken(String),
+    /// It does not start `ptc`.
+    Without,
+    /// It starts `ptc`.
+    Starts {
+        /// Files that its entry names and that are not there.
+        missing: Vec<String>,
+        /// Its own servers that `ptc` reaches as well.
+        doubles: Vec<String>,
+    },
+}
+
+/// The clients that have a file of the person's here, each with its name and label.
+pub(super) fn client_states(
+    env: &ProcessEnv,
+    folder: &Path,
+) -> Vec<(&'static str, &'static str, ClientState)> {
+    let own = std::env::current_exe().ok();
+    let here = clients::CLIENTS.iter().filter_map(|client| {
+        let path = client.own_file(env, folder).filter(|path| path.exists())?;
+        Some((client.name, client.label, init::state_of(client, &path, own.as_deref(), env, folder)))
+    });
+    here.collect()
+}
+
+/// Whether the upstreams file at `path` holds a secret that others than its owner can read.
+pub(super) fn exposes_secret(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let is_open = std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
+        let text = stored::read(path).ok().flatten();
+        is_open
+            && text
+                .and_then(|text| upstreams_file::object(&text).ok())
+                .is_some_and(|file| upstreams_file::holds_secret(&file))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
 
 /// Tells what a command did, or why it did nothing.
 fn tell(done: Result<String, String>) -> ExitCode {

@@ -42,7 +42,7 @@ impl Home {
     }
 
     fn add(&self, words: &[&str]) -> Result<String, String> {
-        add::add(&parse(words), &self.env())
+        add::add(&parse(words), &self.env(), self.path())
     }
 
     fn remove(&self, words: &[&str]) -> Result<String, String> {
@@ -202,7 +202,7 @@ fn the_servers_of_all_clients_become_upstreams_once() {
         json!({
             "upstreams": {
                 "files": {"transport": "mcp_stdio", "command": "true", "args": ["a"], "required": false},
-                "here": {"transport": "mcp_stdio", "command": "true", "args": ["h"], "required": false},
+                "here": {"transport": "mcp_stdio", "command": "true", "args": ["h"], "cd": home.path(), "required": false},
                 "files-cursor": {"transport": "mcp_stdio", "command": "true", "args": ["b"], "required": false},
                 "gh": {
                     "disabled": true, "transport": "mcp_http", "url": "https://h/mcp",
@@ -289,7 +289,7 @@ fn a_client_starts_ptc_and_the_change_can_be_undone() {
     let kept = home.path().join(".cursor/mcp.json.before-ptc");
     assert!(text.contains(&format!("To undo that: cp {} {}", kept.display(), path.display())), "{text}");
     assert!(text.contains("made, without upstreams") && text.contains("ptc import"), "{text}");
-    assert!(text.contains("Cursor also has a. Take out of its list what ptc reaches"), "{text}");
+    assert!(text.contains("Cursor keeps a, which ptc does not reach"), "{text}");
     assert_eq!(fs::read_to_string(&kept).unwrap(), before);
     let after = home.text(".cursor/mcp.json");
     assert!(after.contains("// Mine."));
@@ -301,6 +301,15 @@ fn a_client_starts_ptc_and_the_change_can_be_undone() {
     assert!(home.init(&["--client", "cursor"]).unwrap().contains("has mcpServers.ptc already"));
     assert!(home.init(&[]).unwrap().starts_with("ptc init --client cursor"));
     assert!(home.init(&["--client", "emacs"]).unwrap_err().contains("the clients are claude-desktop,"));
+    for (typed, meant) in [
+        ("claude", "claude-desktop or claude-code"),
+        ("desktop", "claude-desktop"),
+        ("vscod", "vscode"),
+        ("cursr", "cursor"),
+    ] {
+        let text = home.init(&["--client", typed]).unwrap_err();
+        assert!(text.contains(&format!("did you mean {meant}? ")), "{text}");
+    }
 }
 
 #[test]
@@ -311,7 +320,7 @@ fn every_client_gets_an_entry_in_its_own_form() {
     assert_eq!(
         home.text(".codex/config.toml"),
         "# Mine.\nmodel = \"x\"\n\n[mcp_servers.a]\ncommand = \"b\"\n\n[mcp_servers.ptc]\ncommand = \"/opt/ptc\"\n\
-         args = [\"start\"]\nrequired = true\nstartup_timeout_sec = 60\n"
+         args = [\"start\"]\nrequired = true\nstartup_timeout_sec = 60\ntool_timeout_sec = 120\n"
     );
     for client in &super::clients::CLIENTS {
         let text = home
@@ -334,4 +343,172 @@ fn every_client_gets_an_entry_in_its_own_form() {
         "{}",
         import.shown()
     );
+}
+
+#[test]
+fn added_commands_mean_what_they_say_in_their_folder() {
+    let home = Home::new();
+    let folder = home.path().display().to_string();
+    let text = home.add(&["files", "--", "sh", "server.sh", "."]).unwrap();
+    assert!(
+        text.contains(&format!("It starts in {folder} (its \"cd\"), where server.sh was meant.")),
+        "{text}"
+    );
+    assert_eq!(home.upstreams()["upstreams"]["files"]["cd"], folder);
+    let text = home.add(&["time", "--", "sh", "-c", "exit"]).unwrap();
+    assert!(!text.contains("It starts in"), "{text}");
+    assert_eq!(home.upstreams()["upstreams"]["time"].get("cd"), None);
+    for name in ["a/b", "my server", ""] {
+        assert!(home.add(&[name, "--", "sh"]).unwrap_err().contains("cannot stand before a tool's"));
+    }
+}
+
+#[test]
+fn an_odd_server_is_a_line_and_the_others_are_taken_over() {
+    let home = Home::new();
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {
+            "good": {"command": "true"},
+            "mended": {"command": "sh -c exit", "args": ["~/x"]},
+            "short": {"url": "https://h/", "headers": {"Authorization": "Bearer abc"}},
+            "oauthy": {"url": "https://h/2", "auth": {"CLIENT_ID": "x", "CLIENT_SECRET": "y"}},
+            "plain": {"url": "http://192.168.1.5:3000/mcp"},
+            "odd": {"command": "true", "env": {"K": {}}},
+            "none": {},
+            "unset": {"command": "true", "args": ["u"], "env": {"K": "${NOT_SET}"}}
+        }}"#,
+    );
+    let import = home.import(&["--dry-run"]).unwrap();
+    let shown = import.shown();
+    let signs = |sign: &str| shown.lines().filter(|line| line.starts_with(sign)).count();
+    assert_eq!((signs("  + "), signs("  ! ")), (3, 5), "{shown}");
+    assert!(
+        shown.contains("upstream short: credential short-authorization is shorter than 8 bytes"),
+        "{shown}"
+    );
+    assert_eq!(import.left_out(), " (5 are left out, see !)");
+    assert!(!home.path().join(UPSTREAMS).exists());
+    let import = home.import(&["--write"]).unwrap();
+    assert_eq!(import.shown(), shown, "the dry run foresees it");
+    import.write(&home.env()).unwrap();
+    let upstreams = home.upstreams()["upstreams"].clone();
+    assert_eq!(upstreams.as_object().unwrap().keys().collect::<Vec<_>>(), ["good", "mended", "unset"]);
+    assert_eq!(upstreams["mended"]["args"], json!(["-c", "exit", home.path().join("x")]));
+    // What is there already is not told again.
+    let again = home.import(&[]).unwrap();
+    assert_eq!((again.added(), again.shown().contains("as text")), (0, false), "{}", again.shown());
+}
+
+#[test]
+fn servers_of_a_project_keep_its_folder_and_gemini_s_variables_are_some() {
+    let home = Home::new();
+    let project = home.path().join("shop");
+    let at = |file: &str, text: &str| home.write(&format!("shop/{file}"), text);
+    at(".mcp.json", r#"{"mcpServers": {"built": {"command": "node", "args": ["./build/index.js"]}}}"#);
+    at(
+        ".vscode/mcp.json",
+        r#"{"servers": {"code": {"command": "x", "args": ["${workspaceFolder}/a"], "cwd": "./sub"}}}"#,
+    );
+    home.write(
+        ".gemini/settings.json",
+        r#"{"mcpServers": {
+            "web": {"httpUrl": "https://h/", "headers": {"Authorization": "Bearer $MY_TOKEN"}},
+            "env": {"command": "true", "env": {"K": "$G_KEY"}}
+        }}"#,
+    );
+    let import = import::found(&parse(&[]), &home.env(), &project).unwrap();
+    import.write(&home.env()).unwrap();
+    let file = home.upstreams();
+    let upstreams = &file["upstreams"];
+    assert_eq!(upstreams["built"]["cd"], project.to_str().unwrap());
+    assert_eq!(upstreams["code"]["cd"], project.join("sub").to_str().unwrap());
+    assert_eq!(upstreams["code"]["args"], json!([project.join("a")]));
+    assert_eq!(
+        upstreams["env"],
+        json!({"transport": "mcp_stdio", "command": "true", "env": {"K": "${G_KEY}"}, "required": false})
+    );
+    assert_eq!(file["credentials"], json!({"web-authorization": {"source": "env", "var": "MY_TOKEN"}}));
+    // The same from elsewhere, by the file's name; and what lies beside any other file.
+    for named in [".mcp.json", "mcp.json"] {
+        let other = home.write(
+            &format!("other/{named}"),
+            &format!("{{\"mcpServers\": {{\"{named}\": {{\"command\": \"sh\", \"args\": [\"./run\"]}}}}}}"),
+        );
+        home.import(&["--from", other.to_str().unwrap()]).unwrap().write(&home.env()).unwrap();
+        assert_eq!(home.upstreams()["upstreams"][named]["cd"], home.path().join("other").to_str().unwrap());
+        fs::remove_file(home.path().join(UPSTREAMS)).unwrap();
+    }
+    // Two projects with the same words are two servers.
+    at("two/.mcp.json", r#"{"mcpServers": {"built": {"command": "node", "args": ["./build/index.js"]}}}"#);
+    home.import(&["--from", project.join(".mcp.json").to_str().unwrap()])
+        .unwrap()
+        .write(&home.env())
+        .unwrap();
+    let second = home.import(&["--from", project.join("two/.mcp.json").to_str().unwrap()]).unwrap();
+    assert_eq!(second.added(), 1, "{}", second.shown());
+}
+
+#[test]
+fn a_client_gives_up_the_servers_that_ptc_reaches_and_no_others() {
+    let home = Home::new();
+    home.write(
+        UPSTREAMS,
+        r#"{"upstreams": {
+            "files": {"transport": "mcp_stdio", "command": "true", "args": ["a"]},
+            "off": {"transport": "mcp_stdio", "command": "off", "disabled": true},
+            "web": {"transport": "mcp_http", "url": "https://h/mcp", "auth": [{"scheme": "bearer", "binding": "web"}]},
+            "env": {"transport": "mcp_stdio", "command": "npx", "env": {"A": "${A_KEY}", "B": "${B:-b}", "C": "${HOME}"}, "inherit_env": ["C_KEY"]}
+        }, "credentials": {"web": {"source": "env", "var": "WEB_TOKEN"}, "unused": {"source": "env", "var": "UNUSED"}}}"#,
+    );
+    let before = r#"{
+  "theme": "dark", // mine
+  "mcpServers": {
+    "mine": {"command": "true", "args": ["a"]}, // the same as files
+    "other": {"command": "true", "args": ["b"]},
+    "off": {"command": "off"},
+    "broken": {"command": 5},
+    "ptc": {"command": "/old/ptc", "env": {"KEPT": "1"}}
+  }
+}
+"#;
+    let path = home.write(".cursor/mcp.json", before);
+    let text = home.init(&["--client", "cursor"]).unwrap();
+    assert!(text.contains("Cursor also has mine, which ptc reaches"), "{text}");
+    let text = home.init(&["--client", "cursor", "--move", "--dry-run"]).unwrap();
+    assert!(text.contains("would get mcpServers.ptc, without mine, which ptc reaches"), "{text}");
+    let text = home.init(&["--client", "cursor", "--move"]).unwrap();
+    assert!(text.contains("without mine, which ptc reaches"), "{text}");
+    assert!(text.contains("Cursor keeps other, off, broken, which ptc does not reach"), "{text}");
+    assert!(text.contains("The upstreams read A_KEY, C_KEY, WEB_TOKEN."), "{text}");
+    assert!(text.contains("if npx, true cannot be started there"), "{text}");
+    let undo = text.lines().find_map(|line| line.strip_prefix("To undo that: cp ")).unwrap();
+    assert_eq!(undo, format!("{0}.before-ptc-2 {0}", path.display()));
+    let after = home.text(".cursor/mcp.json");
+    assert!(after.contains("\"theme\": \"dark\", // mine"), "{after}");
+    let after: Value = ptc_mcp::json::from_str(&ptc_host::config::without_comments(&after)).unwrap();
+    let names: Vec<_> = after["mcpServers"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["other", "off", "broken", "ptc"]);
+    assert_eq!(
+        after["mcpServers"]["ptc"],
+        json!({"command": "/opt/ptc", "env": {"KEPT": "1"}, "args": ["start"]})
+    );
+    assert!(home.init(&["--client", "cursor", "--move"]).unwrap().contains("has mcpServers.ptc already"));
+
+    home.write(".codex/config.toml", "[mcp_servers.files]\ncommand = \"true\"\nargs = [\"a\"]\n\n[mcp_servers.files.env]\n\n[mcp_servers.x]\ncommand = \"x\"\n");
+    let text = home.init(&["--client", "codex", "--move"]).unwrap();
+    let after = home.text(".codex/config.toml");
+    assert!(after.contains("env_vars = [\"A_KEY\", \"C_KEY\", \"WEB_TOKEN\"]"), "{after}");
+    assert!(!after.contains("files") && after.contains("[mcp_servers.x]"), "{after}");
+    assert!(!text.contains("The upstreams read") && text.contains("default_tools_approval_mode"), "{text}");
+
+    // Claude Code keeps a project's servers in the person's file.
+    let folder = home.path().to_str().unwrap();
+    home.write(
+        ".claude.json",
+        &json!({"projects": {folder: {"mcpServers": {"m": {"command": "true", "args": ["a"]}}}}}).to_string(),
+    );
+    home.init(&["--client", "claude-code", "--move"]).unwrap();
+    let after: Value = ptc_mcp::json::from_str(&home.text(".claude.json")).unwrap();
+    assert_eq!(after["projects"][folder]["mcpServers"], json!({}));
 }

@@ -1,9 +1,10 @@
 //! The upstreams file, to be changed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ptc_host::config::{LoadOptions, ProcessEnv, SERVER_VARIABLE, UpstreamsConfig, default_file, locate};
-use ptc_mcp::json::{Map, Value};
+use ptc_mcp::json::{Map, Value, json};
 
 use super::json_file::JsonFile;
 use super::{masked, stored};
@@ -43,6 +44,47 @@ impl UpstreamsFile {
     /// The names of its upstreams.
     pub(super) fn upstreams(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.before.get("upstreams").and_then(Value::as_object).into_iter().flatten()
+    }
+
+    /// The upstreams that are not disabled.
+    fn enabled(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.upstreams().filter(|(_, entry)| entry.get("disabled").and_then(Value::as_bool) != Some(true))
+    }
+
+    /// Whether an upstream of this name is there and not disabled.
+    pub(super) fn reaches(&self, name: &str) -> bool {
+        self.enabled().any(|(known, _)| known == name)
+    }
+
+    /// The variables of the environment that the upstreams cannot do without, sorted.
+    pub(super) fn variables(&self) -> Vec<String> {
+        let credentials = self.before.get("credentials");
+        let of_credential = |entry| {
+            let named = bindings_of(entry)
+                .into_iter()
+                .filter_map(|binding| credentials?.get(binding)?.get("var")?.as_str());
+            named.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let of_child = |entry: &Value| {
+            let values = entry.get("env").and_then(Value::as_object).into_iter().flat_map(Map::values);
+            let values = values.filter_map(Value::as_str).flat_map(|text| text.split("${").skip(1));
+            let placeholders = values.filter_map(|rest| rest.split_once('}').map(|(name, _)| name));
+            let handed_on = entry.get("inherit_env").and_then(Value::as_array).into_iter().flatten();
+            let names = placeholders.chain(handed_on.filter_map(Value::as_str));
+            names
+                .filter(|name| !name.contains(":-") && *name != "HOME")
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let all = self.enabled().flat_map(|(_, entry)| [of_credential(entry), of_child(entry)].concat());
+        all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// The commands of upstreams that are looked up along the search path, sorted.
+    pub(super) fn looked_up(&self) -> Vec<String> {
+        let commands = self.enabled().filter_map(|(_, entry)| entry.get("command")?.as_str());
+        let bare = commands.filter(|command| !command.contains(['/', '\\']));
+        bare.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Adds or replaces an upstream.
@@ -90,24 +132,46 @@ impl UpstreamsFile {
         Some(gone)
     }
 
-    /// Checks the file as it would be, and writes it. A variable that is not set yet is no fault of the file. One that holds a
-    /// secret is its owner's alone afterwards; whether it had to be made so.
+    /// Checks the file as it would be. A variable that is not set yet is no fault of the file.
+    ///
+    /// # Errors
+    /// Its faults, a line each.
+    pub(super) fn check(&self, env: &ProcessEnv) -> Result<(), String> {
+        check(&self.edited.text(), self.path.parent(), env)
+    }
+
+    /// What would be wrong with an upstream in a file of its own.
+    pub(super) fn fault_of(
+        &self,
+        name: &str,
+        entry: &Map,
+        credentials: &Map,
+        env: &ProcessEnv,
+    ) -> Option<String> {
+        let file = json!({"upstreams": {name: entry}, "credentials": credentials});
+        check(&file.to_string(), self.path.parent(), env).err()
+    }
+
+    /// Checks the file as it would be, and writes it. One that holds a secret is its owner's alone afterwards; whether it had to
+    /// be made so.
     ///
     /// # Errors
     /// One sentence.
     pub(super) fn save(&self, env: &ProcessEnv) -> Result<bool, String> {
+        self.check(env)?;
         let text = self.edited.text();
-        let base_dir = self.path.parent();
-        let own_exe = std::env::current_exe().ok();
-        let options = LoadOptions { env, base_dir, own_exe: own_exe.as_deref() };
-        if let Err(fault) = UpstreamsConfig::from_json(&text, &options)
-            && !is_unset_variable(&fault.to_string())
-        {
-            return Err(fault.to_string());
-        }
         stored::write(&self.path, &text)?;
         let after = object(&text)?;
         if holds_secret(&after) { stored::make_private(&self.path) } else { Ok(false) }
+    }
+}
+
+fn check(text: &str, base_dir: Option<&Path>, env: &ProcessEnv) -> Result<(), String> {
+    let own_exe = std::env::current_exe().ok();
+    let options = LoadOptions { env, base_dir, own_exe: own_exe.as_deref() };
+    match UpstreamsConfig::from_json(text, &options) {
+        Err(fault) if !is_unset_variable(&fault.to_string()) => Err(fault.to_string()),
+        _ => Ok(()),
     }
 }
 
@@ -119,7 +183,7 @@ fn bindings_of(entry: &Value) -> Vec<String> {
 
 /// Whether an upstreams file has a secret in itself, and not only says where one is: a literal credential, or a value of an
 /// environment or a header that looks like one.
-fn holds_secret(file: &Map) -> bool {
+pub(super) fn holds_secret(file: &Map) -> bool {
     let objects = |key: &str| file.get(key).and_then(Value::as_object).into_iter().flatten();
     let is_literal = |binding: &Value| binding.get("value").is_some_and(Value::is_string);
     objects("credentials").any(|(_, binding)| is_literal(binding))

@@ -8,7 +8,8 @@ use ptc_host::sign_in::{PROCESS, SignInStatus};
 use ptc_mcp::json::{Value, json};
 
 use super::announce::ends;
-use super::desk::{self, DeskArgs, now};
+pub(in crate::cli) use super::desk::DeskArgs;
+use super::desk::{self, now};
 use super::span::from;
 use crate::cli::output;
 use crate::cli::report;
@@ -45,7 +46,7 @@ pub fn run(args: &AuthArgs) -> ExitCode {
 }
 
 /// The sign-ins at all upstreams, in the order of the file.
-async fn statuses(args: &DeskArgs) -> Result<Vec<SignInStatus>, String> {
+pub(in crate::cli) async fn statuses(args: &DeskArgs) -> Result<Vec<SignInStatus>, String> {
     let mut all = Vec::new();
     for site in desk::sites(args)? {
         all.extend(site.statuses(PROCESS).await.map_err(|error| error.to_string())?);
@@ -65,7 +66,7 @@ fn row(state: &SignInStatus) -> Value {
 }
 
 /// The command that a person runs next, if there is something to do.
-fn next_step(state: &SignInStatus) -> Option<String> {
+pub(in crate::cli) fn next_step(state: &SignInStatus) -> Option<String> {
     let needed = !state.signed_in;
     needed.then(|| {
         let of =

@@ -1,6 +1,6 @@
 //! What the commands need of an upstream's sign-ins: its entry of the upstreams file, and the store. No upstream is started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -17,7 +17,7 @@ use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
 
 /// Where the upstreams file and the store are.
 #[derive(Args, Debug)]
-pub(super) struct DeskArgs {
+pub(in crate::cli) struct DeskArgs {
     /// Upstreams file [default: as `ptc start` finds it]
     #[arg(long, value_name = "FILE")]
     upstreams_config: Option<PathBuf>,
@@ -33,6 +33,13 @@ pub(super) struct DeskArgs {
 
     #[arg(long, help = find("state-key").described(), value_name = "keyring", value_parser = [KEYRING], conflicts_with = "state_key_file")]
     state_key: Option<String>,
+}
+
+impl DeskArgs {
+    /// The upstreams file, if one is named.
+    pub(in crate::cli) fn upstreams_config(&self) -> Option<&Path> {
+        self.upstreams_config.as_deref()
+    }
 }
 
 /// The present, in Unix seconds.
@@ -108,11 +115,11 @@ pub(super) fn registers(site: &Site) -> bool {
 
 fn open(args: &DeskArgs) -> Result<(UpstreamsConfig, SignInContext), String> {
     let env = ProcessEnv::current();
-    let unconfigured = "no upstreams are configured: name a file with --upstreams-config";
+    let unconfigured = upstreams::UNCONFIGURED;
     let location =
         locate(args.upstreams_config.as_deref(), Some(SERVER_VARIABLE), &env).ok_or(unconfigured)?;
     let config = upstreams::read(&location, &env).map_err(|error| error.to_string())?.ok_or(unconfigured)?;
-    let http = upstreams::http(args.ca_file.as_deref())?;
+    let http = upstreams::http(args.ca_file.as_deref(), &env)?;
     let key = KeyPlace { file: args.state_key_file.clone(), word: args.state_key.clone() };
     let place = StorePlace::of(&env, args.state_dir.clone(), key);
     let context = SignInContext {

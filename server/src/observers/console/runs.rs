@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use ptc_host::questions::approval::Decision;
-use ptc_host::questions::{Answer, FormDialect, Mode, QuestionId, QuestionKind};
+use ptc_host::questions::{Answer, FormDialect, Mode, QuestionId, QuestionKind, argument_rows};
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
@@ -136,6 +136,14 @@ fn question(asked: &KeptQuestion, whole: bool) -> String {
                         object.raw("arguments", &call.arguments);
                         // Readers of JSON round numbers.
                         object.string("arguments_text", &visible_line(&call.arguments));
+                        write_array(object.key("rows"), &argument_rows(&call.arguments), |out, row| {
+                            let json = object_text(|object| {
+                                object.string("key", &row.key);
+                                object.string("text", &row.text);
+                                object.boolean("long", row.is_long);
+                            });
+                            out.extend_from_slice(json.as_bytes());
+                        });
                     }
                     object.string("arguments_digest", &call.digest.to_string());
                 });

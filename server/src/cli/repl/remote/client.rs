@@ -30,11 +30,11 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// A caller of the server at `url`, which may leave out the path `/mcp`.
+    /// A caller, through `client`, of the server at `url`, which may leave out the path `/mcp`.
     ///
     /// # Errors
     /// What is wrong with the URL or the token, for the person who gave them.
-    pub(super) fn new(url: &str, token: Option<&str>) -> Result<Self, String> {
+    pub(super) fn new(url: &str, token: Option<&str>, client: Client) -> Result<Self, String> {
         let mut url = Url::parse(url).map_err(|error| format!("--connect {url}: {error}"))?;
         if url.path() == "/" {
             url.set_path("/mcp");
@@ -49,7 +49,7 @@ impl Caller {
             }
             None => None,
         };
-        Ok(Self { client: Client::new(), target, url, authorization, last_id: Cell::new(0) })
+        Ok(Self { client, target, url, authorization, last_id: Cell::new(0) })
     }
 
     /// Calls a tool: the `result` object of its answer.

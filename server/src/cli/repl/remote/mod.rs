@@ -8,6 +8,7 @@ mod client;
 use crate::cli::output::{errln, outln};
 use std::cell::Cell;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -19,7 +20,7 @@ use super::default_history;
 use super::editor::{LineEditor, Names, Prompt};
 use super::forms::{self, Typed};
 use crate::cli::input::{Input, Line};
-use crate::cli::report;
+use crate::cli::{report, upstreams};
 use crate::options::flags::find;
 
 /// Longest text whose completion is awaited.
@@ -75,10 +76,11 @@ enum Display {
 pub(super) async fn run(
     url: &str,
     args: &RemoteArgs,
+    ca_file: Option<&Path>,
     programs: &[String],
     history: Option<std::path::PathBuf>,
 ) -> ExitCode {
-    let remote = match Remote::open(url, args).await {
+    let remote = match Remote::open(url, args, ca_file).await {
         Ok(remote) => remote,
         Err(error) => return report::fault(&error),
     };
@@ -97,10 +99,10 @@ struct Remote {
 
 impl Remote {
     #[expect(clippy::disallowed_methods, reason = "entry point: Remote.open")]
-    async fn open(url: &str, args: &RemoteArgs) -> Result<Remote, String> {
+    async fn open(url: &str, args: &RemoteArgs, ca_file: Option<&Path>) -> Result<Remote, String> {
         let env = ProcessEnv::current();
         let set = find("http-auth-token").in_environment(&env).and_then(|(_, token)| token.to_str());
-        let caller = Caller::new(url, args.token.as_deref().or(set))?;
+        let caller = Caller::new(url, args.token.as_deref().or(set), upstreams::http(ca_file, &env)?)?;
         let tools = caller.tools().await?;
         let has_sessions = tools.iter().any(|(name, _)| name == "lisp_session_start");
         if args.session && !has_sessions {

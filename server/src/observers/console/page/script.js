@@ -267,6 +267,10 @@
 
   // A field of a form: what is shown, and the JSON of what was filled in; `undefined` where nothing was.
   let fields = 0;
+  // An argument of a call: a row, or folded where it is long.
+  const argument = (row) => row.long
+    ? node("details", { class: "argument" }, node("summary", {}, node("b", {}, row.key), ` ${[...row.text].length} characters`), node("pre", {}, row.text))
+    : node("div", { class: "argument" }, node("b", {}, row.key), " ", node("code", {}, row.text));
   const field = (name, schema, required) => {
     const id = `field-${fields += 1}`;
     const about = [schema.description, bounds(schema)].filter(Boolean).join(" · ");
@@ -358,7 +362,8 @@
       const show = async () => {
         try {
           const whole = await ask(`/console/api/runs/${run.run_id}/questions/${asked.id}`);
-          calls.replaceChildren(...whole.calls.map((call) => node("li", {}, node("pre", {}, call.arguments_text),
+          calls.replaceChildren(...whole.calls.map((call) => node("li", {}, ...call.rows.map(argument),
+            node("details", {}, node("summary", { class: "muted" }, "as it is sent"), node("pre", {}, call.arguments_text)),
             node("span", { class: "muted digest" }, `SHA-256 ${call.arguments_digest}`))));
           for (const button of actions.children) button.disabled = false;
         } catch (trouble) {
@@ -477,6 +482,7 @@
     if (open.length === 0 && none === null) target.append(empty("No program waits for anybody."));
     const questions = open.flatMap((run) => run.questions).filter((asked) => asked.answer === null).length;
     const gone = sought !== null && !open.some((run) => run.run_id === sought);
+    document.title = questions === 0 ? "ptc console" : `(${questions}) ptc console`;
     note.textContent = gone ? `${sought} does not wait any more, or is not yours.` : questions === 0 ? "" : some(questions, "open question");
     for (const run of open) {
       const card = cards.get(`${run.principal} ${run.run_id}`);
@@ -535,6 +541,7 @@
     drawn.clear();
     cards.clear();
     byId("waiting-note").textContent = "";
+    document.title = "ptc console";
     for (const id of ["tiles", "waiting", "reduction", "live", "recent", "upstreams", "catalog", "sessions"]) byId(id).replaceChildren();
     byId("identity").textContent = "";
     byId("board").hidden = true;

@@ -71,12 +71,13 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
                     // What changed while nobody listened was not heard.
                     (endpoint.announce)(UpstreamEvent::ToolsChanged);
                 }
-                again = true;
-                if !is_answered_beside(endpoint, session).await {
+                // Once is enough: later it may just be busy.
+                if !std::mem::replace(&mut again, true) && !is_answered_beside(endpoint, session).await {
                     tracing::warn!(
                         upstream = &*endpoint.name,
                         "upstream_stream_given_up: the server answers nothing while it holds an event stream open"
                     );
+                    session.note_serves_one();
                     return;
                 }
                 let decoder = follow(endpoint, session, response.body).await;

@@ -29,6 +29,9 @@ pub(crate) struct HttpSession {
     pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
     pub(super) listening: AtomicBool,
+    /// Whether the server was found to serve one connection at a time.
+    serves_one: AtomicBool,
+    turn: tokio::sync::Mutex<()>,
     /// Whether a request failed in a way that a server may have which forgot the session.
     doubtful: AtomicBool,
     next_id: AtomicU64,
@@ -66,6 +69,8 @@ impl HttpSession {
             leaves_out_tools: false,
             old_stream: None,
             listening: AtomicBool::new(false),
+            serves_one: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::default(),
             doubtful: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             state: Mutex::default(),
@@ -111,6 +116,19 @@ impl HttpSession {
     /// Whether the server has to be asked; who is told so asks.
     pub(super) fn take_doubt(&self) -> bool {
         self.doubtful.load(Ordering::Relaxed) && self.doubtful.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that the server serves one connection at a time.
+    pub(super) fn note_serves_one(&self) {
+        self.serves_one.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the turn of a call, where calls have to come one after the other.
+    pub(super) async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match self.serves_one.load(Ordering::Relaxed) {
+            true => Some(self.turn.lock().await),
+            false => None,
+        }
     }
 
     /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.

@@ -336,6 +336,10 @@ impl HttpTransport {
             max_bytes: limits.max_bytes.min(entry.max_response_bytes),
             allowance: limits.binary_bytes,
         };
+        // Waiting for others is none of the call's own time.
+        let _turn = time::timeout_at(limits.deadline, session.turn()).await.map_err(|_| {
+            CallFault::timeout("mcp_http call timed out before it could be sent").never_sent()
+        })?;
         if session.take_doubt() {
             Box::pin(self.make_sure(lifecycle, session, &limits)).await?;
         }

@@ -118,6 +118,17 @@ impl LineBuffer {
         self.buffer.len()
     }
 
+    /// The line that has not ended yet, unless it has passed the cap.
+    pub fn unended(&self) -> &[u8] {
+        if self.dropped.is_some() { &[] } else { &self.buffer }
+    }
+
+    /// Takes the line that has not ended yet as one that has: what comes next begins another.
+    pub fn end_line(&mut self) -> Bytes {
+        self.scanned = 0;
+        self.buffer.split().freeze()
+    }
+
     /// Drops the line that has not ended yet, as if it had passed the cap; yields how it begins.
     pub fn give_up(&mut self) -> Bytes {
         let head = Bytes::copy_from_slice(&self.buffer[..KEPT.min(self.buffer.len())]);

@@ -309,6 +309,7 @@ impl Error {
     #[cold]
     pub fn timeout(allowed_ms: u64) -> Error {
         Error::verbatim(Reason::Timeout, format!("execution exceeded {allowed_ms}ms limit"))
+            .with_hint(" (flag `--program-timeout-ms`)".to_owned())
     }
 
     /// `(fail payload)`; the message is the payload's readable form, rendered by the caller.

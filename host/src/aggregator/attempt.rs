@@ -18,6 +18,9 @@ use std::cell::Cell;
 
 /// Longest message of a fault: it may quote what the program gave or the upstream said.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
+/// Bytes of a value that its record keeps, and those in which a secret may end that begins among them.
+const BEGINNING: usize = 80;
+const LOOKED_THROUGH: usize = 4096;
 
 /// One call of a tool that a program tried.
 pub(super) struct Attempt<'a> {
@@ -113,9 +116,11 @@ impl<'a> Attempt<'a> {
         let sample = beginning.filter(|_| self.run.log.wants_sample(self.server, self.tool)).map(Box::from);
         let watch = self.run.log.push_watched(CallRecord {
             sample,
+            beginning: self.beginning(&reply.payload),
             result_bytes: Some(reply.result_bytes),
             overview,
             blocks: blocks(&reply),
+            answer_note: reply.note.map(Box::from),
             ..self.begun(arguments, Some(began))
         });
         Reply::Success {
@@ -128,13 +133,22 @@ impl<'a> Attempt<'a> {
 
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
+        let fault = match (fault.reason, began) {
+            (FaultReason::Timeout, Some(_)) => {
+                let limit = self.limit();
+                fault.with_hint(&limit)
+            }
+            _ => fault,
+        };
         self.audited(began, Some(fault.reason));
         let oversize = fault.oversize();
+        let sent = Some(fault.sent && began.is_some());
         let message = self.redactor().scrub_beginning(fault.message, MAX_MESSAGE_BYTES);
         let reason = fault.reason.as_str().to_owned();
         let watch = self.run.log.push_watched(CallRecord {
             status: CallStatus::Error,
             reason: Some(reason.clone()),
+            sent,
             error: Some(message.clone()),
             result_bytes: (oversize || fault.received_bytes > 0).then_some(fault.received_bytes),
             oversize,
@@ -145,7 +159,41 @@ impl<'a> Attempt<'a> {
         let (data, envelope) =
             fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
         let raw = envelope.filter(|_| wants_raw);
-        Reply::Fault { reason, message, data, raw, watch: Some(watch) }
+        Reply::Fault { reason, message, sent, data, raw, watch: Some(watch) }
+    }
+
+    /// The beginning of a value as text: what is shown of it where its program fails.
+    fn beginning(&self, payload: &ReplyPayload) -> Option<Box<str>> {
+        let bytes = match payload {
+            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) | ReplyPayload::Text(bytes) => bytes,
+            ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => return None,
+        };
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_THROUGH)]).into_owned();
+        Some(self.redactor().scrub_beginning(text, BEGINNING).into())
+    }
+
+    /// Which limit of time a call has met, its value, and where it is set.
+    fn limit(&self) -> String {
+        let (flag, entry) = (
+            self.aggregator.limits.call_timeout,
+            self.config.and_then(|config| config.transport.request_timeout()),
+        );
+        let deadline = self.run.deadline();
+        if time::now() >= deadline {
+            let allowed = whole_millis(deadline.saturating_duration_since(self.run.started()));
+            return format!("The program had {allowed} ms in all (flag `--program-timeout-ms`).");
+        }
+        match entry.filter(|entry| *entry < flag) {
+            Some(entry) => format!(
+                "The limit of a call is {} ms (`request_timeout_ms` of the entry {:?}).",
+                whole_millis(entry),
+                self.server
+            ),
+            None => format!(
+                "The limit of a call is {} ms (flag `--upstream-call-timeout-ms`).",
+                whole_millis(flag)
+            ),
+        }
     }
 
     /// Removes secrets from what this caller is told.
@@ -182,6 +230,7 @@ impl<'a> Attempt<'a> {
             offset_ms: whole_millis(offset),
             duration_ms: began.map_or(0, |began| whole_millis(time::since(began))),
             reason: None,
+            sent: None,
             error: None,
             result_bytes: None,
             oversize: false,
@@ -191,7 +240,9 @@ impl<'a> Attempt<'a> {
             looked_at: false,
             blocks: None,
             argument_note: self.argument_note.clone(),
+            answer_note: None,
             sample: None,
+            beginning: None,
             seen_shape: None,
         }
     }

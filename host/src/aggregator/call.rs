@@ -10,7 +10,7 @@ use super::present::renewed;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::sign_in::{SignIns, Wanted as Asked};
-use super::usage::{cap_exhausted, give_back, give_back_unsent, take_call};
+use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
 use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
@@ -75,7 +75,7 @@ pub(super) async fn answer(
         while let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
             // In a box, as most calls need no sign-in.
             if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
-                give_back_unsent(&run, &fault);
+                give_back_uncounted(&run, &fault);
                 return attempt.failed(&arguments, tried.then_some(began), fault);
             }
             began = time::now();
@@ -170,8 +170,8 @@ pub(super) async fn answer(
         }
         // In a box, as most calls need no sign-in.
         if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
-            give_back_unsent(&run, &fault);
-            return attempt.failed(&arguments, (!fault.unsent).then_some(began), fault);
+            give_back_uncounted(&run, &fault);
+            return attempt.failed(&arguments, (!fault.uncounted).then_some(began), fault);
         }
         began = time::now();
     }
@@ -199,6 +199,6 @@ async fn unknown_tool_list(
     if !take_call(run, aggregator.limits.max_calls) {
         return attempt.failed(arguments, None, cap_exhausted(run, aggregator.limits.max_calls));
     }
-    give_back_unsent(run, &fault);
+    give_back_uncounted(run, &fault);
     attempt.failed(arguments, tried.then(time::now), fault)
 }

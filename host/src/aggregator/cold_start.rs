@@ -17,7 +17,7 @@ pub(super) struct NotStarted {
 pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &str) -> Result<(), NotStarted> {
     let usage = Usage::of(run);
     if let Some(fault) = usage.failed_start(server) {
-        return Err(NotStarted { fault: CallFault::unavailable(fault), tried: false });
+        return Err(NotStarted { fault: CallFault::unavailable(fault).never_sent(), tried: false });
     }
     // In a box, as most calls need no start and none should carry the room for it.
     let loaded =
@@ -25,9 +25,9 @@ pub(super) async fn start(aggregator: &Aggregator, run: &RunContext, server: &st
     let loaded = loaded.unwrap_or_else(|_| Err(CallFault::timeout("the upstream did not start in time")));
     loaded.map_err(|fault| {
         // Whether somebody has signed in meanwhile costs next to nothing to look at.
-        if !fault.unsent && fault.sign_in_after.is_none() {
+        if !fault.uncounted && fault.sign_in_after.is_none() {
             usage.note_failed_start(server, fault.message.clone());
         }
-        NotStarted { tried: !fault.unsent, fault }
+        NotStarted { tried: !fault.uncounted, fault: fault.never_sent() }
     })
 }

@@ -68,7 +68,7 @@ async fn found(
         let loaded =
             time::timeout_at(run.deadline(), aggregator.load_for(&name, run.principal.as_ref())).await;
         if let Ok(Err(fault)) = loaded
-            && !fault.unsent
+            && !fault.uncounted
         {
             Usage::of(run).note_failed_start(&name, fault.message);
         }

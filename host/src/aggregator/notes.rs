@@ -40,6 +40,7 @@ pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
 pub fn notes_on_calls(calls: &[CallRecord]) -> Vec<String> {
     let mut notes = blocks(calls);
     notes.extend(arguments(calls));
+    notes.extend(answers(calls));
     notes
 }
 
@@ -71,6 +72,19 @@ fn blocks(calls: &[CallRecord]) -> Vec<String> {
             "`{}.{}` answered {count} content block{plural}; `:value` is {value}, `:content` has all",
             name.0, name.1
         ));
+    }
+    notes
+}
+
+/// Answers that were read although something was wrong with them, each kind once.
+fn answers(calls: &[CallRecord]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for call in calls {
+        let Some(what) = call.answer_note.as_deref() else { continue };
+        let note = format!("the answer of `{}.{}` {what}", call.server, call.tool);
+        if notes.len() < MOST && !notes.contains(&note) {
+            notes.push(note);
+        }
     }
     notes
 }

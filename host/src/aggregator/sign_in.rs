@@ -84,7 +84,7 @@ impl<'a> SignIns<'a> {
         let taken = self.take();
         match awaited {
             Ok(()) => taken,
-            Err(Some(refusal)) => Err(CallFault { unsent: fault.unsent, ..refusal }),
+            Err(Some(refusal)) => Err(CallFault { uncounted: fault.uncounted, sent: fault.sent, ..refusal }),
             Err(None) => Err(fault),
         }
     }

@@ -1,12 +1,12 @@
 //! Background tasks that keep the catalog up to date.
 
 use super::runtime::Aggregator;
-use crate::time;
+use crate::time::{self, Instant};
 use crate::upstream::{FaultReason, UpstreamEvent};
 use std::sync::Weak;
 use std::time::Duration;
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 /// Starts an upstream that nobody waits for, and tries again if it does not start.
 pub(super) async fn bring_up(aggregator: Weak<Aggregator>, name: String) {
@@ -40,12 +40,43 @@ pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     }
 }
 
+/// Bounds of the pause between two listings of an upstream that announces changes without end. It doubles while they go on.
+const LIST_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+
+/// How often an upstream is listed that announces changes: at once after a quiet time, and ever more seldom while they go on.
+/// There are servers that announce one with each list.
+struct ListPace {
+    last: Option<Instant>,
+    pause: Duration,
+}
+
+impl Default for ListPace {
+    fn default() -> Self {
+        Self { last: None, pause: LIST_PAUSE.0 }
+    }
+}
+
+impl ListPace {
+    /// How long the listing for a change that was announced now has to wait.
+    fn wait(&mut self, now: Instant) -> Duration {
+        let since = self.last.map_or(Duration::MAX, |last| now.saturating_duration_since(last));
+        let wait = self.pause.saturating_sub(since);
+        self.pause = match since >= self.pause.saturating_mul(2) {
+            true => LIST_PAUSE.0,
+            false => (self.pause * 2).min(LIST_PAUSE.1),
+        };
+        self.last = Some(now + wait);
+        wait
+    }
+}
+
 /// Keeps the catalog of now, and with it a live one, current with the upstream.
 pub(super) async fn follow(
     aggregator: Weak<Aggregator>,
     name: String,
     mut events: broadcast::Receiver<UpstreamEvent>,
 ) {
+    let mut pace = ListPace::default();
     loop {
         let event = match events.recv().await {
             Ok(event) => event,
@@ -53,6 +84,11 @@ pub(super) async fn follow(
             Err(RecvError::Lagged(_)) => UpstreamEvent::ToolsChanged,
             Err(RecvError::Closed) => return,
         };
+        if event == UpstreamEvent::ToolsChanged {
+            time::sleep(pace.wait(time::now())).await;
+            // One listing serves all that has been announced by now.
+            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+        }
         let Some(aggregator) = aggregator.upgrade() else { return };
         let Some(member) = aggregator.members.get(&name) else { return };
         let listed = match event {
@@ -68,5 +104,31 @@ pub(super) async fn follow(
                 tracing::warn!(event = "upstream_list_failed", upstream = %name, reason = %fault.reason)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endless_changes_are_listed_ever_more_seldom_and_single_ones_at_once() {
+        let (mut pace, mut now) = (ListPace::default(), Instant::now());
+        let mut listings = 0;
+        let start = now;
+        while now - start < Duration::from_secs(3) {
+            now += pace.wait(now) + Duration::from_millis(5);
+            listings += 1;
+        }
+        assert!(listings <= 5, "{listings}");
+        for _ in 0..20 {
+            now += pace.wait(now);
+        }
+        assert_eq!(pace.wait(now), LIST_PAUSE.1);
+        now += LIST_PAUSE.1 * 4;
+        assert_eq!(pace.wait(now), Duration::ZERO);
+        now += LIST_PAUSE.0 * 3;
+        assert_eq!(pace.wait(now), Duration::ZERO, "it has been quiet since");
+        assert_eq!(pace.wait(now), LIST_PAUSE.0);
     }
 }

@@ -50,9 +50,9 @@ pub(super) fn give_back(run: &RunContext) {
     run.calls.set(run.calls.get().saturating_sub(1));
 }
 
-/// A call that was not sent takes no number of the cap.
-pub(super) fn give_back_unsent(run: &RunContext, fault: &CallFault) {
-    if fault.unsent {
+/// A call that was refused before it was tried takes no number of the cap.
+pub(super) fn give_back_uncounted(run: &RunContext, fault: &CallFault) {
+    if fault.uncounted {
         give_back(run);
     }
 }

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-use super::command::in_folder;
+use super::command::{in_folder, searched};
 use super::{ChildEnv, guard, resolve_command};
 use crate::time;
 
@@ -30,9 +30,9 @@ pub(crate) struct ChildSpec {
 /// Why a child could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnError {
-    /// There is no such program.
-    #[error("command not found: {0}")]
-    NotFound(String),
+    /// There is no such program; where it was looked for, and where it lies.
+    #[error("command not found: {0}{1}")]
+    NotFound(String, String),
     /// There is such a file, which may not be run.
     #[error(
         "command is not executable: {0}\nMake it so with chmod +x, or name the program that runs it as command."
@@ -103,7 +103,10 @@ impl ChildProcess {
             resolve_command(&spec.command, spec.directory.as_deref(), spec.env.path()).ok_or_else(|| {
                 let path = in_folder(&spec.command, spec.directory.as_deref());
                 let is_there = spec.command.contains('/') && path.is_file();
-                if is_there { SpawnError::NotExecutable(name()) } else { SpawnError::NotFound(name()) }
+                match is_there {
+                    true => SpawnError::NotExecutable(name()),
+                    false => SpawnError::NotFound(name(), searched(&spec.command, &spec.env)),
+                }
             })?;
         if let Some(directory) = spec.directory.as_deref().filter(|d| !d.is_dir()) {
             return Err(SpawnError::Directory(name(), directory.display().to_string()));

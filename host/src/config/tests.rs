@@ -259,7 +259,7 @@ fn http_errors_in_their_order() {
     );
     step(
         json!({"url": "http://127.0.0.1:1/mcp"}),
-        r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http"#,
+        r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http; write https://, or "allow_insecure_http": true if nobody else can read along"#,
     );
     step(
         json!({"allow_insecure_http": true}),
@@ -313,7 +313,7 @@ fn openapi_errors_in_their_order() {
     step(json!({"base_url": "https://h"}), "upstream x schema_url must be a string");
     step(
         json!({"schema_url": "http://h/s"}),
-        r#"upstream x schema_url "http://h/s" uses http:// without allow_insecure_http"#,
+        r#"upstream x schema_url "http://h/s" uses http:// without allow_insecure_http; write https://, or "allow_insecure_http": true if nobody else can read along"#,
     );
     step(json!({"schema_url": "https://h/s"}), "upstream x requires non-empty include_operations");
     step(json!({"include_operations": []}), "upstream x requires non-empty include_operations");

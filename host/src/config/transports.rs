@@ -48,6 +48,16 @@ impl Transport {
         }
     }
 
+    /// The bound of one call that the entry sets, if it has one.
+    #[must_use]
+    pub fn request_timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Stdio(entry) => entry.request_timeout,
+            Self::Http(entry) => Some(entry.request_timeout),
+            Self::OpenApi(entry) => Some(entry.request_timeout),
+        }
+    }
+
     /// The operator's headers, for transports that speak HTTP.
     pub fn auth(&self) -> Option<&HttpAuth> {
         match self {

@@ -23,7 +23,11 @@ pub(super) fn parse_url(
         )));
     }
     // The WHATWG parser repairs input (white space, missing slashes); a configuration should say what it means.
-    let (_, authority) = text.split_once("://").ok_or_else(malformed)?;
+    let (_, authority) = text.split_once("://").ok_or_else(|| {
+        let is_host = !text.starts_with(['/', '.']) && !text.is_empty();
+        let advice = if is_host { "; write https:// before the host" } else { "" };
+        fields.error(format_args!("has malformed {field} {shown}{advice}"))
+    })?;
     if authority.starts_with(['/', '?', '#', '\\'])
         || text.contains(|c: char| c.is_whitespace() || c.is_control())
     {
@@ -38,7 +42,10 @@ pub(super) fn parse_url(
         "http" if allow_insecure_http => {}
         "http" => {
             return Err(
-                fields.error(format_args!("{field} {shown} uses http:// without allow_insecure_http"))
+                fields.error(format_args!(
+                    "{field} {shown} uses http:// without allow_insecure_http; write https://, or \"allow_insecure_http\": true \
+                     if nobody else can read along"
+                ))
             );
         }
         scheme => {
@@ -101,7 +108,7 @@ mod tests {
         assert_eq!(parse("https://h/mcp", false).unwrap(), "https://h/mcp");
         assert_eq!(
             parse("http://127.0.0.1:1/mcp", false).unwrap_err(),
-            r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http"#
+            r#"upstream x url "http://127.0.0.1:1/mcp" uses http:// without allow_insecure_http; write https://, or "allow_insecure_http": true if nobody else can read along"#
         );
         assert!(parse("unix:///run/x.sock", false).unwrap_err().ends_with(r#""unix_socket": "/run/x.sock""#));
         assert_eq!(parse("HTTP://h/", true).unwrap(), "http://h/");
@@ -140,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             parse("http://h/p?key=sekrit", false).unwrap_err(),
-            r#"upstream x url "http://h/p?…" uses http:// without allow_insecure_http"#
+            r#"upstream x url "http://h/p?…" uses http:// without allow_insecure_http; write https://, or "allow_insecure_http": true if nobody else can read along"#
         );
         assert_eq!(parse("https://h/p?key=v", false).unwrap(), "https://h/p?key=v");
     }

@@ -84,9 +84,14 @@ impl CallLog {
 fn settle(record: &mut CallRecord, watch: &ReplyWatch) {
     // What was looked at before its program was written stays so.
     record.looked_at |= watch.looked_at();
+    if watch.mended() > 0 {
+        let text = "has halves of surrogate pairs, which are no characters: each became U+FFFD";
+        record.answer_note = Some(text.into());
+    }
     if let Some(why) = watch.unreadable() {
         record.status = CallStatus::Error;
         record.reason = Some("upstream_error".to_owned());
+        record.sent = Some(true);
         record.error = Some(why);
     }
 }

@@ -79,6 +79,25 @@ pub struct Response {
     pub body: Body,
 }
 
+/// An exchange that has no answer, and whether the server may have read the request.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) error: HttpError,
+    pub(crate) sent: bool,
+}
+
+impl Unanswered {
+    fn unsent(error: HttpError) -> Self {
+        Self { error, sent: false }
+    }
+}
+
+impl From<HttpError> for Unanswered {
+    fn from(error: HttpError) -> Self {
+        Self { error, sent: true }
+    }
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
@@ -128,7 +147,7 @@ impl Client {
     /// # Errors
     /// What [`HttpError`] lists. An answer of any status is none.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
-        self.send_with(&HeaderMap::new(), request, limits, None).await
+        self.send_with(&HeaderMap::new(), &request, limits, None).await.map_err(|failure| failure.error)
     }
 
     /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They have to
@@ -140,17 +159,19 @@ impl Client {
     pub(crate) async fn send_with(
         &self,
         common: &HeaderMap,
-        request: Request,
+        request: &Request,
         limits: &Limits,
         standstill: Option<Arc<dyn Standstill>>,
-    ) -> Result<Response, HttpError> {
+    ) -> Result<Response, Unanswered> {
         let pool = self.pool(&request.target.origin);
         let mut fresh_only = false;
         loop {
             let pooled = if fresh_only { None } else { take(&pool).await };
             let mut connection = match pooled {
                 Some(connection) => connection,
-                None => Box::pin(self.connection(&pool, &request.target.origin, limits, fresh_only)).await?,
+                None => Box::pin(self.connection(&pool, &request.target.origin, limits, fresh_only))
+                    .await
+                    .map_err(Unanswered::unsent)?,
             };
             let again = connection.may_fail_unread() && !fresh_only;
             let shared = connection.shared();
@@ -158,7 +179,7 @@ impl Client {
             let end = (started + limits.total).min(limits.deadline);
             let first = limits.first_byte.map_or(end, |limit| (started + limit).min(end));
             let mut timer = connection.timer(first);
-            let message = message(common, &request, connection.is_h2())?;
+            let message = message(common, request, connection.is_h2()).map_err(Unanswered::unsent)?;
             let mut granted = Granted::new(standstill.clone());
             match within((&mut timer, &mut granted), connection.send(message)).await {
                 Some(Ok((response, rest))) => {
@@ -169,7 +190,7 @@ impl Client {
                     if head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
                         && let Some(proxy) = request.target.origin.forwarding_proxy()
                     {
-                        return Err(proxy.refused(head.status.as_u16()));
+                        return Err(Unanswered::unsent(proxy.refused(head.status.as_u16())));
                     }
                     let decoder = Decoder::of(&head.headers)?;
                     let caps = (limits.max_bytes, limits.allowance);
@@ -183,9 +204,9 @@ impl Client {
                     }
                     fresh_only = true;
                 }
-                Some(Err(SendError::Unsent)) => return Err(HttpError::Closed),
-                Some(Err(SendError::Failed(error))) => return Err(error),
-                None => return Err(HttpError::Timeout),
+                Some(Err(SendError::Unsent)) => return Err(Unanswered::unsent(HttpError::Closed)),
+                Some(Err(SendError::Failed(error))) => return Err(error.into()),
+                None => return Err(HttpError::Timeout.into()),
             }
         }
     }

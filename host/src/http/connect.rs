@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,6 +111,21 @@ async fn addresses(host: &Host, port: u16) -> Result<VecDeque<SocketAddr>, HttpE
     match host {
         Host::Ipv4(address) => Ok([SocketAddr::new((*address).into(), port)].into()),
         Host::Ipv6(address) => Ok([SocketAddr::new((*address).into(), port)].into()),
+        Host::Domain(name) if is_localhost(name) => {
+            // The hosts file may name one of them only, or none, and the server listen on the other one.
+            let found: Vec<SocketAddr> = match lookup_host((name.as_str(), port)).await {
+                Ok(found) => found.filter(|address| address.ip().is_loopback()).take(MAX_ADDRESSES).collect(),
+                Err(_) => Vec::new(),
+            };
+            let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            let mut all = VecDeque::from(found);
+            for address in both.map(|ip: IpAddr| SocketAddr::new(ip, port)) {
+                if !all.contains(&address) {
+                    all.push_back(address);
+                }
+            }
+            Ok(all)
+        }
         Host::Domain(name) => {
             let found: Vec<SocketAddr> = lookup_host((name.as_str(), port))
                 .await
@@ -120,6 +135,12 @@ async fn addresses(host: &Host, port: u16) -> Result<VecDeque<SocketAddr>, HttpE
             if found.is_empty() { Err(HttpError::Dns("nxdomain".to_owned())) } else { Ok(interleave(found)) }
         }
     }
+}
+
+/// Whether a name means this machine wherever it is asked for (RFC 6761, 6.3).
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
 }
 
 /// Alternates between the address families, in the order that the resolver prefers.
@@ -140,7 +161,7 @@ fn interleave(found: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
 /// Tries the addresses one after the other, the next as soon as one fails or stays silent for a moment.
 async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpError> {
     let mut attempts = FuturesUnordered::new();
-    let mut failure = HttpError::Refused;
+    let (mut failure, mut is_refused) = (HttpError::Refused, false);
     loop {
         if let Some(address) = addresses.pop_front() {
             attempts.push(TcpStream::connect(address));
@@ -155,7 +176,10 @@ async fn dial(mut addresses: VecDeque<SocketAddr>) -> Result<TcpStream, HttpErro
             attempt = attempts.next() => match attempt {
                 Some(Ok(stream)) => return Ok(stream),
                 Some(Err(error)) => {
-                    failure = HttpError::of_io(&error);
+                    let told = HttpError::of_io(&error);
+                    // A machine that is there says more than a family of addresses that is not.
+                    is_refused |= told == HttpError::Refused;
+                    failure = if is_refused { HttpError::Refused } else { told };
                     if attempts.is_empty() && addresses.is_empty() {
                         return Err(failure);
                     }
@@ -236,5 +260,10 @@ mod tests {
     async fn an_unknown_name_is_told() {
         let host = Host::Domain("no-such-host.invalid".to_owned());
         assert!(matches!(addresses(&host, 80).await, Err(HttpError::Dns(_))));
+        for name in ["localhost", "LOCALHOST.", "app.localhost"] {
+            let all = addresses(&Host::Domain(name.to_owned()), 80).await.unwrap();
+            let has = |ip: IpAddr| all.contains(&SocketAddr::new(ip, 80));
+            assert!(has(Ipv4Addr::LOCALHOST.into()) && has(Ipv6Addr::LOCALHOST.into()), "{name} {all:?}");
+        }
     }
 }

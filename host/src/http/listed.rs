@@ -1,4 +1,4 @@
-//! The verification of servers where the operator has listed certificates.
+//! The verification of servers, among which may be those whose certificates the operator has listed.
 
 use std::sync::Arc;
 
@@ -6,10 +6,12 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// Verifies as usual, with one addition: a server that shows a certificate which is itself listed is recognised by that,
+use super::issuer::{Issued, issuer_of};
+
+/// Verifies as usual, names who issued a certificate that nobody knows, and has one addition: a server that shows a certificate which is itself listed is recognised by that,
 /// even if the certificate is that of an authority, which usual rules do not take for a server's (`CaUsedAsEndEntity`), or
 /// its authority is unknown. Its name and its time still have to be right, and the server has to own its key.
 #[derive(Debug)]
@@ -55,6 +57,15 @@ impl ServerCertVerifier for Listed {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
+            Err(error) if is_about_authority(&error) => Err(match issuer_of(end_entity) {
+                Some(by) => {
+                    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Issued {
+                        error,
+                        by,
+                    }))))
+                }
+                None => error,
+            }),
             verdict => verdict,
         }
     }

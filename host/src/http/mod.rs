@@ -23,6 +23,7 @@ mod error;
 mod exchange;
 #[cfg(not(feature = "upstreams"))]
 mod identity;
+mod issuer;
 mod listed;
 mod pool;
 mod route;

@@ -71,13 +71,9 @@ fn build(extra: Vec<CertificateDer<'static>>, own: bool) -> Result<Arc<ClientCon
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(tls)?;
-    let builder = match extra.is_empty() {
-        true => builder.with_root_certificates(roots),
-        // rustls calls every verifier but its own dangerous. This one asks rustls's, and says more only of what is listed.
-        false => builder.dangerous().with_custom_certificate_verifier(Arc::new(
-            Listed::new(roots, extra, provider, own).map_err(tls)?,
-        )),
-    };
+    // rustls calls every verifier but its own dangerous. This one asks rustls's, and says more only of what is listed.
+    let verifier = Arc::new(Listed::new(roots, extra, provider, own).map_err(tls)?);
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))

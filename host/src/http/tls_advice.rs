@@ -2,10 +2,17 @@
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
+use super::issuer::Issued;
 use super::listed::is_authority_as_server;
 
 /// The text of an error, with what to do on a second line where that is known.
 pub(super) fn advised(error: &Error) -> String {
+    if let Error::InvalidCertificate(CertificateError::Other(other)) = error
+        && let Some(Issued { error, by }) = other.0.downcast_ref()
+    {
+        let advice = advice(error).unwrap_or_default();
+        return format!("{error}\nThe certificate was issued by {by:?}. {advice}");
+    }
     match advice(error) {
         Some(advice) => format!("{error}\n{advice}"),
         None => error.to_string(),

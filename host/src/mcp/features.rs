@@ -140,7 +140,7 @@ pub(crate) fn read_contents(result: Bytes) -> Result<CallReply, CallFault> {
     };
     let content = if contents.len() > 1 { contents } else { Vec::new() };
     let result_bytes = ptc_mcp::json::compact_len(&result);
-    Ok(CallReply { payload, content, envelope: result, result_bytes })
+    Ok(CallReply { payload, content, envelope: result, result_bytes, note: None })
 }
 
 /// The text of a resource, as data if it is JSON and does not claim to be something else.
@@ -205,7 +205,7 @@ pub(crate) fn read_prompt(result: Bytes) -> Result<CallReply, CallFault> {
     let members = description.into_iter().chain([("messages", BlockMember::Blocks(messages))]).collect();
     let payload = ReplyPayload::Content(Box::new(ReplyBlock::unnamed(members)));
     let result_bytes = ptc_mcp::json::compact_len(&result);
-    Ok(CallReply { payload, content: Vec::new(), envelope: result, result_bytes })
+    Ok(CallReply { payload, content: Vec::new(), envelope: result, result_bytes, note: None })
 }
 
 /// The answer to `completion/complete`: the proposals, and how many there are if there are more.

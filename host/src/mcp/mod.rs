@@ -12,6 +12,7 @@ mod elicit;
 pub(crate) mod features;
 pub mod http;
 mod inbound;
+mod mended;
 mod protocol;
 mod result;
 mod roots;

@@ -30,12 +30,19 @@ const TOOL_ERROR_TEXTS: usize = 8;
 pub(super) struct RawResult {
     pub(super) bytes: Bytes,
     outline: Option<Outline>,
+    /// What was wrong with the reply.
+    note: Option<&'static str>,
 }
 
 impl RawResult {
     /// The `result` of a message in `reply`.
     pub(super) fn of(reply: &Bytes, result: &str, message: &Message<'_>) -> RawResult {
-        RawResult { bytes: reply.slice_ref(result.as_bytes()), outline: message.outline.clone() }
+        RawResult { bytes: reply.slice_ref(result.as_bytes()), outline: message.outline.clone(), note: None }
+    }
+
+    /// The same of a reply with which something was wrong.
+    pub(super) fn noted(self, note: Option<&'static str>) -> RawResult {
+        RawResult { note, ..self }
     }
 }
 
@@ -54,7 +61,7 @@ pub(super) async fn read_apart(result: RawResult, may_wrap: bool) -> Result<Call
 /// [`FaultReason::ToolError`] if the tool says so, [`FaultReason::UpstreamError`] if the result is none that can be
 /// used: not an object, or one that asks us for something that we do not have.
 pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallFault> {
-    let RawResult { bytes: result, outline } = result;
+    let RawResult { bytes: result, outline, note } = result;
     let Some(members) = Members::read(&result, outline.as_ref()) else {
         let message = format!("tools/call returned unexpected payload {}", render(&result));
         return Err(CallFault::upstream_error(message).with_bytes(compact_len(&result)));
@@ -77,7 +84,7 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     let Some(structured) = members.structured else {
         let payload =
             members.text.map_or(ReplyPayload::None, |text| ReplyPayload::of_text(text_of(&result, text)));
-        return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result });
+        return Ok(CallReply { payload, content: blocks, result_bytes, envelope: result, note });
     };
     let texts = texts();
     let inner = wrapped::inner(members.only, may_wrap, &texts);
@@ -96,7 +103,13 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
     };
     let content =
         if repeats && blocks.iter().all(|block| block.text().is_some()) { Vec::new() } else { blocks };
-    Ok(CallReply { payload, content, result_bytes: result_bytes.saturating_sub(twice), envelope: result })
+    Ok(CallReply {
+        payload,
+        content,
+        result_bytes: result_bytes.saturating_sub(twice),
+        envelope: result,
+        note,
+    })
 }
 
 /// As [`read`], of a result that did not come as a reply to `tools/call`.
@@ -104,7 +117,7 @@ pub(super) fn read(result: RawResult, may_wrap: bool) -> Result<CallReply, CallF
 /// # Errors
 /// As [`read`].
 pub(super) fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
-    read(RawResult { bytes: result, outline: None }, may_wrap)
+    read(RawResult { bytes: result, outline: None, note: None }, may_wrap)
 }
 
 /// Whether the `result` of a method besides `tools/call` is one that can be used.
@@ -284,7 +297,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                         }
                         Key::ResultType => members.result_type = Some(raw(&mut map)?.get()),
                         Key::Content => {
-                            let content = content::raw_blocks(raw(&mut map)?.get());
+                            let content = raw(&mut map)?.get();
+                            // Some servers answer with a text where a list of blocks belongs.
+                            if content.starts_with('"') {
+                                (members.text, members.has_more) = (Some(Text::AsWritten(content)), false);
+                                continue;
+                            }
+                            let content = content::raw_blocks(content);
                             members.text = content
                                 .iter()
                                 .find_map(|block| content::text_of_block(block))
@@ -357,7 +376,7 @@ mod tests {
     /// As a reply of which it is the result.
     fn read_whole(result: Bytes, may_wrap: bool) -> Result<CallReply, CallFault> {
         let outline = std::str::from_utf8(&result).ok().and_then(Outline::of);
-        read(RawResult { bytes: result, outline }, may_wrap)
+        read(RawResult { bytes: result, outline, note: None }, may_wrap)
     }
 
     fn payload(json: &'static str) -> ReplyPayload {
@@ -410,9 +429,18 @@ mod tests {
     }
 
     #[test]
+    fn content_that_is_a_text_counts_as_one_block_of_it() {
+        assert_eq!(payload(r#"{"content":"two\nlines"}"#), text("two\nlines"));
+        assert_eq!(payload(r#"{"content":"{\"a\":1}"}"#), json(r#"{"a":1}"#));
+        assert_eq!(
+            fault(r#"{"content":"no such item","isError":true}"#),
+            (FaultReason::ToolError, "no such item".to_owned())
+        );
+    }
+
+    #[test]
     fn nothing_selected_is_none() {
-        for empty in ["{}", r#"{"content":[]}"#, r#"{"content":"text"}"#, r#"{"content":[{"type":"image"}]}"#]
-        {
+        for empty in ["{}", r#"{"content":[]}"#, r#"{"content":7}"#, r#"{"content":[{"type":"image"}]}"#] {
             assert_eq!(payload(empty), ReplyPayload::None, "{empty}");
         }
     }

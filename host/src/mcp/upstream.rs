@@ -131,11 +131,13 @@ impl<T: Transport> McpUpstream<T> {
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let _alone = self.alone(call.caller, call.limits.deadline).await?;
         let current = || self.lifecycle.current();
-        let (connection, _slot) = self
+        let (connection, slot) = self
             .slots
             .enter((&call.limits, call.caller.asking), T::NAME, current, |patience| self.connect(patience))
             .await?;
-        let reply = self.transport.call(&self.lifecycle, &connection, call).await?;
+        let reply = self.transport.call(&self.lifecycle, &connection, call).await;
+        slot.note(&reply);
+        let reply = reply?;
         let (limits, length) = (call.limits, reply.envelope.len());
         // Only what is longer than its text may be is looked into.
         let looked_into = if length > limits.max_bytes { length } else { 0 };
@@ -146,11 +148,13 @@ impl<T: Transport> McpUpstream<T> {
     async fn query_now(&self, query: Query<'_>) -> Result<Bytes, CallFault> {
         let _alone = self.alone(query.caller, query.limits.deadline).await?;
         let current = || self.lifecycle.current();
-        let (connection, _slot) = self
+        let (connection, slot) = self
             .slots
             .enter((&query.limits, None), T::NAME, current, |patience| self.connect(patience))
             .await?;
-        let answer = self.transport.query(&self.lifecycle, &connection, query).await?;
+        let answer = self.transport.query(&self.lifecycle, &connection, query).await;
+        slot.note(&answer);
+        let answer = answer?;
         let (limits, method) = (query.limits, query.method.to_owned());
         apart(answer.len(), move || {
             content::check_size(&answer, &limits, T::NAME)?;

@@ -39,6 +39,7 @@ pub fn decode(status: u16, body: Bytes) -> Result<CallReply, CallFault> {
                     content: Vec::new(),
                     envelope: body,
                     result_bytes,
+                    note: None,
                 })
             }
             Ok(Err(e)) => fault(FaultReason::UpstreamError, format!("malformed JSON response: {e}")),
@@ -61,6 +62,7 @@ fn empty() -> CallReply {
         content: Vec::new(),
         envelope: Bytes::from_static(b"null"),
         result_bytes: 0,
+        note: None,
     }
 }
 

@@ -198,16 +198,18 @@ impl<H: HttpGet> OpenApiUpstream<H> {
 
     async fn call_now(&self, call: Call<'_>) -> Result<CallReply, CallFault> {
         let current = || self.lifecycle.current();
-        let (api, _slot) =
+        let (api, slot) =
             self.slots.enter((&call.limits, None), "openapi", current, |patience| self.api(patience)).await?;
         let Some(operation) = api.operations.get(call.tool) else {
             return Err(CallFault::upstream_error(format!("unknown tool {}", call.tool)));
         };
-        tokio::select! {
+        let reply = tokio::select! {
             biased;
             reply = self.service.call(operation, call) => reply,
             () = self.lifecycle.closing() => Err(closed()),
-        }
+        };
+        slot.note(&reply);
+        reply
     }
 }
 

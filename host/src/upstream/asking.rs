@@ -57,6 +57,11 @@ impl Holders {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether so many slots are held by calls that wait for people.
+    pub(super) fn all_stand(&self, slots: usize) -> bool {
+        self.calls().iter().filter(|call| call.stopwatch.is_stopped()).count() >= slots
+    }
+
     /// Whether each slot is held by a call of this run that waits for people.
     fn all_ask(&self, run: usize) -> bool {
         let calls = self.calls();

@@ -128,7 +128,8 @@ impl Connections {
                 return Ok(another);
             }
             timeout_at(deadline, select_all(changes)).await.map_err(|_| {
-                CallFault::timeout(format!("{} call timed out before it could be sent", self.first.transport()))
+                let text = format!("{} call timed out before it could be sent", self.first.transport());
+                CallFault::timeout(text).never_sent()
                     .with_hint("The upstream waits for answers of other callers on all of its connections (max_connections).")
             })?;
         }

@@ -80,8 +80,10 @@ pub struct CallFault {
     pub http_status: Option<u16>,
     /// Bytes of the answer that had arrived when the call failed.
     pub received_bytes: u64,
-    /// Whether nothing was sent for the call: it takes no number of the program's call cap.
-    pub unsent: bool,
+    /// Whether anything of the call may have reached the upstream, and it may so have run.
+    pub sent: bool,
+    /// Whether it was refused before it was tried: it takes no number of the program's call cap.
+    pub uncounted: bool,
     /// The answer with which a tool reported its failure.
     pub answer: Option<Box<FailureAnswer>>,
     /// The code of the JSON-RPC error that caused the fault, if one did.
@@ -111,7 +113,8 @@ impl CallFault {
             message: message.into(),
             http_status: None,
             received_bytes: 0,
-            unsent: false,
+            sent: true,
+            uncounted: false,
             answer: None,
             rpc_code: None,
             unfinished: None,
@@ -148,10 +151,17 @@ impl CallFault {
         Self::new(reason, why.text())
     }
 
-    /// The same fault of a call for which nothing was sent.
+    /// The same fault of a call that was refused before anything was tried for it.
     #[must_use]
     pub(crate) fn before_sending(mut self) -> Self {
-        self.unsent = true;
+        self.uncounted = true;
+        self.never_sent()
+    }
+
+    /// The same fault of a call of which nothing reached the upstream.
+    #[must_use]
+    pub(crate) fn never_sent(mut self) -> Self {
+        self.sent = false;
         self
     }
 
@@ -220,6 +230,15 @@ impl From<HttpError> for CallFault {
             HttpError::TooLarge { received, .. } | HttpError::NoMemory { received } => *received,
             _ => 0,
         };
-        Self::new(reason, error.to_string()).with_bytes(received)
+        let before_sending = matches!(
+            error,
+            HttpError::Refused
+                | HttpError::Dns(_)
+                | HttpError::ConnectTimeout
+                | HttpError::Deadline
+                | HttpError::BadTarget(_)
+        );
+        let fault = Self::new(reason, error.to_string()).with_bytes(received);
+        if before_sending { fault.never_sent() } else { fault }
     }
 }

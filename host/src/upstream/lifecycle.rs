@@ -13,6 +13,8 @@ use crate::config::Backoff;
 use crate::maybe_ready::MaybeReady;
 use crate::time::{self, Instant};
 
+/// The longest recovery window that a call waits out.
+const RECOVERY_WAIT: Duration = Duration::from_secs(2);
 /// Events that a slow listener may fall behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 16;
 
@@ -40,6 +42,8 @@ pub(crate) enum EndKind {
     Clean,
     /// A crash opens one.
     Crash,
+    /// So does a crash while no call was in flight; as none can have caused it, calls wait a short one out.
+    CrashAtRest,
     /// The server forgot the session, as it may when it restarts: MCP has the client begin a new one. Only a server
     /// that forgets again and again is left alone for a while.
     SessionLost,
@@ -75,6 +79,8 @@ struct LifecycleState<C> {
     introduction: Introduction,
     next_window: Duration,
     window_until: Option<Instant>,
+    /// Whether calls wait the window out, if it is short.
+    window_is_waited_out: bool,
     last_session_loss: Option<Instant>,
     starts: u64,
     last_fault: Option<CallFault>,
@@ -103,6 +109,7 @@ impl<C: Connection> Lifecycle<C> {
                 introduction: Introduction::default(),
                 next_window: backoff.initial,
                 window_until: None,
+                window_is_waited_out: false,
                 last_session_loss: None,
                 starts: 0,
                 last_fault: None,
@@ -131,6 +138,9 @@ impl<C: Connection> Lifecycle<C> {
     where
         F: Future<Output = Result<Started<C>, CallFault>> + Send + 'static,
     {
+        if let Some(wait) = self.recovery_to_wait_out(patience) {
+            time::sleep(wait).await;
+        }
         let (mut outcome, leads) = match self.begin(start)? {
             MaybeReady::Ready(connection) => return Ok(connection),
             MaybeReady::Waiting(Awaited(outcome, leads)) => (outcome, leads),
@@ -145,8 +155,17 @@ impl<C: Connection> Lifecycle<C> {
             None => wait.await,
             Some(patience) => time::timeout(patience, wait)
                 .await
-                .unwrap_or_else(|_| Err(CallFault::timeout("the upstream is still starting"))),
+                .unwrap_or_else(|_| Err(CallFault::timeout("the upstream is still starting").never_sent())),
         }
+    }
+
+    /// How long a call waits until the upstream may be started again, if it waits for that at all.
+    fn recovery_to_wait_out(&self, patience: Option<Duration>) -> Option<Duration> {
+        let state = self.lock();
+        let left = state.window_until?.saturating_duration_since(time::now());
+        let bound = patience.unwrap_or(RECOVERY_WAIT).min(RECOVERY_WAIT);
+        let waits = state.window_is_waited_out && matches!(state.link, Link::Stopped);
+        (waits && left <= bound).then_some(left)
     }
 
     fn begin<F>(
@@ -163,12 +182,14 @@ impl<C: Connection> Lifecycle<C> {
             Link::Closed => return Err(closed()),
             Link::Stopped => {}
         }
-        if state.window_until.is_some_and(|until| time::now() < until) {
-            let fault = CallFault::unavailable("in recovery");
-            return Err(match &state.last_fault {
-                Some(last) => fault.with_hint(&format!("after: {}", last.message)),
-                None => fault,
-            });
+        let now = time::now();
+        if let Some(until) = state.window_until.filter(|until| now < *until) {
+            let mut fault = CallFault::unavailable("in recovery").never_sent();
+            if let Some(last) = &state.last_fault {
+                fault = fault.with_hint(&format!("after: {}", last.message));
+            }
+            let left = (until - now).as_millis();
+            return Err(fault.with_hint(&format!("It is started again on the first call after {left} ms.")));
         }
         let (sender, outcome) = watch::channel(None);
         state.link = Link::Starting(outcome.clone());
@@ -193,7 +214,7 @@ impl<C: Connection> Lifecycle<C> {
         let now = time::now();
         let opens_window = match end.kind {
             EndKind::Clean => false,
-            EndKind::Crash => true,
+            EndKind::Crash | EndKind::CrashAtRest => true,
             EndKind::SessionLost => {
                 let before = state.last_session_loss.replace(now);
                 before.is_some_and(|before| now - before < self.backoff.max)
@@ -202,6 +223,7 @@ impl<C: Connection> Lifecycle<C> {
         if opens_window {
             state.window_until = Some(now + state.next_window);
             state.next_window = (state.next_window * 2).min(self.backoff.max);
+            state.window_is_waited_out = end.kind == EndKind::CrashAtRest;
         }
         let abnormal = end.kind != EndKind::Clean;
         if abnormal {
@@ -355,6 +377,7 @@ impl<C: Connection> Starting<C> {
                     Ok(started.connection)
                 }
                 Err(fault) => {
+                    let fault = fault.never_sent();
                     state.last_fault = Some(fault.clone());
                     if !matches!(state.link, Link::Closed) {
                         state.link = Link::Stopped;
@@ -390,7 +413,7 @@ pub(crate) fn closed() -> CallFault {
 }
 
 fn interrupted() -> CallFault {
-    CallFault::unavailable("the start was interrupted")
+    CallFault::unavailable("the start was interrupted").never_sent()
 }
 
 #[cfg(test)]
@@ -478,7 +501,11 @@ mod tests {
         assert!(lifecycle.current().is_some(), "an old connection's end says nothing of the new one");
         lifecycle.note_end(&second);
         let refused = lifecycle.connect(None, start).await.err().unwrap();
-        assert_eq!(refused.message, "in recovery\nafter: gone");
+        assert_eq!(
+            refused.message,
+            "in recovery\nafter: gone\nIt is started again on the first call after 100 ms."
+        );
+        assert!(!refused.sent);
         tokio::time::sleep(Duration::from_millis(99)).await;
         assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -494,6 +521,19 @@ mod tests {
         ] {
             assert_eq!(events.try_recv().unwrap(), expected);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_out_the_short_window_of_a_crash_that_no_call_can_have_caused() {
+        let lifecycle = lifecycle();
+        let first = lifecycle.connect(None, start).await.unwrap();
+        first.end(EndKind::CrashAtRest);
+        lifecycle.note_end(&first);
+        assert!(matches!(lifecycle.health().phase, Phase::Recovery(_)));
+        let refused = lifecycle.connect(Some(Duration::from_millis(50)), start).await.err().unwrap();
+        assert!(refused.message.starts_with("in recovery"), "there is no patience for it: {refused}");
+        lifecycle.connect(Some(Duration::from_secs(1)), start).await.unwrap();
+        assert_eq!(lifecycle.health().starts, 2);
     }
 
     #[tokio::test(start_paused = true)]

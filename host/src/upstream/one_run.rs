@@ -42,6 +42,7 @@ impl OneRun {
         };
         timeout_at(deadline, entering).await.map_err(|_| {
             CallFault::timeout(format!("{transport} call timed out before it could be sent"))
+                .never_sent()
                 .with_hint("The upstream serves one program at a time (serial), and another one has it.")
         })?;
         Ok(Inside(self))

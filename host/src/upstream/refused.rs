@@ -50,6 +50,9 @@ pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> Cal
         Some(404 | 405) => {
             format!("There is no MCP endpoint at {at}: check its path, which is often /mcp or /sse.")
         }
+        Some(403) => format!(
+            "http 403 from {at}: it refuses who asks; look at the rights and scopes of the credentials of its entry."
+        ),
         Some(401) if auth.emitters.is_empty() => {
             "It wants its callers to sign in: write \"auth\": {\"type\": \"oauth\"} into its entry, or put a token under \
              credentials and name it in auth."
@@ -61,6 +64,24 @@ pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> Cal
         _ => return fault,
     };
     fault.with_hint(&advice)
+}
+
+/// A redirect that is not followed, with where it points.
+pub(crate) fn explain_redirect(fault: CallFault, url: &Url, location: &str) -> CallFault {
+    let Ok(target) = url.join(location) else {
+        return fault.with_hint(&format!("It points to {location:.200}, which is no URL."));
+    };
+    let place = place(&target);
+    let is_sign_in = ["login", "signin", "sign-in", "oauth", "authorize", "sso"]
+        .into_iter()
+        .any(|word| target.path().to_ascii_lowercase().contains(word));
+    let advice = match is_sign_in {
+        true => "That is a page to sign in on: look at the auth of its entry.",
+        false => "Redirects are followed within the origin only, if they are 307 or 308, and once.",
+    };
+    fault.with_hint(&format!(
+        "It points to {place}: if that is the server, write \"url\": \"{place}\". {advice}"
+    ))
 }
 
 /// A URL without what may be secret: user information, query and fragment.

@@ -15,6 +15,8 @@ pub struct CallReply {
     pub envelope: Bytes,
     /// Size of the result as compact JSON: what a client without us would have received.
     pub result_bytes: u64,
+    /// What was wrong with the answer, which was read all the same: the rest of a sentence that begins with it.
+    pub note: Option<&'static str>,
 }
 
 /// One block of an answer.

@@ -119,12 +119,15 @@ fn record(tool: &str) -> CallRecord {
         result_bytes: Some(3),
         oversize: false,
         auth: None,
+        sent: None,
         http_status: Some(200),
         overview: None,
         looked_at: false,
         blocks: None,
         argument_note: Some("note".into()),
+        answer_note: None,
         sample: None,
+        beginning: None,
         seen_shape: None,
     }
 }

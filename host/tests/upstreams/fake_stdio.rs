@@ -19,7 +19,7 @@ pub(crate) const DESCENDANT_ROLE: &str = "--descendant";
 /// The pause between two bytes of an answer that has no end.
 const DRIP: Duration = Duration::from_millis(5);
 
-const TOOLS: [&str; 26] = [
+const TOOLS: [&str; 27] = [
     "echo",
     "text",
     "fail",
@@ -46,6 +46,7 @@ const TOOLS: [&str; 26] = [
     "ask",
     "ask_late",
     "answers",
+    "write",
 ];
 
 struct Server {
@@ -75,6 +76,12 @@ pub(crate) fn serve(mode: &str) -> ! {
         asking: Vec::new(),
         refused: BTreeSet::new(),
     }));
+    if mode == "prints-a-banner" {
+        send("\u{1b}[32mServer ready\u{1b}[0m on stdio");
+    }
+    if mode == "marks-its-bytes" {
+        std::io::stdout().write_all(b"\xef\xbb\xbf").unwrap();
+    }
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let message: Value = serde_json::from_str(&line).expect("the client sends JSON lines");
@@ -114,7 +121,7 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
             }
         }
         Some("initialize") if mode.starts_with("modern") => error(id, -32601, "Method not found"),
-        Some("initialize") if mode == "no-initialize" => {}
+        Some("initialize") if matches!(&*mode, "no-initialize" | "prints-a-banner") => {}
         Some("initialize") if mode == "refuses" => error(id, -32000, "license expired"),
         Some("initialize") => {
             if mode == "pings-first" {
@@ -227,6 +234,11 @@ fn call(server: &Arc<Mutex<Server>>, id: Value, message: &Value) {
             send(&json!({"id": null, "result": 1}).to_string());
             send(&json!({"method": "notifications/message", "params": {"data": "hello"}}).to_string());
             reply(&id, json!({"structuredContent": "after the noise"}));
+        }
+        "write" => {
+            let mut out = std::io::stdout().lock();
+            let text = args["text"].as_str().unwrap().replace("$ID", &id.to_string());
+            out.write_all(text.as_bytes()).and_then(|()| out.flush()).unwrap();
         }
         "twice" => {
             reply(&id, json!({"structuredContent": 1}));

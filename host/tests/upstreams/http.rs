@@ -12,7 +12,7 @@ use ptc_host::config::{
 use ptc_host::credentials::CredentialStore;
 use ptc_host::http::Client;
 use ptc_host::mcp::{ClientRoots, HttpUpstream};
-use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
+use ptc_host::upstream::{CallLimits, FaultReason, Phase, ReplyPayload, Upstream, UpstreamEvent};
 use ptc_mcp::json::{Value, json};
 use tokio::runtime::Handle;
 use url::Url;
@@ -38,7 +38,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::as_many_connections_wait_as_calls_may_be_under_way", as_many_connections_wait),
         trial("http::a_connection_closed_meanwhile_is_replaced", a_connection_closed_meanwhile),
         trial("http::statuses_become_faults", statuses_become_faults),
-        trial("http::redirects_are_not_followed", redirects_are_not_followed),
+        trial("http::other_redirects_are_told", other_redirects_are_told),
         trial("http::odd_answers_become_faults", odd_answers_become_faults),
         trial("http::broken_connections_become_faults", broken_connections_become_faults),
         trial("http::starts_that_fail_say_why", starts_that_fail_say_why),
@@ -49,6 +49,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::a_broken_event_stream_is_taken_up_again", a_broken_stream_is_resumed),
         trial("http::server_requests_on_a_stream_are_answered", server_requests_are_answered),
         trial("http::a_forgotten_session_is_begun_anew", a_forgotten_session),
+        trial("http::a_session_that_only_fails_is_begun_anew", a_session_that_only_fails),
+        trial("http::faults_tell_whether_a_call_was_sent", faults_tell_whether_a_call_was_sent),
+        trial("http::a_server_of_one_connection_is_freed_of_the_stream", a_server_of_one_connection),
+        trial("http::redirects_within_the_origin_are_followed_once", redirects_within_the_origin),
+        trial("http::a_refused_notification_is_no_end", a_refused_notification),
+        trial("http::answers_that_are_almost_json_are_read", almost_json),
         trial("http::sessions_forgotten_again_and_again", sessions_forgotten_again_and_again),
         trial("http::a_session_lost_halfway_is_told", a_session_lost_halfway),
         trial("http::a_revision_refused_and_offered_is_tried_once_more", a_revision_refused_and_offered),
@@ -331,14 +337,155 @@ async fn statuses_become_faults() {
     upstream.shutdown().await;
 }
 
-async fn redirects_are_not_followed() {
+async fn other_redirects_are_told() {
     let other = FakeHttp::handshake(echo);
-    let location = other.url.to_string();
-    let server = FakeHttp::handshake(move |_| response(302, &[("location", &location)], b""));
-    let upstream = upstream(&server);
-    assert_eq!(fault_of(call(&upstream, "t", "{}").await).1, "http 302");
+    for (status, place) in [(302, "/login"), (301, "/mcp/"), (303, "/x"), (307, "/mcp"), (308, "/mcp")] {
+        let away = if status < 307 { "" } else { other.url.as_str().strip_suffix("/mcp").unwrap() };
+        let location = format!("{away}{place}");
+        let told = location.clone();
+        let server = FakeHttp::handshake(move |_| response(status, &[("location", &location)], b""));
+        let upstream = upstream(&server);
+        let (_, message) = fault_of(call(&upstream, "t", "{}").await);
+        let place = server.url.join(&told).unwrap();
+        assert!(message.starts_with(&format!("http {status}\nIt points to {place}: ")), "{message}");
+        assert!(message.contains(&format!("write \"url\": \"{place}\"")), "{message}");
+        assert_eq!(message.contains("a page to sign in on"), status == 302, "{message}");
+        assert!(server.hits().iter().all(|hit| hit.path == "/mcp"), "no POST becomes a GET");
+        upstream.shutdown().await;
+    }
     assert_eq!(other.connections(), 0);
-    upstream.shutdown().await;
+}
+
+async fn redirects_within_the_origin() {
+    for status in [307, 308] {
+        // Another path of the server is the endpoint.
+        let moved = FakeHttp::start(move |hit| match hit.path.as_str() {
+            "/mcp" => response(status, &[("location", "/mcp/")], b""),
+            _ => match hit.rpc() {
+                "server/discover" => response(400, &[], b""),
+                "initialize" => {
+                    reply(200, &hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {}})))
+                }
+                "notifications/initialized" => response(202, &[], b""),
+                "tools/list" => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+                _ => echo(hit),
+            },
+        });
+        let upstream = upstream(&moved);
+        assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
+        upstream.shutdown().await;
+        let round = FakeHttp::handshake(move |_| response(status, &[("location", "/mcp?again")], b""));
+        let upstream = self::upstream(&round);
+        let (_, message) = fault_of(call(&upstream, "t", "{}").await);
+        assert!(message.starts_with(&format!("http {status}\nIt points to ")), "{message}");
+        assert_eq!(round.count("tools/call"), 2, "once");
+        upstream.shutdown().await;
+    }
+}
+
+async fn a_refused_notification() {
+    for status in [400, 404, 405, 500, 204] {
+        let server = FakeHttp::start(move |hit| match hit.rpc() {
+            "server/discover" => response(400, &[], b""),
+            "initialize" => {
+                reply(200, &hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {}})))
+            }
+            "notifications/initialized" => response(status, &[], b"{\"error\":\"no id\"}"),
+            "tools/list" => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+            _ => echo(hit),
+        });
+        let upstream = upstream(&server);
+        assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#, "{status}");
+        upstream.shutdown().await;
+    }
+}
+
+async fn almost_json() {
+    type Case = (fn(String) -> Steps, &'static str);
+    let cases: [Case; 5] = [
+        (
+            |id| {
+                response(
+                    200,
+                    &[],
+                    format!("{{\"id\":{id},\"result\":{{\"structuredContent\":[NaN,]}}}}").as_bytes(),
+                )
+            },
+            "[null]",
+        ),
+        (
+            |id| {
+                response(
+                    200,
+                    &[],
+                    format!("\u{feff}{{\"id\":{id},\"result\":{{\"structuredContent\":1}}}}").as_bytes(),
+                )
+            },
+            "1",
+        ),
+        (
+            |id| {
+                response(
+                    200,
+                    &[],
+                    format!("<br>Warning: x{{\"id\":{id},\"result\":{{\"structuredContent\":1}}}}")
+                        .as_bytes(),
+                )
+            },
+            "1",
+        ),
+        (
+            |id| {
+                let data =
+                    format!("data: {{\"id\":{id},\"result\":{{\"structuredContent\":[Infinity]}}}}\n\n");
+                vec![event_head(), Step::Bytes(data.into_bytes()), Step::Hang]
+            },
+            "[null]",
+        ),
+        (
+            |id| {
+                response(200, &[], format!("{{\"id\":{id},\"result\":{{\"content\":\"plain\"}}}}").as_bytes())
+            },
+            "plain",
+        ),
+    ];
+    for (answer, value) in cases {
+        let server = FakeHttp::handshake(move |hit| answer(hit.body["id"].to_string()));
+        let upstream = upstream(&server);
+        let reply = call(&upstream, "t", "{}").await.unwrap();
+        match reply.payload.clone().resolve() {
+            ReplyPayload::Text(text) => assert_eq!(text, value.as_bytes()),
+            _ => assert_eq!(json_of(reply), value),
+        }
+        upstream.shutdown().await;
+    }
+    for (answer, told) in [
+        (
+            (|_| response(200, &[("content-type", "text/html; charset=utf-8")], b"<html>"))
+                as fn(String) -> Steps,
+            "it answered text/html: no MCP endpoint",
+        ),
+        (
+            |id| response(200, &[], format!("{{\"id\":{id},\"result\":undefined}}").as_bytes()),
+            "invalid JSON response: no JSON at byte ",
+        ),
+        (
+            |id| {
+                vec![
+                    event_head(),
+                    Step::Bytes(format!("data: {{\"id\":{id},\"result\":undefined}}\n\n").into_bytes()),
+                    Step::Hang,
+                ]
+            },
+            "invalid JSON response: no JSON at byte ",
+        ),
+    ] {
+        let server = FakeHttp::handshake(move |hit| answer(hit.body["id"].to_string()));
+        let upstream = upstream(&server);
+        let fault = call(&upstream, "t", "{}").await.unwrap_err();
+        assert!(fault.message.starts_with(told) && fault.reason == FaultReason::UpstreamError, "{fault}");
+        upstream.shutdown().await;
+    }
 }
 
 async fn odd_answers_become_faults() {
@@ -470,7 +617,11 @@ async fn starts_that_fail_say_why() {
     assert!(message.starts_with("rate_limited\nhttp 429 from http://127.0.0.1:"), "{message}");
     assert!(message.ends_with("; Retry-After: 30"), "{message}");
     assert_eq!(fault(|_| response(500, &[], b"")).await, (UpstreamUnavailable, text("http 500")));
-    assert_eq!(fault(|_| response(301, &[("location", "/")], b"")).await, (UpstreamError, text("http 301")));
+    let (reason, message) = fault(|_| response(301, &[("location", "/")], b"")).await;
+    assert!(
+        reason == UpstreamError && message.starts_with("http 301\nIt points to http://127.0.0.1:"),
+        "{message}"
+    );
     let silent = FakeHttp::start(|_| vec![Step::Hang]);
     let starting = upstream_with(&silent.url, |entry, _| entry.handshake_timeout = HOUR);
     // It is asked for its era first, which takes a part of the time only.
@@ -494,7 +645,7 @@ async fn starts_that_fail_say_why() {
             _ => response(400, &[], b""),
         })
         .await,
-        (UpstreamError, text("notifications/initialized returned http 400"))
+        (UpstreamError, text("http 400"))
     );
     assert_eq!(
         fault(|hit| match hit.rpc() {
@@ -730,7 +881,7 @@ async fn server_requests_are_answered() {
 }
 
 /// The ways in which servers say that they know no such session.
-fn forgotten_answers() -> [fn() -> Steps; 4] {
+fn forgotten_answers() -> [fn() -> Steps; 10] {
     [
         || response(404, &[], b""),
         || {
@@ -742,6 +893,25 @@ fn forgotten_answers() -> [fn() -> Steps; 4] {
             reply(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
         },
         || response(400, &[("content-type", "text/plain")], b"Bad Request: No valid session ID provided"),
+        || response(410, &[], b""),
+        || {
+            let error = json!({"code": -32600, "message": "Session not found or expired"});
+            reply(200, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+        },
+        || {
+            let error = json!({"code": -32600, "message": "Session not found"});
+            vec![
+                event_head(),
+                event(&json!({"jsonrpc": "2.0", "id": "server-error", "error": error})),
+                Step::Hang,
+            ]
+        },
+        || vec![event_head(), event(&json!({"error": "Session not found"})), Step::Close],
+        || {
+            let error = json!({"code": -32603, "message": "Invalid session"});
+            reply(500, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+        },
+        || response(500, &[("content-type", "application/json")], b"{\"detail\": \"session expired\"}"),
     ]
 }
 
@@ -767,6 +937,117 @@ async fn a_forgotten_session() {
         );
         upstream.shutdown().await;
     }
+}
+
+async fn a_session_that_only_fails() {
+    type Failing = fn() -> Steps;
+    let failings: [Failing; 4] = [
+        || response(500, &[], b"internal"),
+        || response(503, &[], b""),
+        || vec![event_head(), Step::Close],
+        || vec![Step::Close],
+    ];
+    for failing in failings {
+        let sessions = AtomicUsize::new(0);
+        let server = FakeHttp::start(move |hit| {
+            let has_forgotten = hit.header("mcp-session-id") == Some("session-0");
+            match (hit.method.as_str(), hit.rpc()) {
+                (_, "server/discover") => response(400, &[], b""),
+                (_, "initialize") => {
+                    let id = format!("session-{}", sessions.fetch_add(1, Ordering::SeqCst));
+                    let headers = [("content-type", "application/json"), ("mcp-session-id", id.as_str())];
+                    let result = hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {}}));
+                    response(200, &headers, result.to_string().as_bytes())
+                }
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+                (_, "tools/call" | "ping") if has_forgotten => failing(),
+                (_, "tools/call") => echo(hit),
+                _ => response(200, &[], b""),
+            }
+        });
+        let upstream = upstream(&server);
+        let fault = call(&upstream, "t", "{}").await.unwrap_err();
+        assert!(fault.sent && fault.reason == FaultReason::UpstreamUnavailable, "{fault}");
+        assert_eq!(server.count("tools/call"), 1, "nothing says that it has not run");
+        assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
+        assert_eq!((server.count("ping"), server.count("initialize"), server.count("tools/call")), (1, 2, 2));
+        upstream.shutdown().await;
+    }
+    // A server that knows the session keeps it.
+    let failed = AtomicUsize::new(0);
+    let server = FakeHttp::handshake(move |hit| match failed.fetch_add(1, Ordering::SeqCst) {
+        0 => response(500, &[], b"internal"),
+        _ => echo(hit),
+    });
+    let upstream = self::upstream(&server);
+    call(&upstream, "t", "{}").await.unwrap_err();
+    assert_eq!(json(&upstream, "t", "{}").await, "{}");
+    assert_eq!((server.count("ping"), server.count("initialize")), (1, 1));
+    upstream.shutdown().await;
+}
+
+async fn faults_tell_whether_a_call_was_sent() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap()
+    };
+    assert!(!call(&upstream_with(&closed, |_, _| {}), "t", "{}").await.unwrap_err().sent);
+    for (answer, message) in [
+        ((|_| vec![Step::Reset]) as fn(&Hit) -> Steps, "connection closed"),
+        (|_| response(429, &[], b""), "rate_limited"),
+        (|_| response(500, &[], b""), "http 500"),
+        (|hit| reply(200, &hit.error(-32000, "no")), "no"),
+    ] {
+        let server = FakeHttp::handshake(answer);
+        let upstream = upstream(&server);
+        let fault = call(&upstream, "t", "{}").await.unwrap_err();
+        assert_eq!(fault.message.lines().next(), Some(message));
+        assert!(fault.sent, "{fault}");
+        upstream.shutdown().await;
+    }
+}
+
+async fn a_server_of_one_connection() {
+    let streaming = Arc::new(AtomicUsize::new(0));
+    let open = streaming.clone();
+    let server = FakeHttp::start(move |hit| {
+        let capabilities = json!({"tools": {"listChanged": true}});
+        match (hit.method.as_str(), hit.rpc()) {
+            ("GET", _) => {
+                open.store(1, Ordering::SeqCst);
+                vec![event_head(), Step::Hang]
+            }
+            // It is as if nobody read what comes on another connection.
+            (_, "ping") if open.load(Ordering::SeqCst) == 1 => vec![Step::Hang],
+            (_, "initialize") => reply(
+                200,
+                &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+            ),
+            (_, "notifications/initialized") => response(202, &[], b""),
+            (_, "tools/list") => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+            (_, "tools/call") => echo(hit),
+            _ => response(400, &[], b""),
+        }
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let _events = upstream.events();
+    wait_until_async("it is asked beside the stream", async || server.count("ping") == 1).await;
+    wait_until_async("the stream is given up", async || {
+        advance(Duration::from_millis(200));
+        server.open() <= 1
+    })
+    .await;
+    assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
+    advance(HOUR);
+    settle().await;
+    assert_eq!(
+        server.hits().iter().filter(|hit| hit.method == "GET").count(),
+        1,
+        "for as long as the session lives"
+    );
+    upstream.shutdown().await;
 }
 
 async fn sessions_forgotten_again_and_again() {

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use libtest_mimic::Trial;
-use nix::sys::signal::kill;
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ptc_host::config::{Backoff, Protocol, StdioConfig, Transport, UpstreamConfig};
 use ptc_host::engine::MemoryBudget;
 use ptc_host::mcp::{ClientRoots, StdioUpstream};
 use ptc_host::time;
-use ptc_host::upstream::{CallLimits, FaultReason, Phase, Upstream, UpstreamEvent};
+use ptc_host::upstream::{CallFault, CallLimits, CallReply, FaultReason, Phase, Upstream, UpstreamEvent};
+use ptc_mcp::json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
@@ -35,6 +36,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::replies_come_in_any_order", replies_come_in_any_order),
         trial("stdio::faults_of_the_tool_and_of_the_protocol", faults_of_the_tool_and_of_the_protocol),
         trial("stdio::noise_is_skipped", noise_is_skipped),
+        trial("stdio::text_that_is_almost_an_answer_is_read", text_that_is_almost_an_answer),
+        trial("stdio::text_that_carries_the_id_of_a_call_is_never_noise", text_that_carries_an_id),
+        trial("stdio::a_long_line_of_noise_fails_no_call", a_long_line_of_noise),
+        trial("stdio::a_banner_is_quoted_where_the_handshake_fails", a_banner_is_quoted),
+        trial("stdio::a_byte_order_mark_is_skipped", a_byte_order_mark),
+        trial("stdio::a_call_waits_for_the_restart_after_a_crash_at_rest", a_crash_at_rest),
         trial("stdio::a_second_reply_is_dropped", a_second_reply_is_dropped),
         trial("stdio::an_oversized_line_fails_its_own_call_only", an_oversized_line_fails_its_own_call_only),
         trial("stdio::an_oversized_line_that_nobody_waits_for_fails_nobody", a_late_oversized_line),
@@ -209,6 +216,130 @@ async fn faults_of_the_tool_and_of_the_protocol() {
 async fn noise_is_skipped() {
     let upstream = upstream("plain");
     assert_eq!(json(&upstream, "noise", "{}").await, "\"after the noise\"");
+    upstream.shutdown().await;
+}
+
+/// What the child writes to a call, with `$ID` for its id.
+async fn written(upstream: &StdioUpstream, text: &str) -> Result<CallReply, CallFault> {
+    call(upstream, "write", &json!({"text": text}).to_string()).await
+}
+
+async fn text_that_is_almost_an_answer() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    let numbers = r#"{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":{"a":NaN,"b":[-Infinity]}}}"#;
+    for (text, answer) in [
+        (numbers, r#"{"a":null,"b":[null]}"#),
+        (r#"{"jsonrpc":"2.0","id":"$ID","result":{"structuredContent":7}}"#, "7"),
+        (r#"{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":7,},}"#, "7"),
+        (r#"Loading... {"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":7}}"#, "7"),
+        (r#"{"debug":1}{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":7}}"#, "7"),
+        ("\u{feff}{\"id\":$ID,\"result\":{\"structuredContent\":7}}", "7"),
+        (
+            "{\n  \"id\": $ID,\n  \"result\": {\n    \"structuredContent\": [\n      {},\n      NaN\n    ]\n  },\n}",
+            "[\n      {},\n      null\n    ]",
+        ),
+        ("{\nbanner\n{\"id\":$ID,\"result\":{\"structuredContent\":7}}", "7"),
+        ("log {\nbanner\nbooting {\"id\":$ID,\"result\":{\"structuredContent\":7}}\n{\"method\":\"x\"}", "7"),
+    ] {
+        let reply =
+            written(&upstream, &format!("{text}\n")).await.unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        assert_eq!(reply.note.is_some(), text.contains("NaN"), "{text}");
+        assert_eq!(json_of(reply), answer, "{text}");
+    }
+    // Without an end of its line, it is read when nothing more comes.
+    let text = r#"{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":7}}"#;
+    let mut reply = std::pin::pin!(written(&upstream, text));
+    let mut answer = None;
+    wait_until_async("it is read", async || {
+        answer = (&mut reply).now_or_never();
+        if answer.is_none() {
+            advance(Duration::from_millis(100));
+        }
+        answer.is_some()
+    })
+    .await;
+    assert_eq!(json_of(answer.unwrap().unwrap()), "7");
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn text_that_carries_an_id() {
+    let upstream = upstream("plain");
+    upstream.ensure_started().await.unwrap();
+    for (text, told) in [
+        (
+            r#"{"jsonrpc":"2.0","id":$ID,"result":{"a":undefined}}"#,
+            "invalid JSON-RPC response: no JSON at byte ",
+        ),
+        (r#"{"result":{"a":01},"id":$ID}"#, "invalid JSON-RPC response: no JSON at byte "),
+        (
+            r#"{"jsonrpc":"2.0","id":$ID,"result":{"a":"cut"#,
+            "invalid JSON-RPC response: it ends too early, at byte ",
+        ),
+        (r#"{"jsonrpc":"2.0","id":0,"result":{}}"#, "unexpected JSON-RPC response {"),
+        (r#"{"jsonrpc":"2.0","id":"x","result":{}}"#, "unexpected JSON-RPC response {"),
+        (r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#, "no"),
+        (
+            "{\n\"id\": $ID,\n\"result\": {\"a\":\n{\"method\":\"x\"}",
+            "invalid JSON-RPC response: it ends too early, at byte ",
+        ),
+    ] {
+        let fault = written(&upstream, &format!("{text}\n")).await.unwrap_err();
+        assert_eq!(fault.reason, FaultReason::UpstreamError, "{text}: {fault}");
+        assert!(fault.message.starts_with(told) && fault.sent, "{text}: {fault}");
+    }
+    assert_eq!(json(&upstream, "echo", "{}").await, "{}");
+    upstream.shutdown().await;
+}
+
+async fn a_long_line_of_noise() {
+    let mut entry = entry("plain");
+    entry.max_response_bytes = 5_000;
+    let upstream = upstream_of(entry, |_| {});
+    let small = CallLimits { max_bytes: 10_000, ..limits() };
+    for noise in ["y".repeat(300_000), format!("{{\"debug\":\"{}\"}}", "y".repeat(300_000))] {
+        let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":7}}"#;
+        let text = json!({"text": format!("{noise}\n{answer}\n")}).to_string();
+        assert_eq!(json_of(call_with(&upstream, "write", &text, small).await.unwrap()), "7");
+    }
+    upstream.shutdown().await;
+}
+
+async fn a_banner_is_quoted() {
+    let upstream = upstream_of(entry("prints-a-banner"), |_| {});
+    let mut starting = std::pin::pin!(upstream.ensure_started());
+    let mut fault = None;
+    wait_until_async("the handshake's time is over", async || {
+        fault = (&mut starting).now_or_never();
+        if fault.is_none() {
+            advance(HOUR / 8);
+        }
+        fault.is_some()
+    })
+    .await;
+    let fault = fault.unwrap().unwrap_err();
+    assert!(fault.message.starts_with("initialize was not answered within "), "{fault}");
+    assert!(!fault.sent);
+    upstream.shutdown().await;
+}
+
+async fn a_byte_order_mark() {
+    let upstream = upstream("marks-its-bytes");
+    assert_eq!(json(&upstream, "echo", r#"{"a":1}"#).await, r#"{"a":1}"#);
+    upstream.shutdown().await;
+}
+
+async fn a_crash_at_rest() {
+    let upstream = upstream_of(entry("plain"), |config| {
+        let window = Duration::from_secs(1);
+        config.backoff = Backoff { initial: window, max: window };
+    });
+    let pid = family_of(&upstream).await[0];
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+    let in_recovery = async || matches!(upstream.health().phase, Phase::Recovery(_));
+    wait_until_async("its end is known", in_recovery).await;
+    assert_eq!(run_out(json(&upstream, "echo", "{}"), async || true).await, "{}");
     upstream.shutdown().await;
 }
 
@@ -434,7 +565,8 @@ async fn pings_before_initialize() {
 async fn starts_that_fail_say_why() {
     let fault = |upstream: StdioUpstream| async move { upstream.ensure_started().await.unwrap_err() };
     let missing = fault(upstream_of(StdioConfig::for_command("no-such-command-anywhere"), |_| {})).await;
-    assert_eq!(missing.message, "command not found: no-such-command-anywhere");
+    let told = "command not found: no-such-command-anywhere\nThe PATH that was searched is \"";
+    assert!(missing.message.starts_with(told), "{missing}");
     let mut nowhere = entry("plain");
     nowhere.cd = Some("/no/such/folder".into());
     assert!(fault(upstream_of(nowhere, |_| {})).await.message.contains("/no/such/folder does not exist"));

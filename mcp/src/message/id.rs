@@ -8,6 +8,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Member, Name};
+use crate::id_finder::IdFinder;
 use crate::json::{Kind, Malformed, Raw, Scanner, write_string};
 
 /// Longest id that is shown in full, in bytes.
@@ -115,6 +116,15 @@ pub fn id_of_head(head: &[u8]) -> Option<u64> {
     // The head is cut off, so this ends in an error; what was found before it counts.
     let _ = reader.deserialize_map(HeadVisitor(&mut found));
     found
+}
+
+/// The id of a message whose bytes need not be JSON all over: that of its outermost object, wherever it stands.
+#[must_use]
+pub fn id_within(bytes: &[u8]) -> Option<u64> {
+    let mut finder = IdFinder::default();
+    finder.feed(bytes);
+    let id = finder.found()?;
+    std::str::from_utf8(&id).ok().and_then(number_of_id)
 }
 
 /// The id of a message of which only the end is at hand: servers that write `result` first write

@@ -22,13 +22,13 @@ const BOOLEAN: &str = r#"{"type":"boolean"}"#;
 const COUNT: &str = r#"{"type":"integer","minimum":0}"#;
 
 /// Failed upstream calls as the structured profile shows them.
-pub(crate) const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"}}}}"#;
+pub(crate) const FAILED_CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"const":"error"},"reason":{"type":"string"},"sent":{"type":"boolean"}}}}"#;
 
 /// Open questions.
 const QUESTIONS: &str = r#"{"type":"array","items":{"type":"object","required":["id","kind","message","answer"],"properties":{"id":{"type":"string"},"kind":{"enum":["ask","upstream","approval","sign_in"]},"message":{"type":"string"},"schema":{"type":"object"},"open":{"type":"string"},"answer":{"enum":["lisp_resume","console","operator"]},"url":{"type":"string"}}}}"#;
 
 /// All upstream calls.
-const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","auth_required","rate_limited","timeout","response_too_large","cap_exhausted","declined","cancelled","unanswerable"]},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
+const CALLS: &str = r#"{"type":"array","items":{"type":"object","required":["server","tool","status","duration_ms"],"properties":{"server":{"type":"string"},"tool":{"type":"string"},"status":{"enum":["ok","error"]},"duration_ms":{"type":"integer","minimum":0},"reason":{"enum":["upstream_unavailable","tool_error","upstream_error","auth_failed","auth_required","rate_limited","timeout","response_too_large","cap_exhausted","declined","cancelled","unanswerable"]},"sent":{"type":"boolean"},"error":{"type":"string"},"result_bytes":{"type":["integer","null"],"minimum":0},"oversize":{"type":"boolean"},"auth":{"type":"object","required":["scheme","binding"],"properties":{"scheme":{"type":"string"},"binding":{"type":"string"}}},"http_status":{"type":"integer","minimum":100,"maximum":599}}}}"#;
 
 /// An object that is one of `branches`.
 pub fn union(branches: impl IntoIterator<Item = String>) -> String {

@@ -205,6 +205,7 @@ impl FakeHttp {
             }
             (_, method) if method.starts_with("notifications/") => response(202, &[], b""),
             (_, "tools/list") => reply(200, &hit.result(json!({"tools": [{"name": "t"}]}))),
+            (_, "ping") => reply(200, &hit.result(json!({}))),
             (_, "tools/call") => on_call(hit),
             _ => reply(400, &hit.error(-32000, "Bad Request: Server not initialized")),
         })

@@ -151,6 +151,47 @@ async fn a_tool_is_missing_only_where_its_upstream_says_so() {
 }
 
 #[tokio::test]
+async fn faults_say_whether_their_call_was_sent() {
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
+    let world = World::new(AggregatorLimits { max_calls: 2, ..AggregatorLimits::default() }).await;
+    let call = |tool: &str| format!("(tool/call {{:server \"fake\" :tool \"{tool}\"}})");
+    let outcome = world.eval(&format!("(map :sent [{} {}])", call("echo"), call("die"))).await;
+    assert_eq!(text(&outcome), "[nil true]", "its answer was lost");
+    let sent: Vec<_> = outcome.upstream_calls.iter().map(|call| call.sent).collect();
+    assert_eq!(sent, [None, Some(true)]);
+    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    wait_until_async("the state is reached", async || upstream.health().phase != Phase::Started).await;
+    let three = [call("echo"), call("echo"), call("echo")].join(" ");
+    let outcome = world.eval(&format!("(map (juxt :reason :sent) [{three}])")).await;
+    assert_eq!(
+        text(&outcome),
+        "[[:upstream_unavailable false] [:upstream_unavailable false] [:cap_exhausted false]]",
+        "it is in recovery, and then the cap is used up"
+    );
+    assert!(outcome.upstream_calls.iter().all(|call| call.sent == Some(false)));
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_was_fetched_is_shown_where_a_later_call_is_misspelt() {
+    let world = World::new(AggregatorLimits::default()).await;
+    let outcome = world
+        .eval("(mapv (fn [i] (tool/call {:server \"fake\" :tool (if (= i 9) \"nope\" \"echo\") :args {:id (+ 7000 i)}})) (range 10))")
+        .await;
+    assert!(
+        text(&outcome).starts_with("runtime_error: no tool 'nope' in upstream 'fake'"),
+        "{}",
+        text(&outcome)
+    );
+    let beginnings: Vec<_> =
+        outcome.upstream_calls.iter().filter_map(|call| call.beginning.as_deref()).collect();
+    assert_eq!(beginnings.len(), 9);
+    assert!(beginnings.iter().zip(7000..).all(|(text, id)| text.contains(&id.to_string())), "{beginnings:?}");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_outcome_has_a_record_of_each_question_to_the_catalog() {
     let limits = AggregatorLimits { max_discoveries: 3, ..AggregatorLimits::default() };
     let world = World::new(limits).await;

@@ -138,7 +138,7 @@ async fn resources_are_read_as_text_data_or_reference() {
             "blob:4",
             r#"{:ok true :value {:bytes 4 :mime_type "image/png" :ref #<resource image/png 4 bytes> :type "resource" :uri "blob:4"} :value_kind :content}"#,
         ),
-        ("gone:", r#"{:message "Resource not found" :ok false :reason :upstream_error}"#),
+        ("gone:", r#"{:message "Resource not found" :ok false :reason :upstream_error :sent true}"#),
         (
             "several:",
             r#"{:content [{:bytes 3 :ref #<resource application/octet-stream 3 bytes> :type "resource" :uri "a"} {:text "x" :type "resource" :uri "b"} {:bytes 6 :type "resource" :uri "c"}] :ok true :value "x" :value_kind :text}"#,

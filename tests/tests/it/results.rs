@@ -143,10 +143,25 @@ async fn an_error_tells_all_of_its_texts_and_data() {
         {"type":"text","text":"two"}]}"#;
     assert_eq!(
         world.of("answer", result, "r").await,
-        "{:data {\"code\" 7} :message \"one\\ntwo\" :ok false :reason :tool_error}"
+        "{:data {\"code\" 7} :message \"one\\ntwo\" :ok false :reason :tool_error :sent true}"
     );
     let outcome = world.eval(&program("answer", result, 0, "(:ok r)")).await;
     assert!(outcome.upstream_calls[0].result_bytes.is_some_and(|bytes| bytes > 100), "its bytes are counted");
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
+async fn one_bad_character_does_not_lose_the_records_around_it() {
+    let world = World::new().await;
+    for result in [
+        r#"{"structuredContent":[{"s":"a\ud800"},{"s":"b"}],"content":[]}"#,
+        r#"{"content":[{"type":"text","text":"[{\"s\":\"a\\udc00\"},{\"s\":\"b\"}]"}]}"#,
+    ] {
+        let outcome = world.eval(&program("answer", result, 0, "(map :s (:value r))")).await;
+        assert_eq!(text(&outcome), "(\"a\u{fffd}\" \"b\")");
+        let told = notes(&outcome);
+        assert!(told.iter().any(|note| note.contains("each became U+FFFD")), "{told:?}");
+    }
     world.aggregator.shutdown().await;
 }
 
@@ -163,7 +178,6 @@ async fn what_no_program_can_hold_is_a_fault_of_the_upstream() {
             "an integer of 1500000 digits",
         ),
         (r#"{"structuredContent":{"n":1e999},"content":[]}"#, "no JSON"),
-        (r#"{"structuredContent":{"s":"a\ud800"},"content":[]}"#, "half a surrogate pair"),
         (deep.as_str(), ""),
     ] {
         let form = "[(:ok r) (:reason r) (:message r)]";

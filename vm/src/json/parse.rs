@@ -42,6 +42,8 @@ pub fn parse(text: &[u8]) -> Result<Option<Value>> {
 pub(crate) enum Read {
     /// Its value.
     Value(Value),
+    /// Its value, after so many halves of surrogate pairs that stood alone have become U+FFFD.
+    Mended(Value, usize),
     /// It is not JSON as ruling 10 defines it; the sentence says what is wrong.
     Malformed(String),
     /// It is JSON with a number that no program can hold; the sentence says so.
@@ -50,7 +52,21 @@ pub(crate) enum Read {
 
 /// As [`parse`], for the reply of an upstream: what is wrong with it is not the program's fault. The maps remember that
 /// they came from a reply, and the rows of a large one stay text until a program reads them.
+///
+/// Half a surrogate pair is no character, and no reason to lose what stands around it (ruling 10, decision 162).
 pub(crate) fn parse_reply(bytes: &Bytes) -> Result<Read> {
+    let read = read_reply(bytes)?;
+    let Read::Malformed(_) = &read else { return Ok(read) };
+    let Some((mended, count)) = strings::without_half_pairs(bytes)? else { return Ok(read) };
+    Ok(match read_reply(&Bytes::from(mended))? {
+        Read::Value(value) => Read::Mended(value, count),
+        // What else is wrong is told of the text as it came.
+        Read::TooLarge(why) => Read::TooLarge(why),
+        Read::Malformed(_) | Read::Mended(..) => read,
+    })
+}
+
+fn read_reply(bytes: &Bytes) -> Result<Read> {
     meter::charge_steps(bytes.len() as u64 / 16)?;
     let text = match from_utf8(bytes) {
         Ok(text) => text,

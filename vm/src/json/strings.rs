@@ -137,6 +137,43 @@ pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
     pending
 }
 
+/// A text of JSON in which the escapes of halves of surrogate pairs that stand alone are those of U+FFFD, and how many those were;
+/// `None` if there are none. It is as long as before.
+pub(super) fn without_half_pairs(text: &[u8]) -> Result<Option<(Vec<u8>, usize)>, Error> {
+    let next = |at: usize| text[at..].iter().position(|byte| *byte == b'\\').map(|offset| at + offset);
+    let Some(mut at) = next(0) else { return Ok(None) };
+    meter::charge_steps(text.len() as u64 / 16)?;
+    let unit = |at: usize| match text.get(at..at + 2) {
+        Some(b"\\u") => hex(text, at + 2).ok(),
+        _ => None,
+    };
+    let (mut out, mut count, mut seen) = (Vec::new(), 0, at);
+    loop {
+        if at - seen > PIECE {
+            meter::uncharged((at - seen) / BYTES_PER_UNIT);
+            seen = at;
+        }
+        at += match (unit(at), unit(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                if count == 0 {
+                    meter::reserve(text.len())?;
+                    out = text.to_vec();
+                }
+                out[at + 2..at + 6].copy_from_slice(b"fffd");
+                count += 1;
+                6
+            }
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+        match next(at.min(text.len())) {
+            Some(later) => at = later,
+            None => return Ok((count > 0).then_some((out, count))),
+        }
+    }
+}
+
 /// Decodes the escape behind a backslash; where it ends.
 pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
     let plain = match bytes.get(at) {

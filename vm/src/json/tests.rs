@@ -347,3 +347,27 @@ fn arbitrary(seed: &mut u64, depth: u32) -> Value {
         }
     }
 }
+
+#[test]
+fn halves_of_surrogate_pairs_in_a_reply_become_replacement_characters() {
+    let read = |text: &str| super::parse_reply(&bytes::Bytes::from(text.to_owned())).unwrap();
+    for (text, shown, halves) in [
+        (r#"["a\ud800", 1]"#, "[\"a\u{fffd}\" 1]", 1),
+        (r#"["\udc00\ud83d\ude00\ud800\\ud800"]"#, "[\"\u{fffd}😀\u{fffd}\\\\ud800\"]", 2),
+        (r#"["\uD800\ud83d\ude00\uDBFF"]"#, "[\"\u{fffd}😀\u{fffd}\"]", 2),
+        (r#"{"k\ud800":["\\\ud800"]}"#, "{\"k\u{fffd}\" [\"\\\\\u{fffd}\"]}", 2),
+    ] {
+        let super::Read::Mended(value, count) = read(text) else { panic!("{text}") };
+        assert_eq!((crate::print::readable(&value).unwrap().as_str(), count), (shown, halves), "{text}");
+    }
+    assert!(matches!(read(r#"["\ud83d\ude00"]"#), super::Read::Value(_)));
+    for wrong in [r#"["\ud800""#, r#"["\ud8"]"#, "\\", r#"C:\ud800"#] {
+        assert!(matches!(read(wrong), super::Read::Malformed(_)), "{wrong}");
+    }
+    // A large reply whose rows wait.
+    let rows = r#"{"a":"x\ud800","b":"y"},"#.repeat(2000);
+    let super::Read::Mended(value, 2000) = read(&format!("[{}]", rows.trim_end_matches(','))) else {
+        panic!("rows")
+    };
+    assert!(crate::print::readable(&value).unwrap().contains("x\u{fffd}"));
+}

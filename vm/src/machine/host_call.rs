@@ -187,12 +187,14 @@ pub enum Reply {
         /// Learns what becomes of the result.
         watch: Option<Rc<ReplyWatch>>,
     },
-    /// `{:ok false :reason … :message …}`: the world's fault, which the program sees as data.
+    /// `{:ok false :reason … :message … :sent …}`: the world's fault, which the program sees as data.
     Fault {
         /// A reason word of upstreams.md 9.6.
         reason: String,
         /// What happened.
         message: String,
+        /// Whether the call may have reached an upstream, for `:sent`; `None` for what is no call of an upstream.
+        sent: Option<bool>,
         /// What the tool says of its failure as data, as JSON, for `:data`.
         data: Option<Bytes>,
         /// The untouched envelope as JSON, for `:raw`.
@@ -213,7 +215,7 @@ impl Reply {
     /// A world fault of nothing but a reason and a message.
     pub fn fault(reason: impl Into<String>, message: impl Into<String>) -> Reply {
         let (reason, message) = (reason.into(), message.into());
-        Reply::Fault { reason, message, data: None, raw: None, watch: None }
+        Reply::Fault { reason, message, sent: None, data: None, raw: None, watch: None }
     }
 }
 
@@ -333,7 +335,7 @@ impl From<Error> for NoValue {
 
 impl Payload {
     /// The value and its kind.
-    fn into_value(self) -> std::result::Result<(Value, Value), NoValue> {
+    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<(Value, Value), NoValue> {
         let (bytes, may_be_text) = match self {
             Payload::Json(bytes) => (bytes, false),
             Payload::JsonOrText(bytes) => (bytes, true),
@@ -341,11 +343,17 @@ impl Payload {
                 crate::meter::reserve(text.len())?;
                 return Ok((Value::Str(text.into()), name(|n| &n.text)));
             }
-            Payload::Content(block) => return Ok((block.into_value()?, Value::keyword("content"))),
+            Payload::Content(block) => return Ok((block.into_value(watch)?, Value::keyword("content"))),
             Payload::None => return Ok((Value::Nil, name(|n| &n.none))),
         };
         match json::parse_reply(&bytes)? {
             Read::Value(value) => Ok((value, name(|n| &n.json))),
+            Read::Mended(value, count) => {
+                if let Some(watch) = watch {
+                    watch.note_mended(count);
+                }
+                Ok((value, name(|n| &n.json)))
+            }
             Read::Malformed(_) if may_be_text => {
                 crate::meter::reserve(bytes.len())?;
                 Ok((Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text)))
@@ -357,20 +365,20 @@ impl Payload {
 
 impl ContentBlock {
     /// `{:type … …}`.
-    fn into_value(self) -> std::result::Result<Value, NoValue> {
+    fn into_value(self, watch: Option<&ReplyWatch>) -> std::result::Result<Value, NoValue> {
         let mut entries: Vec<(Value, Value)> = Vec::with_capacity(1 + self.members.len());
         if !self.kind.is_empty() {
             entries.push((Value::keyword("type"), Value::str(&self.kind)));
         }
         for (name, member) in self.members {
             let value = match member {
-                BlockMember::Payload(payload) => payload.into_value()?.0,
+                BlockMember::Payload(payload) => payload.into_value(watch)?.0,
                 BlockMember::Count(count) => Value::Int(i64::try_from(count).unwrap_or(i64::MAX)),
                 BlockMember::Binary(base64) => match reference(&self.kind, &entries, &base64)? {
                     Some(blob) => Value::Blob(blob),
                     None => continue,
                 },
-                BlockMember::Blocks(blocks) => blocks_value(blocks)?,
+                BlockMember::Blocks(blocks) => blocks_value(blocks, watch)?,
             };
             entries.push((Value::keyword(name), value));
         }
@@ -391,11 +399,14 @@ fn reference(kind: &str, members: &[(Value, Value)], base64: &[u8]) -> Result<Op
 }
 
 /// Blocks as a vector.
-fn blocks_value(blocks: Vec<ContentBlock>) -> std::result::Result<Value, NoValue> {
+fn blocks_value(
+    blocks: Vec<ContentBlock>,
+    watch: Option<&ReplyWatch>,
+) -> std::result::Result<Value, NoValue> {
     let mut values = Vector::new();
     for block in blocks {
         crate::meter::check_memory()?;
-        values.push(block.into_value()?);
+        values.push(block.into_value(watch)?);
     }
     Ok(Value::Vector(values))
 }
@@ -410,7 +421,7 @@ impl Reply {
                     Payload::Json(bytes) => Payload::JsonOrText(bytes),
                     other => other,
                 };
-                return match payload.into_value() {
+                return match payload.into_value(None) {
                     Ok((value, _)) => Ok(value),
                     Err(NoValue::Limit(error)) => Err(error),
                     Err(NoValue::Unreadable(why)) => {
@@ -418,21 +429,26 @@ impl Reply {
                     }
                 };
             }
-            Reply::Success { payload, content, raw, watch } => match success(payload, content, raw) {
-                Ok(value) => return Ok(value),
-                Err(NoValue::Limit(error)) => return Err(error),
-                Err(NoValue::Unreadable(why)) => {
-                    let message = format!("the answer cannot be read: {why}");
-                    if let Some(watch) = &watch {
-                        watch.note_unreadable(&message);
+            Reply::Success { payload, content, raw, watch } => {
+                match success(payload, content, raw, watch.as_deref()) {
+                    Ok(value) => return Ok(value),
+                    Err(NoValue::Limit(error)) => return Err(error),
+                    Err(NoValue::Unreadable(why)) => {
+                        let message = format!("the answer cannot be read: {why}");
+                        if let Some(watch) = &watch {
+                            watch.note_unreadable(&message);
+                        }
+                        let reason = UNREADABLE.to_owned();
+                        Reply::Fault { reason, message, sent: Some(true), data: None, raw: None, watch }
                     }
-                    Reply::Fault { reason: UNREADABLE.to_owned(), message, data: None, raw: None, watch }
                 }
-            },
+            }
             fault @ Reply::Fault { .. } => fault,
         };
         match unreadable {
-            Reply::Fault { reason, message, data, raw, watch } => fault(reason, message, data, raw, watch),
+            Reply::Fault { reason, message, sent, data, raw, watch } => {
+                fault((reason, message, sent), data, raw, watch)
+            }
             _ => unreachable!("all else has been answered"),
         }
     }
@@ -443,14 +459,15 @@ fn success(
     payload: Payload,
     content: Vec<ContentBlock>,
     raw: Option<Bytes>,
+    watch: Option<&ReplyWatch>,
 ) -> std::result::Result<Value, NoValue> {
-    let (value, kind) = payload.into_value()?;
+    let (value, kind) = payload.into_value(watch)?;
     let mut all = Vec::with_capacity(3 + usize::from(!content.is_empty()) + usize::from(raw.is_some()));
     all.push((name(|n| &n.ok), Value::True));
     all.push((name(|n| &n.value), value));
     all.push((name(|n| &n.value_kind), kind));
     if !content.is_empty() {
-        all.push((Value::keyword("content"), blocks_value(content)?));
+        all.push((Value::keyword("content"), blocks_value(content, watch)?));
     }
     if let Some(raw) = raw {
         all.push((name(|n| &n.raw), lenient(&raw)?));
@@ -462,18 +479,21 @@ fn success(
     Ok(Value::Map(map))
 }
 
-/// `{:ok false :reason … :message …}`, with `:data` and `:raw` where there are any.
+/// `{:ok false :reason … :message …}`, with `:sent`, `:data` and `:raw` where there are any.
 fn fault(
-    reason: String,
-    message: String,
+    (reason, message, sent): (String, String, Option<bool>),
     data: Option<Bytes>,
     raw: Option<Bytes>,
     watch: Option<Rc<ReplyWatch>>,
 ) -> Result<Value> {
-    let mut all = Vec::with_capacity(3 + usize::from(data.is_some()) + usize::from(raw.is_some()));
+    let further = [sent.is_some(), data.is_some(), raw.is_some()].map(usize::from);
+    let mut all = Vec::with_capacity(3 + further.iter().sum::<usize>());
     all.push((name(|n| &n.ok), Value::False));
     all.push((name(|n| &n.reason), Value::keyword(reason)));
     all.push((name(|n| &n.message), Value::str(message)));
+    if let Some(sent) = sent {
+        all.push((Value::keyword("sent"), if sent { Value::True } else { Value::False }));
+    }
     if let Some(data) = data {
         all.push((Value::keyword("data"), lenient(&data)?));
     }
@@ -490,7 +510,7 @@ fn fault(
 /// A document that comes besides the answer proper: `nil` where no program can hold it.
 fn lenient(json: &Bytes) -> Result<Value> {
     Ok(match json::parse_reply(json)? {
-        Read::Value(value) => value,
+        Read::Value(value) | Read::Mended(value, _) => value,
         Read::Malformed(_) | Read::TooLarge(_) => Value::Nil,
     })
 }

@@ -8,12 +8,17 @@ use std::cell::{Cell, RefCell};
 pub struct ReplyWatch {
     looked_at: Cell<bool>,
     unreadable: RefCell<Option<String>>,
+    mended: Cell<usize>,
 }
 
 impl ReplyWatch {
     /// One of a result that has been looked at or not, and that could not be read or could.
     pub(crate) fn restored(looked_at: bool, unreadable: Option<String>) -> ReplyWatch {
-        ReplyWatch { looked_at: Cell::new(looked_at), unreadable: RefCell::new(unreadable) }
+        ReplyWatch {
+            looked_at: Cell::new(looked_at),
+            unreadable: RefCell::new(unreadable),
+            mended: Cell::default(),
+        }
     }
 
     /// Whether the program looked at a failure: read `:ok`, `:reason` or `:message` of it, or went through all of it, as
@@ -25,6 +30,16 @@ impl ReplyWatch {
     /// Why no program can hold the value of a success, which the program therefore got as a world fault.
     pub fn unreadable(&self) -> Option<String> {
         self.unreadable.borrow().clone()
+    }
+
+    /// Halves of surrogate pairs in the value that became U+FFFD.
+    pub fn mended(&self) -> usize {
+        self.mended.get()
+    }
+
+    /// So many halves of surrogate pairs became U+FFFD.
+    pub(crate) fn note_mended(&self, count: usize) {
+        self.mended.set(self.mended.get().saturating_add(count));
     }
 
     /// All of the result is read.

@@ -6,7 +6,7 @@ use super::super::cold_start::{NotStarted, start};
 use super::super::program_fault::raise;
 use super::super::runtime::{Aggregator, Member};
 use super::super::sign_in::{SignIns, Wanted};
-use super::super::usage::{cap_exhausted, give_back_unsent, take_call, take_discovery};
+use super::super::usage::{cap_exhausted, give_back_uncounted, take_call, take_discovery};
 use super::ask::{Features, Kind, prompt_params, read_params};
 use crate::catalog::unknown_server;
 use crate::engine::{CatalogOp, Desk, RunContext};
@@ -90,14 +90,14 @@ async fn content(
                         return attempt.succeeded(recorded, began, reply, false);
                     }
                     Err(fault) => {
-                        let tried = !fault.unsent;
+                        let tried = !fault.uncounted;
                         (fault, tried)
                     }
                 }
             }
         };
         if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {
-            give_back_unsent(run, &fault);
+            give_back_uncounted(run, &fault);
             return attempt.failed(recorded, tried.then_some(began), fault);
         }
         began = time::now();

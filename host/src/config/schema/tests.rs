@@ -379,7 +379,7 @@ fn all_faults_are_told_at_once_each_with_its_place() {
             "11:26 upstreams.github.max_concurrency must be a whole number, got a string",
             "13:19 upstream my server has unsupported transport \"mcp_sdtio\"; use mcp_stdio (with command), mcp_http (with url) or openapi \
              (with base_url)",
-            "14:40 upstream plain url \"http://h/mcp\" uses http:// without allow_insecure_http",
+            "14:40 upstream plain url \"http://h/mcp\" uses http:// without allow_insecure_http; write https://, or \"allow_insecure_http\": true if nobody else can read along",
         ]
     );
 }

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Most of anything that is counted.
 const MOST: usize = 100_000;
 
@@ -182,6 +182,7 @@ fn write_call(record: &CallRecord, to: &mut Writer) {
     to.unsigned(record.offset_ms);
     to.unsigned(record.duration_ms);
     write_text(record.reason.as_deref(), to);
+    to.option(record.sent, |sent, to| to.byte(u8::from(sent)));
     write_text(record.error.as_deref(), to);
     to.option(record.result_bytes, |bytes, to| to.unsigned(bytes));
     to.byte(u8::from(record.oversize));
@@ -196,6 +197,7 @@ fn write_call(record: &CallRecord, to: &mut Writer) {
         to.byte(place(&blocks.value, &SOURCES));
     });
     write_text(record.argument_note.as_deref(), to);
+    write_text(record.answer_note.as_deref(), to);
 }
 
 /// Overviews and samples stay behind: they are for reports of what has just happened.
@@ -208,6 +210,7 @@ fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
         offset_ms: unread(from.unsigned())?,
         duration_ms: unread(from.unsigned())?,
         reason: option(from, text)?,
+        sent: option(from, |from| unread(from.flag()))?,
         error: option(from, text)?,
         result_bytes: option(from, |from| unread(from.unsigned()))?,
         oversize: unread(from.flag())?,
@@ -219,7 +222,9 @@ fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
             Ok(AnswerBlocks { count: unread(from.unsigned_32())? as usize, value: choice(from, &SOURCES)? })
         })?,
         argument_note: option(from, text)?.map(Into::into),
+        answer_note: option(from, text)?.map(Into::into),
         sample: None,
+        beginning: None,
         seen_shape: None,
     })
 }

@@ -34,6 +34,9 @@ pub struct CallRecord {
     /// Why it failed, from the closed set of upstreams.md 9.6.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of a call that failed, whether it may have reached the upstream and so have run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<bool>,
     /// What the upstream or the transport said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -60,9 +63,15 @@ pub struct CallRecord {
     /// What the reader should know of arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
     #[serde(skip)]
     pub argument_note: Option<Box<str>>,
+    /// What was wrong with its answer, which was read all the same; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub answer_note: Option<Box<str>>,
     /// The beginning of the value's JSON, of the first few tools that a program calls; not part of `upstream_calls`.
     #[serde(skip)]
     pub sample: Option<Box<[u8]>>,
+    /// The beginning of the value as text, scrubbed, for whoever has to go on without its program; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub beginning: Option<Box<str>>,
     /// The shape of the sample, scrubbed, once there is a need to show it; not part of `upstream_calls`.
     #[serde(skip)]
     pub seen_shape: Option<String>,

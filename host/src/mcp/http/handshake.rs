@@ -246,10 +246,14 @@ async fn initialize_over(
     match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
         Ok(status) if status.is_success() => Ok((session, hello)),
         Ok(http::StatusCode::UNAUTHORIZED) => Err(Refusal::Fault(endpoint.unauthorized(None).into_fault())),
+        // Nothing depends on the answer to a notification: what the server makes of it shows in what it answers next.
         Ok(status) => {
-            let code = status.as_u16();
-            let text = format!("notifications/initialized returned http {code}");
-            Err(Refusal::Fault(CallFault::upstream_error(text).with_status(code)))
+            tracing::warn!(
+                upstream = &*endpoint.name,
+                status = status.as_u16(),
+                "upstream_notification_refused: notifications/initialized"
+            );
+            Ok((session, hello))
         }
         Err(failure) => Err(Refusal::Fault(handshake_fault(
             failure.into_fault(),

@@ -13,16 +13,18 @@ use tokio::sync::oneshot;
 use super::super::elicit::Link;
 use super::super::protocol;
 use super::event_rate::{EventRate, warn_too_fast};
-use super::post::{Endpoint, Failure, Outgoing, is_event_stream};
+use super::post::{ERROR_BODY, Endpoint, Failure, Outgoing, is_event_stream};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
 use crate::pace::{Pace, STEP, apart};
 use crate::time;
-use crate::upstream::UpstreamEvent;
 use crate::upstream::lifecycle::Lifecycle;
+use crate::upstream::{FaultReason, UpstreamEvent};
 
 /// How long one stream is held before it is opened anew.
 const HOLD: Duration = Duration::from_secs(6 * 3600);
+/// How long a server that holds a stream open may take for an answer on another connection.
+const STARVED: Duration = Duration::from_secs(1);
 /// Bounds of the pause between two streams. It doubles while they end early.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
@@ -69,7 +71,15 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
                     // What changed while nobody listened was not heard.
                     (endpoint.announce)(UpstreamEvent::ToolsChanged);
                 }
-                again = true;
+                // Once is enough: later it may just be busy.
+                if !std::mem::replace(&mut again, true) && !is_answered_beside(endpoint, session).await {
+                    tracing::warn!(
+                        upstream = &*endpoint.name,
+                        "upstream_stream_given_up: the server answers nothing while it holds an event stream open"
+                    );
+                    session.note_serves_one();
+                    return;
+                }
                 let decoder = follow(endpoint, session, response.body).await;
                 last_id = decoder.last_id().and_then(|id| HeaderValue::from_str(id).ok());
             }
@@ -82,6 +92,44 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
         }
         time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+/// Whether the server answers while the stream is open: one that serves a connection at a time would leave every call waiting
+/// behind it. Any answer will do.
+async fn is_answered_beside(endpoint: &Endpoint, session: &HttpSession) -> bool {
+    let (method, params) = match session.era {
+        Era::Handshake => ("ping", b"{}".to_vec()),
+        Era::Modern => ("server/discover", protocol::params(Era::Modern, None)),
+    };
+    let id = session.next_id();
+    let outgoing = Outgoing {
+        id: Some(id),
+        method,
+        subject: None,
+        mirrored: Vec::new(),
+        body: encode::request(id, method, &params),
+        arrivals: None,
+        caller: None,
+    };
+    let limits = Limits {
+        connect: STARVED,
+        first_byte: None,
+        total: STARVED,
+        deadline: time::now() + STARVED,
+        max_bytes: endpoint.entry.max_response_bytes,
+        allowance: 0,
+    };
+    match endpoint.post(session, outgoing, &limits).await {
+        Ok(response) => {
+            if is_event_stream(&response.headers) {
+                response.body.abandon();
+            } else {
+                response.body.beginning(ERROR_BODY).await;
+            }
+            true
+        }
+        Err(failure) => failure.into_fault().reason != FaultReason::Timeout,
     }
 }
 

@@ -136,7 +136,7 @@ impl OldStream {
                 response.body.beginning(ERROR_BODY).await;
                 Ok(None)
             } else {
-                endpoint.refusal(response, session).await.map(Some)
+                endpoint.refusal(response, session, id).await.map(Some)
             }
         };
         let exchange = async {

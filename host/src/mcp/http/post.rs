@@ -8,21 +8,23 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
 use ptc_mcp::headers;
-use ptc_mcp::message::id::number_of_id;
+use ptc_mcp::message::id::{id_within, number_of_id};
 use ptc_mcp::message::lenient::{Message, Messages, parse};
 use ptc_mcp::sse::SseDecoder;
 use ptc_mcp::text::clip;
 
 use super::super::elicit::{Link, OpenQuestions};
 use super::super::inbound::{self, Inbound};
+use super::super::mended::{Piece, complaint, pieces};
 use super::super::protocol::{CLIENT_VERSION, render, rpc_fault};
 use super::super::result::RawResult;
 use super::session::HttpSession;
+use super::session_loss::{told_by_error, told_by_status};
 use crate::config::HttpConfig;
 use crate::credentials::CredentialStore;
 use crate::http::standstill::Standstill;
@@ -31,7 +33,7 @@ use crate::maybe_ready::MaybeReady;
 use crate::pace::{AT_ONCE, Pace, STEP, apart};
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
-use crate::upstream::refused::{explain, retry_after};
+use crate::upstream::refused::{explain, explain_redirect, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
     Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
@@ -146,13 +148,15 @@ pub(super) struct RpcFailure {
     pub(super) error: RpcError,
     /// What it came with, whatever that is.
     pub(super) status: StatusCode,
+    /// Whether it carries the id of the request.
+    pub(super) is_addressed: bool,
     /// Bytes of its JSON.
     pub(super) bytes: u64,
 }
 
 impl RpcFailure {
-    fn read(json: &str, status: StatusCode) -> Self {
-        Self { error: RpcError::read(json), status, bytes: json.len() as u64 }
+    fn read(json: &str, status: StatusCode, is_addressed: bool) -> Self {
+        Self { error: RpcError::read(json), status, is_addressed, bytes: json.len() as u64 }
     }
 
     pub(super) fn into_fault(self) -> CallFault {
@@ -191,8 +195,22 @@ impl Failure {
 
 impl Endpoint {
     /// Posts a request and reads its answer.
-    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.request")]
     pub(super) async fn request(
+        &self,
+        session: &HttpSession,
+        outgoing: Outgoing<'_>,
+        limits: &Limits,
+    ) -> Result<HttpReply, Failure> {
+        match self.answer_to(session, outgoing, limits).await {
+            Ok(HttpReply::Error(failure)) if session.is_held() && told_by_error(&failure) => {
+                Err(Failure::SessionLost)
+            }
+            answer => answer,
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.answer_to")]
+    async fn answer_to(
         &self,
         session: &HttpSession,
         outgoing: Outgoing<'_>,
@@ -207,7 +225,7 @@ impl Endpoint {
         let response = self.post(session, outgoing, limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         if !response.status.is_success() {
-            return Box::pin(self.refusal(response, session)).await;
+            return Box::pin(self.refusal(response, session, id)).await;
         }
         if response.status == StatusCode::ACCEPTED {
             return Err(CallFault::upstream_error("unexpected JSON-RPC response nil").into());
@@ -216,7 +234,11 @@ impl Endpoint {
             let wanted = Wanted { id, arrivals, caller };
             return Box::pin(self.read_events(session, response.body, wanted, limits, started)).await;
         }
+        let is_page = is_page(&response.headers);
         let body = response.body.collect_for(arrivals).await.map_err(|error| body_fault(error, false))?;
+        if is_page && !body.trim_ascii_start().starts_with(b"{") {
+            return Err(no_endpoint(&response.headers).with_bytes(body.len() as u64).into());
+        }
         apart(body.len(), move || read_json(&body, id)).await
     }
 
@@ -324,9 +346,31 @@ impl Endpoint {
         asking: Option<&Arc<Asking>>,
         limits: &Limits,
     ) -> Result<Response, Failure> {
-        let standstill = asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
-        let sent = self.client.send_with(common, request, limits, standstill).await;
-        sent.map_err(|error| Failure::Fault(body_fault(error, false)))
+        let standstill = || asking.map(|asking| asking.clone() as Arc<dyn Standstill>);
+        let mut sent = self.client.send_with(common, &request, limits, standstill()).await;
+        if let Ok(response) = &sent
+            && let Some(target) = self.moved_within(response)
+        {
+            // The origin is the same, so whatever the request carries goes where it would have gone.
+            let again = Request { target, ..request };
+            sent = self.client.send_with(common, &again, limits, standstill()).await;
+        }
+        sent.map_err(|failure| {
+            let fault = body_fault(failure.error, false);
+            Failure::Fault(if failure.sent { fault } else { fault.never_sent() })
+        })
+    }
+
+    /// Where a request shall go instead, if the server says so in the one way that keeps its method and body, and means itself.
+    fn moved_within(&self, response: &Response) -> Option<Target> {
+        let keeps_method =
+            matches!(response.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let place = moved_to(&response.headers).filter(|_| keeps_method)?;
+        let url = self.entry.url.join(&place).ok()?;
+        if url.origin() != self.entry.url.origin() {
+            return None;
+        }
+        Some(Target::new(&url).ok()?.via(self.entry.routing.route(&self.entry.url)))
     }
 
     async fn send_signed(
@@ -402,6 +446,12 @@ impl Endpoint {
             let mut decoder = SseDecoder::default();
             let reading = self.read_stream(session, &mut body, &mut decoder, wanted, &mut asked, limits);
             let broke = match reading.await? {
+                // What it began to answer may have run.
+                Streamed::HttpReply(HttpReply::Error(failure))
+                    if resumes > 0 && session.is_held() && told_by_error(&failure) =>
+                {
+                    return Err(Failure::SessionLostHalfway);
+                }
                 Streamed::HttpReply(answer) => {
                     body.abandon();
                     return Ok(answer);
@@ -468,9 +518,7 @@ impl Endpoint {
             Ok(response) if response.status.is_success() && is_event_stream(&response.headers) => {
                 Resumed::Body(response.body)
             }
-            Ok(response) if response.status == StatusCode::NOT_FOUND && session.id().is_some() => {
-                Resumed::SessionLost
-            }
+            Ok(response) if session.is_held() && told_by_status(response.status, "") => Resumed::SessionLost,
             Ok(_) | Err(_) => Resumed::Not,
         }
     }
@@ -624,8 +672,11 @@ impl Endpoint {
     ) -> Option<Answer> {
         let upstream = &*self.name;
         let Ok(messages) = parse(data, MAX_BATCH) else {
-            tracing::debug!(upstream, "upstream_noise: an event that is no message");
-            return None;
+            let answer = if id > 0 { mended_answer(data, id) } else { None };
+            if answer.is_none() {
+                tracing::debug!(upstream, "upstream_noise: an event that is no message");
+            }
+            return answer;
         };
         let mut found = None;
         for message in messages.iter() {
@@ -642,7 +693,8 @@ impl Endpoint {
                         (self.announce)(event);
                     }
                 }
-                (None, _) => found = found.or_else(|| answer_of(data, message, id, false)),
+                // On a stream that a request has opened, an error without an id is meant for that request.
+                (None, _) => found = found.or_else(|| answer_of(data, message, id, id > 0)),
             }
         }
         found
@@ -660,21 +712,29 @@ impl Endpoint {
         &self,
         response: Response,
         session: &HttpSession,
+        id: u64,
     ) -> Result<HttpReply, Failure> {
         let status = response.status;
         let code = status.as_u16();
         let after = retry_after(&response.headers);
-        let holds_session = session.id().is_some() || session.old_stream.is_some();
+        let moved = status.is_redirection().then(|| moved_to(&response.headers)).flatten();
         let body = response.body.beginning(ERROR_BODY).await;
         let error = parse(&body, 1).ok().and_then(|messages| {
-            messages
-                .iter()
-                .next()
-                .and_then(|message| message.error.map(|error| RpcFailure::read(error, status)))
+            messages.iter().next().and_then(|message| {
+                let is_addressed = message.id.and_then(number_of_id) == Some(id);
+                message.error.map(|error| RpcFailure::read(error, status, is_addressed))
+            })
         });
+        let is_lost = session.is_held()
+            && (matches!(code, 404 | 410)
+                || error.as_ref().map_or_else(|| told_by_status(status, &first_line(&body)), told_by_error));
         let received = body.len() as u64;
         let plain = || {
             let fault = plain_fault(status).with_bytes(received);
+            let fault = match &moved {
+                Some(place) => explain_redirect(fault, &self.entry.url, place),
+                None => fault,
+            };
             match self.target.answering_proxy() {
                 Some(proxy) if (502..=504).contains(&code) => fault
                     .with_hint(&format!("The proxy {proxy} may have answered: it cannot reach the host.")),
@@ -683,9 +743,7 @@ impl Endpoint {
         };
         Err(match code {
             401 => self.unauthorized(after.as_deref()),
-            404 if holds_session => Failure::SessionLost,
-            // What servers built on the SDKs' examples answer after a restart.
-            400 if holds_session && says_session_unknown(error.as_ref(), &body) => Failure::SessionLost,
+            _ if is_lost && code != 429 => Failure::SessionLost,
             429 => {
                 let fault = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code);
                 let fault = fault.with_bytes(received).with_hint(&first_line(&body));
@@ -739,10 +797,11 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 /// for us. One with neither result nor error is an answer too: there will be no other.
 pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
     let matches = message.id.and_then(number_of_id) == Some(id);
-    let anonymous = alone && message.id.is_none_or(|id| id == "null");
+    // Ids that are no numbers were given by the server to errors that are about no request it could read.
+    let anonymous = alone && message.id.is_none_or(|id| number_of_id(id).is_none());
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
-            Some(Ok(HttpReply::Error(RpcFailure::read(error, StatusCode::OK))))
+            Some(Ok(HttpReply::Error(RpcFailure::read(error, StatusCode::OK, matches))))
         }
         (None, Some(result)) if matches => Some(Ok(HttpReply::Result(RawResult::of(bytes, result, message)))),
         (None, None) if matches && message.method.is_none() => Some(Err(unexpected(bytes))),
@@ -782,8 +841,54 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
         Err(error) if error.is_data() && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() => {
             Err(unexpected())
         }
-        Err(error) => Err(fault(format!("invalid JSON response: {error}")).into()),
+        Err(error) => match mended_answer(body, id) {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(unusable)) => Err(unusable.with_bytes(body.len() as u64).into()),
+            None => Err(fault(format!("invalid JSON response: {error}")).into()),
+        },
     }
+}
+
+/// The answer to `id` in a text that is almost JSON: read as what it means, or the fault that says what is wrong with it.
+#[expect(clippy::disallowed_methods, reason = "entry point: mended_answer()")]
+fn mended_answer(text: &Bytes, id: u64) -> Option<Answer> {
+    let broken = |text: &[u8], at: usize| {
+        let what = complaint(text, at);
+        Some(Err(CallFault::upstream_error(format!("invalid JSON response: {what}"))))
+    };
+    pieces(text).into_iter().find_map(|piece| match piece {
+        Piece::Json(json, note) => {
+            let messages = parse(&json, MAX_BATCH).ok()?;
+            let alone = messages.iter().len() == 1;
+            match messages.iter().find_map(|message| answer_of(&json, message, id, alone))? {
+                Ok(HttpReply::Result(result)) => Some(Ok(HttpReply::Result(result.noted(note)))),
+                answer => Some(answer),
+            }
+        }
+        Piece::Unfinished(text) if id_within(&text) == Some(id) => broken(&text, text.len()),
+        Piece::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
+        _ => None,
+    })
+}
+
+/// The `Location` of an answer.
+fn moved_to(headers: &HeaderMap) -> Option<String> {
+    headers.get(LOCATION).and_then(|place| place.to_str().ok()).map(str::to_owned)
+}
+
+/// Whether a body is a page for people.
+fn is_page(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|kind| {
+        let kind = kind.trim().to_ascii_lowercase();
+        kind.starts_with("text/html") || kind.starts_with("application/xhtml")
+    })
+}
+
+/// The fault of a page, which no MCP endpoint answers with.
+fn no_endpoint(headers: &HeaderMap) -> CallFault {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = clip(kind.split(';').next().unwrap_or_default().trim(), 40);
+    CallFault::upstream_error(format!("it answered {kind}: no MCP endpoint"))
 }
 
 /// The fault of a status that says nothing more.
@@ -797,19 +902,6 @@ pub(super) fn plain_fault(status: StatusCode) -> CallFault {
 /// The fault of a request whose session the server has forgotten.
 pub(super) fn session_lost() -> CallFault {
     CallFault::unavailable("session_lost").with_status(404)
-}
-
-/// Whether a 400 speaks of the session: as an error of JSON-RPC with a code that no tool's errors have, or as plain text.
-fn says_session_unknown(failure: Option<&RpcFailure>, body: &[u8]) -> bool {
-    let said = match failure {
-        Some(RpcFailure { error, .. }) => {
-            let about_messages = matches!(error.code, -32000 | -32001 | RpcError::INVALID_REQUEST);
-            if about_messages { error.message.clone() } else { String::new() }
-        }
-        None => first_line(body),
-    };
-    let said = said.to_ascii_lowercase();
-    said.contains("session") || said.contains("server not initialized")
 }
 
 fn unexpected(body: &[u8]) -> CallFault {

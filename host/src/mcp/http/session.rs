@@ -29,6 +29,11 @@ pub(crate) struct HttpSession {
     pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
     pub(super) listening: AtomicBool,
+    /// Whether the server was found to serve one connection at a time.
+    serves_one: AtomicBool,
+    turn: tokio::sync::Mutex<()>,
+    /// Whether a request failed in a way that a server may have which forgot the session.
+    doubtful: AtomicBool,
     next_id: AtomicU64,
     state: Mutex<SessionState>,
     over: watch::Sender<bool>,
@@ -64,6 +69,9 @@ impl HttpSession {
             leaves_out_tools: false,
             old_stream: None,
             listening: AtomicBool::new(false),
+            serves_one: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::default(),
+            doubtful: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             state: Mutex::default(),
             over: watch::Sender::new(false),
@@ -91,6 +99,36 @@ impl HttpSession {
     /// The session id that the server gave last.
     pub(super) fn id(&self) -> Option<HeaderValue> {
         self.with(|state| state.id.clone())
+    }
+
+    /// Whether the server keeps something of us that it can forget.
+    pub(super) fn is_held(&self) -> bool {
+        self.old_stream.is_some() || self.id().is_some()
+    }
+
+    /// Notes a failure after which the server is asked whether it knows the session, before anything else is.
+    pub(super) fn doubt(&self) {
+        if self.old_stream.is_none() && self.id().is_some() {
+            self.doubtful.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the server has to be asked; who is told so asks.
+    pub(super) fn take_doubt(&self) -> bool {
+        self.doubtful.load(Ordering::Relaxed) && self.doubtful.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that the server serves one connection at a time.
+    pub(super) fn note_serves_one(&self) {
+        self.serves_one.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the turn of a call, where calls have to come one after the other.
+    pub(super) async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        match self.serves_one.load(Ordering::Relaxed) {
+            true => Some(self.turn.lock().await),
+            false => None,
+        }
     }
 
     /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.

@@ -25,11 +25,13 @@ use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
-use crate::upstream::{Call, CallFault, CallLimits, CallReply, Phase, Query, ToolInfo, Visits};
+use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
 
 /// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
 /// have opened it.
 const LISTEN_PATIENCE: Duration = Duration::from_millis(250);
+/// How long a server is asked whether it knows the session.
+const DOUBT_LIMIT: Duration = Duration::from_secs(2);
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
@@ -334,6 +336,13 @@ impl HttpTransport {
             max_bytes: limits.max_bytes.min(entry.max_response_bytes),
             allowance: limits.binary_bytes,
         };
+        // Waiting for others is none of the call's own time.
+        let _turn = time::timeout_at(limits.deadline, session.turn()).await.map_err(|_| {
+            CallFault::timeout("mcp_http call timed out before it could be sent").never_sent()
+        })?;
+        if session.take_doubt() {
+            Box::pin(self.make_sure(lifecycle, session, &limits)).await?;
+        }
         let id = outgoing.id.unwrap_or_default();
         let mut in_flight = InFlight { endpoint: &self.endpoint, lifecycle, session, id, answered: false };
         let answer = tokio::select! {
@@ -342,8 +351,55 @@ impl HttpTransport {
             () = lifecycle.closing() => Err(Failure::Fault(closed())),
         };
         in_flight.answered =
-            !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none() && !f.unsent);
+            !matches!(&answer, Err(Failure::Fault(f)) if f.http_status.is_none() && !f.uncounted);
         answer.map_err(|failure| note_failure(lifecycle, session, failure))
+    }
+}
+
+impl HttpTransport {
+    /// Asks a server that failed whether it still knows the session: one that has forgotten it may say nothing else than
+    /// 500 for ever. The request that waits for this has not been sent.
+    async fn make_sure(
+        &self,
+        lifecycle: &SessionLifecycle,
+        session: &Arc<HttpSession>,
+        limits: &Limits,
+    ) -> Result<(), Unanswered> {
+        let id = session.next_id();
+        let outgoing = Outgoing {
+            id: Some(id),
+            method: "ping",
+            subject: None,
+            mirrored: Vec::new(),
+            body: encode::request(id, "ping", b"{}"),
+            arrivals: None,
+            caller: None,
+        };
+        let limits = Limits { total: limits.total.min(DOUBT_LIMIT), ..*limits };
+        let failure = match self.endpoint.request(session, outgoing, &limits).await {
+            // Whatever it says, it says it to this session.
+            Ok(_) => return Ok(()),
+            Err(failure) => failure,
+        };
+        match failure {
+            Failure::SessionLost | Failure::SessionLostHalfway => {}
+            Failure::Fault(fault) if fault.sent && tells_of_session(&fault) => {}
+            // It cannot be asked now, and what comes of the request will be told.
+            Failure::Unauthorized(_) | Failure::Fault(_) => {
+                session.doubt();
+                return Ok(());
+            }
+        }
+        Err(note_failure(lifecycle, session, Failure::SessionLost))
+    }
+}
+
+/// Whether a fault may be all that a server has to say that forgot the session.
+fn tells_of_session(fault: &CallFault) -> bool {
+    match fault.http_status {
+        Some(429) => false,
+        Some(_) => true,
+        None => fault.reason == FaultReason::UpstreamUnavailable,
     }
 }
 
@@ -404,7 +460,12 @@ fn note_failure(lifecycle: &SessionLifecycle, session: &Arc<HttpSession>, failur
             session.end(End { fault: fault.clone(), kind: EndKind::Crash });
             Unanswered::Fault(fault)
         }
-        Failure::Fault(fault) => return Unanswered::Fault(fault),
+        Failure::Fault(fault) => {
+            if fault.reason == FaultReason::UpstreamUnavailable {
+                session.doubt();
+            }
+            return Unanswered::Fault(fault);
+        }
     };
     lifecycle.note_end(session);
     unanswered

@@ -13,15 +13,18 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, watch};
 
 use super::super::inbound::Inbound;
+use super::super::mended;
 use super::super::result::RawResult;
 use super::outbox::{Flushed, Outbox};
 use super::tasks::Refused;
 use crate::child::StderrRing;
 use crate::maybe_ready::MaybeReady;
 use crate::time::{self, Instant};
-use crate::upstream::lifecycle::{Connection, End};
+use crate::upstream::lifecycle::{Connection, End, EndKind};
 use crate::upstream::{CallFault, CallLimits, FaultReason, Stopwatch, no_memory};
 
+/// How much of a text is remembered that is no message.
+const NOISE_KEPT: usize = 320;
 /// How much of a child's standard error is remembered.
 const STDERR_KEPT: usize = 4096;
 
@@ -69,6 +72,8 @@ struct PipeState {
     stdin: Option<pipe::Sender>,
     writer: Option<Waker>,
     end: Option<End>,
+    /// The beginning of the latest text on the child's standard output that was no message, and when it came.
+    noise: (Option<Instant>, Vec<u8>),
 }
 
 #[derive(Debug)]
@@ -157,7 +162,7 @@ impl StdioConnection {
                 let stood = stopwatch.map_or(Duration::ZERO, Stopwatch::stood);
                 let end = limits.deadline.min(written.unwrap_or(now) + limits.timeout) + stood;
                 if now >= end {
-                    return Poll::Ready(Err(timed_out(written.is_some())));
+                    return Poll::Ready(Err(self.timed_out(written)));
                 }
                 timer.as_mut().reset(end);
             }
@@ -171,7 +176,7 @@ impl StdioConnection {
         let max_line = limits.max_bytes.saturating_add(limits.binary_bytes);
         let mut state = self.lock();
         if let Some(end) = &state.end {
-            return Err(end.fault.clone());
+            return Err(end.fault.clone().never_sent());
         }
         let cap = if state.pending.is_empty() { self.base_cap } else { self.line_cap() };
         self.line_cap.store(cap.max(max_line), Ordering::Relaxed);
@@ -309,14 +314,18 @@ impl StdioConnection {
     }
 
     /// Closes the child's standard input and fails what is in flight. The first end counts.
-    pub(super) fn close(&self, end: End) {
+    pub(super) fn close(&self, mut end: End) {
         let mut state = self.lock();
         if state.end.is_some() {
             return;
         }
+        if end.kind == EndKind::Crash && state.pending.is_empty() {
+            end.kind = EndKind::CrashAtRest;
+        }
         let mut wakers: Vec<Waker> = state.writer.take().into_iter().collect();
         for pending in state.pending.values_mut().filter(|p| p.answer.is_none()) {
-            pending.answer = Some(Err(end.fault.clone()));
+            let fault = end.fault.clone();
+            pending.answer = Some(Err(if pending.written.is_some() { fault } else { fault.never_sent() }));
             wakers.extend(pending.waker.take());
         }
         state.end = Some(end);
@@ -341,6 +350,38 @@ impl StdioConnection {
         match self.stderr.tail(500) {
             tail if tail.is_empty() => tail,
             tail => format!("standard error: {tail}"),
+        }
+    }
+
+    /// Remembers a text on the child's standard output that is no message. There may be a flood of them.
+    pub(super) fn note_noise(&self, text: &[u8]) {
+        let beginning = &text[..text.len().min(NOISE_KEPT)];
+        tracing::debug!(upstream = &*self.name, line = %mended::shown(beginning), "upstream_noise: not a message");
+        if beginning.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        let now = time::now();
+        let (at, kept) = &mut self.lock().noise;
+        *at = Some(now);
+        kept.clear();
+        kept.extend_from_slice(beginning);
+    }
+
+    /// A hint with the latest such text since then; empty if there was none.
+    fn noise_hint(&self, since: Instant) -> String {
+        match &self.lock().noise {
+            (Some(at), text) if *at >= since => {
+                format!("It wrote {:?} to its standard output, which is no MCP.", mended::shown(text))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn timed_out(&self, written: Option<Instant>) -> CallFault {
+        let fault = CallFault::timeout("mcp_stdio request timed out");
+        match written {
+            Some(written) => fault.with_hint(&self.noise_hint(written)),
+            None => fault.with_hint("It was never sent: the server does not read its input.").never_sent(),
         }
     }
 
@@ -387,11 +428,6 @@ impl Drop for InFlight<'_> {
             self.connection.control(encode::notification("notifications/cancelled", params.as_bytes()));
         }
     }
-}
-
-fn timed_out(written: bool) -> CallFault {
-    let fault = CallFault::timeout("mcp_stdio request timed out");
-    if written { fault } else { fault.with_hint("It was never sent: the server does not read its input.") }
 }
 
 fn too_large(max_bytes: usize, bytes: u64) -> CallFault {

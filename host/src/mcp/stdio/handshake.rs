@@ -220,9 +220,10 @@ async fn request(
         Ok(PipeReply::Error(error)) => Ok(Err(RpcError::of_bytes(&error))),
         Err(fault) if fault.reason == crate::upstream::FaultReason::Timeout => {
             let after = entry.handshake_timeout.as_millis();
-            Err(CallFault::unavailable(format!(
-                "{method} was not answered within {after} ms (handshake_timeout_ms)"
-            )))
+            let text = format!("{method} was not answered within {after} ms (handshake_timeout_ms)");
+            // What stands beneath the fixed line of a call's timeout is as true of this.
+            let hint = fault.message.split_once('\n').map_or("", |(_, hint)| hint);
+            Err(CallFault::unavailable(text).with_hint(hint))
         }
         Err(fault) => Err(fault),
     }

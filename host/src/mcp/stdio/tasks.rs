@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use ptc_mcp::lines::{Frame, LineBuffer};
-use ptc_mcp::message::id::{id_of_head, id_of_tail, number_of_id};
+use ptc_mcp::message::id::{id_of_head, id_of_tail, id_within, number_of_id};
 use ptc_mcp::message::lenient::{Message, parse};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 
 use super::super::elicit::Link;
+use super::super::mended::{Nesting, Piece, complaint, pieces};
 use super::super::protocol;
 use super::super::result::RawResult;
 use super::connection::{PipeReply, StdioConnection, Stop};
@@ -26,6 +28,8 @@ use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 const EXIT_PATIENCE: Duration = Duration::from_millis(1000);
 /// How long the last bytes of a child that is gone may take to arrive.
 const DRAIN_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a child may be silent amid a message.
+const QUIET: Duration = Duration::from_millis(500);
 /// Most messages in one batch.
 const MAX_BATCH: usize = 1024;
 /// Lines of standard error that are logged in any second.
@@ -57,29 +61,56 @@ async fn read(
     let mut lines = LineBuffer::default();
     // A reply is charged to its program when it is whole; until then it counts in what the process may take.
     let reservation = memory.map(MemoryReservation::new);
-    let mut oversized = Oversized { settled: false, why: Refused::TooLong };
+    let mut oversized = Oversized { settled: false, may_be_reply: false, why: Refused::TooLong };
     let mut pace = Pace::default();
+    // A message that goes on on the next line, as pretty-printed ones do; and bytes without an end that were looked at.
+    let (mut begun, mut looked_at): (Option<Begun>, usize) = (None, 0);
     loop {
-        match pace.wait(stdout.read_buf(lines.space())).await {
-            Ok(0) | Err(_) => return,
-            Ok(n) => lines.filled(n),
+        let is_amid = begun.is_some() || lines.unread() > looked_at;
+        let reading = pace.wait(stdout.read_buf(lines.space()));
+        let read = match is_amid {
+            true => timeout(QUIET, reading).await.ok(),
+            false => Some(reading.await),
+        };
+        match read {
+            Some(Ok(0) | Err(_)) => return,
+            Some(Ok(n)) => lines.filled(n),
+            None => {
+                // What has been begun will not be ended: whoever waits for it is told.
+                if let Some(begun) = begun.take() {
+                    begun.give_up(&connection, &lifecycle);
+                }
+                looked_at = lines.unread();
+                if is_message(lines.unended()) {
+                    let line = lines.end_line();
+                    let (connection, lifecycle) = (connection.clone(), lifecycle.clone());
+                    apart(line.len(), move || dispatch(&connection, &lifecycle, &line, None)).await;
+                    looked_at = 0;
+                }
+                continue;
+            }
         }
+        looked_at = 0;
         let mut unread = lines.unread();
         while let Some(frame) = lines.next(connection.line_cap()) {
             match frame {
                 Frame::Line(line) => {
                     let (connection, lifecycle) = (connection.clone(), lifecycle.clone());
-                    apart(line.len(), move || dispatch(&connection, &lifecycle, &line)).await;
+                    let before = begun.take();
+                    let length = line.len() + before.as_ref().map_or(0, |before| before.text.len());
+                    begun = apart(length, move || dispatch(&connection, &lifecycle, &line, before)).await;
                 }
                 Frame::Overflow { head } => oversized.begin(&connection, &head, Refused::TooLong),
-                Frame::OverflowEnd { tail, bytes, .. } => oversized.end(&connection, &tail, bytes),
+                Frame::OverflowEnd { tail, bytes, id } => oversized.end(&connection, (id, &tail), bytes),
             }
             pace.worked(unread - lines.unread()).await;
             unread = lines.unread();
         }
         // What was looked at without coming to the end of a line.
         pace.worked(unread).await;
-        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(lines.unread() as u64)) {
+        let kept = lines.unread() + begun.as_ref().map_or(0, |begun| begun.text.len());
+        if reservation.as_ref().is_some_and(|reservation| !reservation.resize(kept as u64)) {
+            begun = None;
             oversized.begin(&connection, &lines.give_up(), Refused::NoMemory);
             let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(0));
             debug_assert!(fits, "a reservation shrinks");
@@ -96,10 +127,11 @@ pub(super) enum Refused {
     NoMemory,
 }
 
-/// Finds the request that an oversized line answers: by the id at its beginning, because only one request waits, by
-/// the id at its end, or else the oldest. A line whose id is known but no longer awaited fails no request.
+/// Finds the request that an oversized line answers: by its id, wherever that stands, because only one request waits, or else
+/// the oldest. A line whose id is known but no longer awaited fails no request, and neither does one that is no reply.
 struct Oversized {
     settled: bool,
+    may_be_reply: bool,
     why: Refused,
 }
 
@@ -113,42 +145,167 @@ impl Oversized {
             Refused::NoMemory => tracing::warn!(upstream, "upstream_line_without_memory: dropped"),
         }
         let id = id_of_head(head);
+        self.may_be_reply = begins_reply(head);
+        if !self.may_be_reply {
+            connection.note_noise(head);
+        }
         let failed = id
-            .or_else(|| connection.only_waiting())
+            .or_else(|| connection.only_waiting().filter(|_| self.may_be_reply))
             .is_some_and(|id| connection.fail_dropped(Some(id), connection.line_cap() as u64, why));
         (self.settled, self.why) = (failed || id.is_some(), why);
     }
 
-    fn end(&mut self, connection: &StdioConnection, tail: &[u8], bytes: u64) {
-        if !std::mem::take(&mut self.settled) {
-            connection.fail_dropped(id_of_tail(tail), bytes, self.why);
+    fn end(&mut self, connection: &StdioConnection, (id, tail): (Option<bytes::Bytes>, &[u8]), bytes: u64) {
+        if std::mem::take(&mut self.settled) {
+            return;
+        }
+        let id = id.and_then(|id| std::str::from_utf8(&id).ok().and_then(number_of_id));
+        let id = id.or_else(|| id_of_tail(tail));
+        if id.is_some() || self.may_be_reply {
+            connection.fail_dropped(id, bytes, self.why);
         }
     }
 }
 
-/// Handles one line.
-#[expect(clippy::disallowed_methods, reason = "entry point: dispatch()")]
-fn dispatch(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, line: &bytes::Bytes) {
-    let upstream = &*connection.name;
-    match parse(line, MAX_BATCH) {
-        Ok(messages) => {
-            messages.iter().for_each(|message| dispatch_one(connection, lifecycle, line, message))
+/// Whether a line that begins so may be a reply: an object with one of the members of replies early in it.
+fn begins_reply(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let names = ["\"jsonrpc\"", "\"id\"", "\"result\"", "\"error\""];
+    head.starts_with(b"{")
+        && names.into_iter().any(|name| memchr::memmem::find(head, name.as_bytes()).is_some())
+}
+
+/// Whether a text is a message.
+#[expect(clippy::disallowed_methods, reason = "entry point: is_message()")]
+fn is_message(text: &[u8]) -> bool {
+    text.ends_with(b"}") && parse(text, MAX_BATCH).is_ok_and(|messages| messages.iter().any(says_something))
+}
+
+/// Whether an object is a message, and not just JSON.
+fn says_something(message: &Message<'_>) -> bool {
+    message.method.is_some() || message.result.is_some() || message.error.is_some() || message.id.is_some()
+}
+
+/// A message that goes on on the next line.
+struct Begun {
+    text: BytesMut,
+    nesting: Nesting,
+}
+
+impl Begun {
+    fn new(text: &[u8]) -> Self {
+        let mut nesting = Nesting::default();
+        nesting.feed(text);
+        Self { text: BytesMut::from(text), nesting }
+    }
+
+    /// With one more line; what is left of it.
+    fn and(
+        mut self,
+        connection: &Arc<StdioConnection>,
+        lifecycle: &Lifecycle<StdioConnection>,
+        line: &[u8],
+    ) -> Option<Begun> {
+        self.text.extend_from_slice(b"\n");
+        self.text.extend_from_slice(line);
+        self.nesting.feed(line);
+        // No string of JSON goes on on another line.
+        if self.nesting.in_string || self.text.len() > connection.line_cap() {
+            self.give_up(connection, lifecycle);
+            return None;
         }
-        Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
-        Err(error) => {
-            if !answer_of_bad_text(connection, line) {
-                let shown = String::from_utf8_lossy(&line[..line.len().min(200)]);
-                tracing::debug!(upstream, line = %shown, %error, "upstream_noise: not a message");
-            }
+        if self.nesting.depth > 0 {
+            return Some(self);
+        }
+        let text = self.text.freeze();
+        if let Some(unended) = dispatch(connection, lifecycle, &text, None) {
+            unended.give_up(connection, lifecycle);
+        }
+        None
+    }
+
+    /// It has not become a message: the request that it answers fails, or else it was noise, among which there may be messages.
+    fn give_up(self, connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>) {
+        let text = self.text.freeze();
+        if fail_broken(connection, &text, text.len()) {
+            return;
+        }
+        connection.note_noise(&text);
+        for line in text.split(|byte| *byte == b'\n').skip(1) {
+            take_pieces(connection, lifecycle, &text.slice_ref(line));
         }
     }
+}
+
+/// Handles one line. `begun`: what may go on with it; what may go on with the next one is what this gives.
+#[expect(clippy::disallowed_methods, reason = "entry point: dispatch()")]
+fn dispatch(
+    connection: &Arc<StdioConnection>,
+    lifecycle: &Lifecycle<StdioConnection>,
+    line: &bytes::Bytes,
+    begun: Option<Begun>,
+) -> Option<Begun> {
+    let Ok(messages) = parse(line, MAX_BATCH) else {
+        return match begun {
+            Some(begun) => begun.and(connection, lifecycle, line),
+            None if line.iter().all(u8::is_ascii_whitespace) => None,
+            None => take_pieces(connection, lifecycle, line),
+        };
+    };
+    if let Some(begun) = begun {
+        // A message at the beginning of a line stands for itself; all else may be a part of what was begun.
+        let is_indented = line.first().is_some_and(u8::is_ascii_whitespace);
+        if is_indented || !messages.iter().any(says_something) {
+            return begun.and(connection, lifecycle, line);
+        }
+        begun.give_up(connection, lifecycle);
+    }
+    messages.iter().for_each(|message| dispatch_one(connection, lifecycle, line, (message, None)));
+    None
+}
+
+/// Handles a text that is no message as a whole.
+#[expect(clippy::disallowed_methods, reason = "entry point: take_pieces()")]
+fn take_pieces(
+    connection: &Arc<StdioConnection>,
+    lifecycle: &Lifecycle<StdioConnection>,
+    text: &bytes::Bytes,
+) -> Option<Begun> {
+    for piece in pieces(text) {
+        match piece {
+            Piece::Json(json, note) => match parse(&json, MAX_BATCH) {
+                Ok(messages) => messages
+                    .iter()
+                    .for_each(|message| dispatch_one(connection, lifecycle, &json, (message, note))),
+                Err(_) if answer_of_bad_text(connection, &json) => {}
+                Err(_) => connection.note_noise(&json),
+            },
+            Piece::Unfinished(text) => return Some(Begun::new(&text)),
+            Piece::Broken { text, at } => {
+                if !fail_broken(connection, &text, at) {
+                    connection.note_noise(&text);
+                }
+            }
+            Piece::Noise(text) => connection.note_noise(&text),
+        }
+    }
+    None
+}
+
+/// Fails the request that is answered by a text which ceases to be JSON at `at`: what carries the id of a request is no noise.
+fn fail_broken(connection: &StdioConnection, text: &[u8], at: usize) -> bool {
+    let fault = || {
+        let what = complaint(text, at);
+        CallFault::upstream_error(format!("invalid JSON-RPC response: {what}")).with_bytes(text.len() as u64)
+    };
+    id_within(text).is_some_and(|id| connection.complete(id, 0, Err(fault())))
 }
 
 fn dispatch_one(
     connection: &Arc<StdioConnection>,
     lifecycle: &Lifecycle<StdioConnection>,
     line: &bytes::Bytes,
-    message: &Message<'_>,
+    (message, note): (&Message<'_>, Option<&'static str>),
 ) {
     let upstream = &*connection.name;
     match (&message.method, message.id) {
@@ -183,23 +340,43 @@ fn dispatch_one(
         (None, id) => {
             let answer = match (message.error, message.result) {
                 (Some(error), _) => Ok(PipeReply::Error(line.slice_ref(error.as_bytes()))),
-                (None, Some(result)) => Ok(PipeReply::Result(RawResult::of(line, result, message))),
+                (None, Some(result)) => {
+                    Ok(PipeReply::Result(RawResult::of(line, result, message).noted(note)))
+                }
                 (None, None) => Err(CallFault::upstream_error(format!(
                     "unexpected JSON-RPC response {}",
                     protocol::render(line)
                 ))
                 .with_bytes(line.len() as u64)),
             };
-            let id = match id {
-                Some(id) if id != "null" => number_of_id(id),
-                // A server that cannot even read the id of what it complains about.
-                _ => message.error.and_then(|_| connection.only_waiting()),
+            let completed = match id.and_then(number_of_id).filter(|id| *id > 0) {
+                Some(id) => connection.complete(id, line.len(), answer),
+                // A server that cannot even read the id of what it complains about, or gives an answer another id.
+                None if message.error.is_some()
+                    || (message.result.is_some() && id.is_some_and(|id| id != "null")) =>
+                {
+                    connection.only_waiting().is_some_and(|waiting| {
+                        let answer = if message.error.is_some() { answer } else { Err(no_request(line)) };
+                        connection.complete(waiting, line.len(), answer)
+                    })
+                }
+                None => false,
             };
-            if !id.is_some_and(|id| connection.complete(id, line.len(), answer)) {
+            if !completed {
                 tracing::debug!(upstream, "upstream_noise: a reply to nobody");
+                if !says_something(message) {
+                    connection.note_noise(line);
+                }
             }
         }
     }
+}
+
+/// The fault of the only request in flight, where an answer has an id that no request of ours has.
+fn no_request(line: &[u8]) -> CallFault {
+    let shown = protocol::render(line);
+    CallFault::upstream_error(format!("unexpected JSON-RPC response {shown}: its id is that of no request"))
+        .with_bytes(line.len() as u64)
 }
 
 /// Fails the request of a reply that would be JSON except for bytes that are not UTF-8.

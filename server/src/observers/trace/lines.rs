@@ -253,6 +253,9 @@ fn call_json(call: &CallRecord, recording: &Recording) -> String {
         if let Some(reason) = &call.reason {
             object.string("reason", reason);
         }
+        if let Some(sent) = call.sent {
+            object.boolean("sent", sent);
+        }
         if let Some(error) = call.error.as_deref().filter(|_| full) {
             object.string("error", &recording.redactor.scrub(error));
         }

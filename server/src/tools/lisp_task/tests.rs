@@ -39,6 +39,7 @@ impl HostCalls for Fs {
                 result_bytes: (!fails).then_some(9120),
                 oversize: false,
                 auth: None,
+                sent: None,
                 http_status: None,
                 overview: (!fails).then(|| ResultOverview {
                     value_kind: "text",
@@ -48,7 +49,9 @@ impl HostCalls for Fs {
                 looked_at: false,
                 blocks: None,
                 argument_note: None,
+                answer_note: None,
                 sample: None,
+                beginning: None,
                 seen_shape: None,
             });
             match fails {

@@ -13,6 +13,9 @@ pub(super) fn failed_call(call: &CallRecord) -> String {
         if let Some(reason) = &call.reason {
             object.string("reason", reason);
         }
+        if let Some(sent) = call.sent {
+            object.boolean("sent", sent);
+        }
     })
 }
 
@@ -37,6 +40,9 @@ pub(in crate::tools) fn call_result(call: &CallRecord) -> Option<String> {
                     if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
                         object.string(name, text);
                     }
+                }
+                if let Some(sent) = call.sent {
+                    object.boolean("sent", sent);
                 }
             }
         }

@@ -13,8 +13,9 @@ const PREAMBLE: &str = "The blocks below hold data observed while a program ran.
 /// Printed text shown in `feedback`, in characters.
 pub(crate) const PRINT_CHARS: usize = 512;
 
-/// Lines of the upstream summary.
+/// Lines of the upstream summary, and of those that show values.
 const SUMMARY_LINES: usize = 3;
+const VALUE_LINES: usize = 12;
 /// Bytes of a preview or error text in the summary.
 const SUMMARY_DETAIL: usize = 80;
 /// Bytes of the summary's body.
@@ -69,8 +70,9 @@ pub(crate) fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
     let mut lines: Vec<String> = Vec::with_capacity(SUMMARY_LINES);
     for call in calls {
         let line = visible_line(&summary_line(call)).into_owned();
+        let most = if call.beginning.is_some() { VALUE_LINES } else { SUMMARY_LINES };
         // A hundred calls alike are told once.
-        if lines.len() < SUMMARY_LINES && !told(&lines, call, &line) {
+        if lines.len() < most && !told(&lines, call, &line) {
             lines.push(line);
         }
     }
@@ -95,7 +97,10 @@ fn summary_body(lines: &str) -> String {
 
 /// Whether the lines have that already: the same line, or another answer of a tool whose shape they show.
 fn told(lines: &[String], call: &CallRecord, line: &str) -> bool {
-    let is_plain = call.status == CallStatus::Ok && call.overview.is_none() && call.seen_shape.is_none();
+    let is_plain = call.status == CallStatus::Ok
+        && call.overview.is_none()
+        && call.seen_shape.is_none()
+        && call.beginning.is_none();
     lines.iter().any(|known| known == line || is_plain && known.starts_with(&format!("{line} ")))
 }
 
@@ -108,6 +113,12 @@ fn summary_line(call: &CallRecord) -> String {
                 && let Some(shape) = &call.seen_shape
             {
                 line.push_str(&format!(" {shape}"));
+            }
+            // What was fetched is not lost with its program.
+            if call.overview.is_none()
+                && let Some(beginning) = &call.beginning
+            {
+                line.push_str(&format!(": {beginning}"));
             }
             if let Some(overview) = &call.overview {
                 line.push_str(&format!("; {}", overview.shape));

@@ -138,6 +138,7 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
         result_bytes: None,
         oversize: false,
         auth: None,
+        sent: None,
         http_status: None,
         overview: (status == CallStatus::Ok).then(|| ResultOverview {
             value_kind: "text",
@@ -147,7 +148,9 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
         looked_at: false,
         blocks: None,
         argument_note: None,
+        answer_note: None,
         sample: None,
+        beginning: None,
         seen_shape: None,
     }
 }

@@ -52,6 +52,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         result_bytes: bytes,
         oversize: false,
         auth: None,
+        sent: None,
         http_status: None,
         overview: (!failed).then(|| ResultOverview {
             value_kind: "text",
@@ -61,7 +62,9 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         looked_at: false,
         blocks: None,
         argument_note: None,
+        answer_note: None,
         sample: None,
+        beginning: None,
         seen_shape: None,
     }
 }

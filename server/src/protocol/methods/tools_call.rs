@@ -13,7 +13,7 @@ use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
-use ptc_mcp::json::Raw;
+use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::{info, warn};
@@ -49,6 +49,8 @@ pub fn answer(
     let Some(params) = params.object() else {
         return Handled::error(id, &RpcError::invalid_params());
     };
+    let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
+    let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
     info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
     let request = Request { service, from, id, params, name: &name };
@@ -60,6 +62,13 @@ pub fn answer(
         Some((name, tool)) => request.prepare(name, tool),
         None => request.without_tool(),
     }
+}
+
+/// The arguments as their client means them: some send `null` for none, and an object as its JSON text, which is `unquoted` here
+/// (ruling 74).
+fn meant<'a>(given: Option<Raw<'a>>, unquoted: Option<&'a str>) -> Option<Raw<'a>> {
+    let given = given.filter(|given| given.kind() != Kind::Null)?;
+    Some(unquoted.and_then(Raw::object_of).unwrap_or(given))
 }
 
 /// Answers a `prompts/get` of a prompt that an extension has.

@@ -197,7 +197,7 @@ fn step(
 ) -> Step {
     let authority = || parts.uri.authority().map(|authority| authority.as_str());
     Step::Ready(match parts.uri.path() {
-        path if path == endpoint.path => {
+        path if endpoint.serves(path) => {
             return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
         }
         path if endpoint.metrics_path.as_deref() == Some(path) => {
@@ -217,7 +217,7 @@ fn step(
                 let request = (&parts.method, &parts.uri);
                 match console::step(endpoint, peer, authority(), request, (headers, body), seen) {
                     Some(step) => return step,
-                    None => answer::text(StatusCode::NOT_FOUND, "not found"),
+                    None => answer::not_found(&endpoint.path),
                 }
             }
         },
@@ -238,7 +238,7 @@ impl Exchange {
         let Exchange { in_progress, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
-        let is_mcp = path == endpoint.path;
+        let is_mcp = endpoint.serves(path);
         answer::caching(
             &mut answer,
             is_mcp
@@ -293,7 +293,10 @@ fn mcp(
     let modern = headers.say_modern();
     Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
-        Method::DELETE if !modern => return delete(endpoint, &caller.principal, headers, seen),
+        // What ends is a session of the handshake era, whatever the header says.
+        Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
+            return delete(endpoint, &caller.principal, headers, seen);
+        }
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
     })
@@ -390,6 +393,12 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
 }
 
 impl Endpoint {
+    /// Whether this is the MCP path, with or without a slash at its end.
+    fn serves(&self, path: &str) -> bool {
+        let without = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
+        path[..without(path)] == self.path[..without(&self.path)]
+    }
+
     /// Whether the server takes work. The usual answer takes no lock.
     pub(super) fn readiness(&self) -> Readiness {
         match self.service.is_draining() {

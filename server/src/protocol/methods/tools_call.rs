@@ -16,7 +16,7 @@ use ptc_mcp::RpcError;
 use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::concurrency_limiter::Full;
 use crate::protocol::answers;
@@ -304,7 +304,11 @@ impl Request<'_> {
                 return self.busy(tool, full, span);
             }
             Err(Refused::Duplicate) => {
-                warn!(event = "duplicate_request_id", request_id = %self.id);
+                let client = self.from.connection.owner().principal.hash();
+                match self.service.refusals.line(client) {
+                    Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
+                    None => debug!(event = "duplicate_request_id", request_id = %self.id),
+                }
                 if let Some(span) = span {
                     span.discard();
                 }
@@ -337,7 +341,15 @@ impl Request<'_> {
 
     /// Answers a call that is not admitted.
     fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
-        info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+        let client = self.from.connection.owner().principal.hash();
+        match self.service.refusals.line(client) {
+            Some(_) => {
+                info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+            None => {
+                debug!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+        }
         let mut reply = tool.busy(full);
         if let Some(span) = span {
             span.answered(&mut reply);

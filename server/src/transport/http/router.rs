@@ -18,7 +18,7 @@ use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::answer::{self, Answer, REQUEST_ID};
 use super::auth::{Authenticator, Caller};
@@ -171,7 +171,7 @@ pub(super) fn route(
         held: None,
     };
     let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
-    let mut exchange = Exchange { in_progress, parts, started: time::now(), seen };
+    let mut exchange = Exchange { in_progress, peer, parts, started: time::now(), seen };
     match step {
         Step::Ready(answer) => MaybeReady::Ready(exchange.end(answer)),
         Step::Waiting(waiting) => MaybeReady::Waiting(Box::pin(async move {
@@ -227,6 +227,7 @@ fn step(
 /// A request and the facts to report at its end.
 struct Exchange {
     in_progress: InProgress,
+    peer: IpAddr,
     parts: Parts,
     started: Instant,
     seen: Seen,
@@ -235,7 +236,7 @@ struct Exchange {
 impl Exchange {
     /// Adds the common headers to an answer, and reports it.
     fn end(self, mut answer: Answer) -> Answer {
-        let Exchange { in_progress, parts, started, seen } = self;
+        let Exchange { in_progress, peer, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
         let is_mcp = endpoint.serves(path);
@@ -249,18 +250,35 @@ impl Exchange {
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);
-        info!(
-            event = "http_request_stop",
-            request_id = seen.request_id.to_str().unwrap_or_default(),
-            instance = endpoint.instance,
-            method = parts.method.as_str(),
-            path = clip(path, MAX_LOGGED_PATH),
-            status = status.as_u16(),
-            duration_ms = time::since(started).as_millis() as u64,
-            owner_hash = seen.principal.as_ref().map(Principal::hash),
-            session_hash = seen.session.as_ref().map(|session| &*session.hash),
-            error_class = error_class(status),
-        );
+        // Those of a client that is refused again and again do not each have a line.
+        let left_out = match status.is_client_error() {
+            true => {
+                let source = peer.to_string();
+                endpoint.service.refusals.line(seen.principal.as_ref().map_or(&source, Principal::hash))
+            }
+            false => Some(0),
+        };
+        macro_rules! stop {
+            ($level:ident) => {
+                $level!(
+                    event = "http_request_stop",
+                    request_id = seen.request_id.to_str().unwrap_or_default(),
+                    instance = endpoint.instance,
+                    method = parts.method.as_str(),
+                    path = clip(path, MAX_LOGGED_PATH),
+                    status = status.as_u16(),
+                    duration_ms = time::since(started).as_millis() as u64,
+                    owner_hash = seen.principal.as_ref().map(Principal::hash),
+                    session_hash = seen.session.as_ref().map(|session| &*session.hash),
+                    error_class = error_class(status),
+                    left_out = left_out.filter(|count| *count > 0),
+                )
+            };
+        }
+        match left_out {
+            Some(_) => stop!(info),
+            None => stop!(debug),
+        }
         answer.headers_mut().insert(REQUEST_ID, seen.request_id);
         answer.body_mut().hold(in_progress);
         answer

@@ -6,12 +6,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use url::Url;
 use zeroize::Zeroizing;
 
 use crate::callback::{Callback, Verdict};
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
-use crate::metadata::ServerMetadata;
+use crate::json;
+use crate::message::{Answer, Purpose, Request};
+use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::scopes::Scopes;
 use crate::secret::{Secret, stored};
 use crate::timestamp::Timestamp;
@@ -95,6 +98,55 @@ impl Authorization<'_> {
     }
 }
 
+impl Authorization<'_> {
+    /// The request that a browser would make, without a browser: whether the server still knows our client is not to be had otherwise
+    /// (`auth.md` 3.3). What it answers is never used.
+    ///
+    /// # Errors
+    /// The server has no authorization endpoint.
+    pub fn probe(&self, entropy: &Entropy, now: Timestamp) -> Result<Request, Failure> {
+        let (url, _) = self.begin(entropy, now)?;
+        let what = "authorization endpoint";
+        let url = Url::parse(url.expose()).map_err(|_| Failure::Unsupported { what })?;
+        Ok(Request::page(Purpose::Authorization, url))
+    }
+}
+
+/// Refusals of an authorization endpoint that do not doubt the client.
+const OF_REQUEST: &[&str] = &[
+    "access_denied",
+    "account_selection_required",
+    "consent_required",
+    "interaction_required",
+    "invalid_scope",
+    "invalid_target",
+    "login_required",
+    "server_error",
+    "temporarily_unavailable",
+    "unsupported_response_type",
+];
+
+/// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which a
+/// browser would show to its person for good, or a redirect or document that says so.
+#[must_use]
+pub fn has_forgotten_client(answer: &Answer) -> bool {
+    let Ok(response) = &answer.result else { return false };
+    let document = json::object(response.body.expose()).unwrap_or_default();
+    let told = json::text(&document, "error").map(ErrorCode::new);
+    match response.status {
+        // What keeps programs out, or asks for a pause, says nothing of the client; nor does trouble.
+        200..=299 | 403 | 405 | 408 | 425 | 429 => told.is_some_and(|code| code.is_about_client()),
+        300..=399 => response
+            .header("location")
+            .and_then(|place| place.split_once('?'))
+            .into_iter()
+            .flat_map(|(_, query)| url::form_urlencoded::parse(query.as_bytes()))
+            .any(|(name, value)| name == "error" && ErrorCode::new(&value).is_about_client()),
+        400..=499 => told.is_none_or(|code| !OF_REQUEST.contains(&code.as_str())),
+        _ => false,
+    }
+}
+
 /// A sign-in that waits for its answer: the record `pending` of `auth.md` 7.1, kept under `state` and used once. It serializes with its secrets in the
 /// clear: the store seals it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +195,9 @@ impl PendingSignIn {
     /// It came from another server: then nothing of it is acted on or shown. Or the server says no.
     pub fn code(&self, callback: Callback) -> Result<Secret, Failure> {
         let from_expected = match &callback.iss {
-            Some(iss) => *iss == self.issuer,
+            // Who advertises `iss` means it byte for byte (RFC 9207 2.4).
+            Some(iss) if self.iss_advertised => *iss == self.issuer,
+            Some(iss) => is_same_issuer(iss, &self.issuer),
             None => !self.iss_advertised,
         };
         if !from_expected {
@@ -151,7 +205,49 @@ impl PendingSignIn {
         }
         match callback.verdict {
             Verdict::Code(code) => Ok(code),
-            Verdict::Error(code) => Err(Failure::Refused(ErrorCode::new(&code))),
+            Verdict::Error { code, description } => {
+                Err(Failure::Refused { code: ErrorCode::new(&code), description })
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Response, Trouble};
+
+    #[test]
+    fn a_forgotten_client_shows_in_the_answer_to_a_browser() {
+        let of = |status: u16, location: &str, body: &str| {
+            let headers = vec![("Location".to_owned(), location.to_owned())];
+            let result = Ok(Response::new(status, headers, body));
+            has_forgotten_client(&Answer { at: Timestamp::default(), result })
+        };
+        for status in [400, 401, 404, 422] {
+            assert!(of(status, "", "<html>unknown client</html>"), "{status}");
+            assert!(of(status, "", r#"{"error":"client not found"}"#), "{status}");
+            assert!(of(status, "", r#"{"error":"invalid_request"}"#), "{status}");
+        }
+        for error in ["invalid_client", "unauthorized_client"] {
+            assert!(of(302, &format!("/error?x=1&error={error}"), ""), "{error}");
+            assert!(of(200, "", &format!(r#"{{"error":"{error}"}}"#)), "{error}");
+            assert!(of(403, "", &format!(r#"{{"error":"{error}"}}"#)), "{error}");
+        }
+        for (status, location, body) in [
+            (200, "", "<html>sign in</html>"),
+            (302, "https://a/login?client_id=c", ""),
+            (302, "http://127.0.0.1:1/callback?code=c&state=s", ""),
+            (302, "http://127.0.0.1:1/callback?error=access_denied", ""),
+            (400, "", r#"{"error":"invalid_scope"}"#),
+            (403, "", "<html>no programs here</html>"),
+            (405, "", ""),
+            (429, "", ""),
+            (503, "", "<html>busy</html>"),
+        ] {
+            assert!(!of(status, location, body), "{status} {location} {body}");
+        }
+        let trouble = Answer { at: Timestamp::default(), result: Err(Trouble::TimedOut) };
+        assert!(!has_forgotten_client(&trouble));
     }
 }

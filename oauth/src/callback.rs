@@ -2,6 +2,7 @@
 
 use url::form_urlencoded;
 
+use crate::json::MAX_DESCRIPTION;
 use crate::secret::Secret;
 
 /// Longest query.
@@ -25,8 +26,13 @@ pub struct Callback {
 pub enum Verdict {
     /// A code for tokens.
     Code(Secret),
-    /// An error code, as it came: it is read only when it is known who sent it.
-    Error(String),
+    /// An error code, as it came, and the server's words: they are read only when it is known who sent them.
+    Error {
+        /// The code.
+        code: String,
+        /// At most 200 characters.
+        description: Option<String>,
+    },
 }
 
 /// Neither prints: who sent them is not known yet.
@@ -34,7 +40,7 @@ impl std::fmt::Debug for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Code(_) => "a code",
-            Self::Error(_) => "an error",
+            Self::Error { .. } => "an error",
         })
     }
 }
@@ -89,7 +95,7 @@ impl Callback {
             return Err(BadCallback::TooLong);
         }
         let mut names: Vec<String> = Vec::new();
-        let (mut state, mut iss, mut code, mut error) = (None, None, None, None);
+        let (mut state, mut iss, mut code, mut error, mut description) = (None, None, None, None, None);
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             // The decoder puts this in place of what is no UTF-8: an issuer must not be made equal by that.
             if name.contains('\u{fffd}') || value.contains('\u{fffd}') {
@@ -101,6 +107,9 @@ impl Callback {
                 "iss" => iss = Some(value),
                 "code" => code = Some(Secret::new(value)),
                 "error" => error = Some(value),
+                "error_description" if !value.is_empty() => {
+                    description = Some(value.chars().take(MAX_DESCRIPTION).collect());
+                }
                 _ => {}
             }
             names.push(name.into_owned());
@@ -112,7 +121,7 @@ impl Callback {
         let state = state.ok_or(BadCallback::NoState)?;
         let verdict = match (code, error) {
             (Some(code), None) if !code.expose().is_empty() => Verdict::Code(code),
-            (None, Some(error)) => Verdict::Error(error),
+            (None, Some(code)) => Verdict::Error { code, description },
             _ => return Err(BadCallback::NoVerdict),
         };
         Ok(Self { state, iss, verdict })

@@ -9,7 +9,7 @@ use crate::challenge::Bearer;
 use crate::failure::Failure;
 use crate::json;
 use crate::message::{Answer, Flow, Next, Request, Trouble};
-use crate::metadata::{ResourceMetadata, ServerMetadata, secure};
+use crate::metadata::{ResourceMetadata, ServerMetadata, is_same_issuer, secure};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
 
@@ -205,7 +205,7 @@ impl Discovery {
             }
             Stage::Server { issuer } => {
                 match json::text(&document, "issuer") {
-                    Some(found) if found == issuer => {}
+                    Some(found) if is_same_issuer(found, &issuer) => {}
                     Some(found) => {
                         return Err(Failure::IssuerMismatch { asked: issuer, found: found.to_owned() });
                     }
@@ -234,7 +234,8 @@ impl Discovery {
     /// Who of the servers of a resource is asked.
     fn choose(&self, resource: &ResourceMetadata) -> String {
         let servers = &resource.authorization_servers;
-        let signed_in = self.target.signed_in_issuer.as_ref().filter(|issuer| servers.contains(issuer));
+        let is_listed = |issuer: &&String| servers.iter().any(|server| is_same_issuer(server, issuer));
+        let signed_in = self.target.signed_in_issuer.as_ref().filter(is_listed);
         self.target.issuer.as_ref().or(signed_in).or(servers.first()).cloned().unwrap_or_default()
     }
 

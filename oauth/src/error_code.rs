@@ -47,6 +47,26 @@ const REGISTERED: &[&str] = &[
     "use_dpop_nonce",
 ];
 
+/// Codes of token endpoints after which only a person can help: those of RFC 6749 5.2, RFC 8707, OpenID Connect, and GitHub's own.
+const ENDING: &[&str] = &[
+    "access_denied",
+    "account_selection_required",
+    "bad_refresh_token",
+    "consent_required",
+    "expired_token",
+    "insufficient_user_authentication",
+    "interaction_required",
+    "invalid_client",
+    "invalid_grant",
+    "invalid_request",
+    "invalid_scope",
+    "invalid_target",
+    "invalid_token",
+    "login_required",
+    "unauthorized_client",
+    "unsupported_grant_type",
+];
+
 /// The `error` of an answer: at most 64 printable ASCII characters, or `error` where it is nothing of the kind. Only
 /// [`registered`](Self::registered) may be shown to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +85,24 @@ impl ErrorCode {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it ends a sign-in: what else a token endpoint answers, a proxy in front of it may have said (`auth.md` 6.3).
+    #[must_use]
+    pub fn ends_sign_in(&self) -> bool {
+        ENDING.contains(&&*self.0)
+    }
+
+    /// Whether the server does not know our client, or not any more.
+    #[must_use]
+    pub fn is_about_client(&self) -> bool {
+        matches!(&*self.0, "invalid_client" | "unauthorized_client")
+    }
+
+    /// Whether the grant is gone: nothing but a new sign-in helps.
+    #[must_use]
+    pub fn is_about_grant(&self) -> bool {
+        matches!(&*self.0, "invalid_grant" | "bad_refresh_token" | "expired_token")
     }
 
     /// The code if it is a registered one, else `error` (`auth.md` 12.1).
@@ -92,6 +130,16 @@ mod tests {
         }
         for code in ["", "a\nb", "a\u{1b}[2J", "é", &"x".repeat(65)] {
             assert_eq!(ErrorCode::new(code).as_str(), "error", "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_closed_list_of_codes_ends_a_sign_in() {
+        for code in ["invalid_grant", "invalid_client", "interaction_required", "bad_refresh_token"] {
+            assert!(ErrorCode::new(code).ends_sign_in(), "{code}");
+        }
+        for code in ["server_error", "temporarily_unavailable", "error", "Bad Gateway", "slow_down", ""] {
+            assert!(!ErrorCode::new(code).ends_sign_in(), "{code}");
         }
     }
 

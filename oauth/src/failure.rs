@@ -41,7 +41,7 @@ pub enum Failure {
         reason: String,
     },
     /// `issuer` of the metadata is another one.
-    #[error("metadata for issuer {asked:?} says it is {found:?}")]
+    #[error("metadata for issuer {asked:?} says it is {found:?}; auth.issuer names the one that you trust")]
     IssuerMismatch {
         /// The identifier used.
         asked: String,
@@ -110,8 +110,13 @@ pub enum Failure {
     #[error("the answer came from another authorization server; nothing was sent to it")]
     IssMismatch,
     /// The authorization server said no.
-    #[error("the authorization server answered: {0}")]
-    Refused(ErrorCode),
+    #[error("{}", refusal(code, description.as_deref()))]
+    Refused {
+        /// Its code.
+        code: ErrorCode,
+        /// Its words for people, at most 200 characters. Untrusted: for terminals and pages alone, never for a model.
+        description: Option<String>,
+    },
     /// Nobody came.
     #[error("nobody signed in within 5 minutes")]
     TimedOut,
@@ -143,7 +148,30 @@ pub enum Failure {
     },
 }
 
+/// The server's refusal in its own words, and the key that helps where it does not want `resource` (Entra: AADSTS9010010).
+fn refusal(code: &ErrorCode, description: Option<&str>) -> String {
+    let words = description.map(|description| format!(" ({description})")).unwrap_or_default();
+    let names_resource = description.is_some_and(|words| words.to_ascii_lowercase().contains("resource"));
+    let help = match names_resource || words.contains("AADSTS9010010") || code.as_str() == "invalid_target" {
+        true => "; \"resource\": \"\" in auth leaves the parameter resource out",
+        false => "",
+    };
+    format!("the authorization server answered: {code}{words}{help}")
+}
+
 impl Failure {
+    /// A refusal without words.
+    #[must_use]
+    pub fn refused(code: &str) -> Self {
+        Self::Refused { code: ErrorCode::new(code), description: None }
+    }
+
+    /// Whether the server does not know our client, or not any more.
+    #[must_use]
+    pub fn is_about_client(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code.is_about_client())
+    }
+
     /// The code of `auth.md` 16: `last_error.code` and `code` of `ptc login --json`.
     #[must_use]
     pub fn code(&self) -> &str {
@@ -162,7 +190,7 @@ impl Failure {
             Self::ClientIssuer { .. } => "client_issuer",
             Self::PortInUse { .. } => "port_in_use",
             Self::IssMismatch => "iss_mismatch",
-            Self::Refused(code) => code.as_str(),
+            Self::Refused { code, .. } => code.as_str(),
             Self::TimedOut => "timed_out",
             Self::BadTokenAnswer { .. } => "bad_token_answer",
             Self::EndpointUnavailable { .. } => "endpoint_unavailable",
@@ -199,6 +227,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_has_the_servers_words_and_names_the_key_that_helps() {
+        let text = |code: &str, words: &str| {
+            Failure::Refused { code: ErrorCode::new(code), description: Some(words.to_owned()) }.to_string()
+        };
+        assert_eq!(
+            text("access_denied", "the user said no"),
+            "the authorization server answered: access_denied (the user said no)"
+        );
+        let help = r#"; "resource": "" in auth leaves the parameter resource out"#;
+        for (code, words) in [
+            ("invalid_request", "unknown parameter resource"),
+            ("invalid_target", "no"),
+            ("invalid_request", "AADSTS9010010: The Resource parameter does not match the scopes"),
+        ] {
+            assert_eq!(
+                text(code, words),
+                format!("the authorization server answered: {code} ({words}){help}")
+            );
+        }
+    }
+
+    #[test]
     fn codes_and_texts_are_those_of_the_specification() {
         let s = str::to_owned;
         let rows: [(Failure, &str, &str); 20] = [
@@ -230,7 +280,7 @@ mod tests {
             (
                 Failure::IssuerMismatch { asked: s("https://a"), found: s("https://b") },
                 "issuer_mismatch",
-                r#"metadata for issuer "https://a" says it is "https://b""#,
+                r#"metadata for issuer "https://a" says it is "https://b"; auth.issuer names the one that you trust"#,
             ),
             (
                 Failure::NoIssuer { asked: s("https://a") },
@@ -282,7 +332,7 @@ mod tests {
                 "the answer came from another authorization server; nothing was sent to it",
             ),
             (
-                Failure::Refused(ErrorCode::new("access_denied")),
+                Failure::refused("access_denied"),
                 "access_denied",
                 "the authorization server answered: access_denied",
             ),

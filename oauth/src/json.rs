@@ -18,6 +18,20 @@ pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
+/// The fields of a form of at most [`MAX_BODY_BYTES`], as texts; `None` if one comes twice.
+pub(crate) fn form(text: &str) -> Option<Map<String, Value>> {
+    if text.len() > MAX_BODY_BYTES {
+        return None;
+    }
+    let mut fields = Map::new();
+    for (name, value) in url::form_urlencoded::parse(text.as_bytes()) {
+        if fields.insert(name.into_owned(), value.into_owned().into()).is_some() {
+            return None;
+        }
+    }
+    Some(fields)
+}
+
 /// Levels of brackets outside strings, whether they fit each other or not.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
@@ -61,6 +75,14 @@ pub(crate) fn texts(object: &Map<String, Value>, name: &str) -> Option<Vec<Strin
 /// Whether a member is `true`.
 pub(crate) fn flag(object: &Map<String, Value>, name: &str) -> bool {
     object.get(name) == Some(&Value::Bool(true))
+}
+
+/// Most characters of `error_description` that are kept.
+pub(crate) const MAX_DESCRIPTION: usize = 200;
+
+/// The server's words for people, cut.
+pub(crate) fn description(object: &Map<String, Value>) -> Option<String> {
+    text(object, "error_description").map(|text| text.chars().take(MAX_DESCRIPTION).collect())
 }
 
 /// A number that is not negative, or the text of one: some servers quote it.

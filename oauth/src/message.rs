@@ -32,6 +32,8 @@ pub enum Method {
 pub enum Purpose {
     /// A metadata document: up to [`MAX_REDIRECTS`] redirects, each hop checked against the address rules.
     Metadata,
+    /// Authorization endpoint, as a browser asks it. No redirects.
+    Authorization,
     /// Client registration. No redirects.
     Registration,
     /// Token endpoint. No redirects.
@@ -72,6 +74,12 @@ impl Request {
         Self { purpose: Purpose::Metadata, method: Method::Get, url, headers: accept_json(), body: None }
     }
 
+    /// A page, as a browser asks for it. It carries no credentials.
+    pub(crate) fn page(purpose: Purpose, url: Url) -> Self {
+        let headers = vec![("accept", Secret::new("text/html, application/json")), identity()];
+        Self { purpose, method: Method::Get, url, headers, body: None }
+    }
+
     /// A form.
     pub(crate) fn form(purpose: Purpose, url: Url, form: Form, authorization: Option<Secret>) -> Self {
         let mut headers = accept_json();
@@ -89,7 +97,11 @@ impl Request {
 }
 
 fn accept_json() -> Vec<(&'static str, Secret)> {
-    vec![("accept", Secret::new("application/json")), ("accept-encoding", Secret::new("identity"))]
+    vec![("accept", Secret::new("application/json")), identity()]
+}
+
+fn identity() -> (&'static str, Secret) {
+    ("accept-encoding", Secret::new("identity"))
 }
 
 /// Headers and body may be secret: only what is not prints.
@@ -104,7 +116,7 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// Status code.
     pub status: u16,
-    /// Names and values; of the names `cache-control`, `expires`, `retry-after` and `location` count, in any case.
+    /// Names and values; of the names `cache-control`, `content-type`, `expires`, `retry-after` and `location` count, in any case.
     pub headers: Vec<(String, String)>,
     /// At most [`MAX_BODY_BYTES`].
     pub body: Secret,

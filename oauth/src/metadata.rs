@@ -68,6 +68,18 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Whether two issuers are one: byte for byte, but for the slash that may stand behind an issuer without a path (Google, Auth0:
+/// decision 167).
+#[must_use]
+pub fn is_same_issuer(one: &str, other: &str) -> bool {
+    let root = |issuer: &str| {
+        let rest = issuer.strip_suffix('/').unwrap_or(issuer);
+        let has_path = rest.split_once("://").is_none_or(|(_, host)| host.contains(['/', '?', '#']));
+        if has_path { issuer.len() } else { rest.len() }
+    };
+    one[..root(one)] == other[..root(other)]
+}
+
 fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
@@ -185,6 +197,29 @@ mod tests {
             resource: resource.to_owned(),
             authorization_servers: vec!["https://a".to_owned()],
             scopes_supported: None,
+        }
+    }
+
+    #[test]
+    fn an_issuer_without_a_path_may_end_in_a_slash() {
+        for (one, other) in [
+            ("https://a", "https://a/"),
+            ("https://a:8443/", "https://a:8443"),
+            ("https://a/b", "https://a/b"),
+        ] {
+            assert!(is_same_issuer(one, other) && is_same_issuer(other, one), "{one} {other}");
+        }
+        for (one, other) in [
+            ("https://a/b", "https://a/b/"),
+            ("https://a", "https://a//"),
+            ("https://a", "https://A"),
+            ("https://a", "http://a/"),
+            ("https://a", "https://a:443"),
+            ("https://a", "https://a.evil"),
+            ("https://a/?", "https://a/"),
+            ("a", "a/"),
+        ] {
+            assert!(!is_same_issuer(one, other) && !is_same_issuer(other, one), "{one} {other}");
         }
     }
 

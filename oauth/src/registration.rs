@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::fetch_address::{AddressClass, classify, is_loopback_host};
 use crate::json;
 use crate::message::{Answer, Flow, Next, Purpose, Request, Response};
-use crate::metadata::ServerMetadata;
+use crate::metadata::{ServerMetadata, is_same_issuer};
 use crate::secret::Secret;
 use crate::timestamp::Timestamp;
 
@@ -74,7 +74,7 @@ pub fn choose(needs: &Needs<'_>) -> Result<Choice, Failure> {
     let server = needs.server;
     let metadata_url = match needs.setting {
         Setting::Configured { id, credential, issuer } => {
-            if let Some(issuer) = issuer.as_ref().filter(|issuer| **issuer != server.issuer) {
+            if let Some(issuer) = issuer.as_ref().filter(|issuer| !is_same_issuer(issuer, &server.issuer)) {
                 return Err(Failure::ClientIssuer { client: issuer.clone(), server: server.issuer.clone() });
             }
             return Client::new(id.clone(), Origin::Configured, credential.clone(), None, server)
@@ -206,7 +206,11 @@ impl Registration {
             }
             (status, code) => Err(Failure::RegistrationRefused {
                 issuer: self.issuer.clone(),
-                code: code.map_or_else(|| format!("http {status}"), |code| ErrorCode::new(code).to_string()),
+                code: match (code.map(ErrorCode::new), json::description(&document)) {
+                    (None, _) => format!("http {status}"),
+                    (Some(code), None) => code.to_string(),
+                    (Some(code), Some(words)) => format!("{code} ({words})"),
+                },
             }),
         }
     }

@@ -85,6 +85,10 @@ impl Delimiters {
     }
 }
 
+const OF_VAR: &str = "deref syntax (@var) is not supported. Atoms and refs are not available";
+const OF_FORM: &str = "deref syntax @(…) is not supported. A call gives its value by itself: leave @ and future out, \
+                       and write (pmap f coll) or (pcalls f g) for several at once";
+
 /// The error to report for a text on which the reader stopped with `error`.
 pub(super) fn diagnose(source: &str, error: CompileError) -> CompileError {
     let mut delimiters = Delimiters::default();
@@ -99,10 +103,13 @@ pub(super) fn diagnose(source: &str, error: CompileError) -> CompileError {
             }
             Err(_) => {
                 let text = &source[span.start as usize..];
-                if text.starts_with('@') && text[1..].starts_with(|c: char| c.is_ascii_alphabetic()) {
-                    let text = "deref syntax (@var) is not supported. Atoms and refs are not available";
-                    return CompileError::parse(Span { start: span.start, end: span.start + 1 }, text);
-                }
+                let behind = text.strip_prefix('@').and_then(|rest| rest.chars().next());
+                let text = match behind {
+                    Some(c) if c.is_ascii_alphabetic() => OF_VAR,
+                    Some('(') => OF_FORM,
+                    _ => continue,
+                };
+                return CompileError::parse(Span { start: span.start, end: span.start + 1 }, text);
             }
         }
     }

@@ -71,6 +71,11 @@ fn messages() {
     for (source, want) in [
         ("(f @x)", "deref syntax (@var) is not supported. Atoms and refs are not available"),
         ("a@b )", "deref syntax (@var) is not supported. Atoms and refs are not available"),
+        (
+            "@(future (f))",
+            "deref syntax @(…) is not supported. A call gives its value by itself: leave @ and future out, and write (pmap f coll) or (pcalls f g) for several at once",
+        ),
+        ("@[1]", "syntax error: could not parse expression at line 1, column 1"),
         ("(+ 1 2", "unbalanced parentheses: 1 unclosed '('"),
         ("#(+ 1 %", "unbalanced parentheses: 1 unclosed '('"),
         ("[1 2", "unbalanced brackets: 1 unclosed '['"),

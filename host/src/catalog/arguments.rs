@@ -30,6 +30,9 @@ const MAX_UNEXPECTED: usize = 64;
 /// Bytes of such a name that are kept.
 const MAX_KEPT_NAME: usize = 1024;
 
+/// Places of `null`, in values or in texts, that are looked at.
+const MAX_NULLS: usize = 100_000;
+
 /// Members up to which arguments are asked whether they can stay as they are: the question compares each with each.
 const MAX_PLAIN: usize = 16;
 
@@ -46,8 +49,8 @@ pub(super) struct Spelled<'a> {
     pub unexpected: Vec<String>,
 }
 
-/// Spells `arguments` by the input schema of a tool. A top-level optional argument that is `null` where its schema
-/// does not admit that is left out: programs may pass `nil` for "not given".
+/// Spells `arguments` by the input schema of a tool. An optional property that is `null` where its schema does not admit that is left
+/// out, at any depth: programs may pass `nil` for "not given".
 ///
 /// # Errors
 /// The name that two keys would share.
@@ -59,7 +62,8 @@ pub(super) fn spell_arguments<'a>(
         |unexpected| Spelled { json: Cow::Borrowed(&arguments.json[..]), missing: Vec::new(), unexpected };
     let mut hyphenated = arguments.hyphenated.clone();
     hyphenated.sort_unstable_by_key(|range| range.start);
-    let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, root: schema };
+    let nulls: Vec<usize> = memchr::memmem::find_iter(&arguments.json, b"null").take(MAX_NULLS).collect();
+    let speller = Speller { json: &arguments.json, hyphenated: &hyphenated, nulls: &nulls, root: schema };
     let required = needed_arguments(schema);
     let is_required: AHashSet<&str> = required.iter().copied().collect();
     let Some(members) = speller.members(0) else {
@@ -79,12 +83,7 @@ pub(super) fn spell_arguments<'a>(
     for member in members {
         let name = speller.spelling(&member, &known);
         let schemas = known.property(&name);
-        let is_null = &arguments.json[member.value.clone()] == b"null";
-        if is_null
-            && !is_required.contains(&*name)
-            && !schemas.is_empty()
-            && !schemas.iter().any(|property| admits_null(schema, property))
-        {
+        if !is_required.contains(&*name) && speller.means_nothing(&member, &schemas) {
             continue;
         }
         if schemas.is_empty() && unexpected.len() < MAX_UNEXPECTED {
@@ -123,6 +122,12 @@ impl<'s> Known<'s> {
 
     fn properties(&self) -> impl Iterator<Item = &'s ptc_mcp::json::Map> {
         self.views.iter().filter_map(|view| view.get("properties").and_then(Value::as_object))
+    }
+
+    /// Whether a property of this name must be there.
+    fn requires(&self, name: &str) -> bool {
+        let lists = self.views.iter().filter_map(|view| view.get("required")?.as_array());
+        lists.flatten().any(|required| required == name)
     }
 
     /// The schemas of the property of exactly this name.
@@ -186,6 +191,8 @@ struct Speller<'a> {
     json: &'a [u8],
     /// Ascending.
     hyphenated: &'a [Range<usize>],
+    /// Where `null` stands, also within texts. Ascending.
+    nulls: &'a [usize],
     root: &'a Value,
 }
 
@@ -194,15 +201,21 @@ impl<'a> Speller<'a> {
     /// nothing is missing, no name stands twice. `false` where that takes a closer look.
     fn are_plain(&self, members: &[Member], required: &[&str]) -> bool {
         let name = |member: &Member| &self.json[member.key.clone()];
-        let plain = |member: &Member| {
-            memchr::memchr(b'\\', name(member)).is_none() && &self.json[member.value.clone()] != b"null"
-        };
+        let plain = |member: &Member| memchr::memchr(b'\\', name(member)).is_none();
         let is_given = |wanted: &&str| members.iter().any(|member| name(member) == wanted.as_bytes());
         self.hyphenated.is_empty()
+            && self.nulls.is_empty()
             && members.len() <= MAX_PLAIN
             && members.iter().all(plain)
             && members.iter().enumerate().all(|(i, a)| members[..i].iter().all(|b| name(a) != name(b)))
             && required.iter().all(is_given)
+    }
+
+    /// Whether a property is `null` that has `schemas`, none of which admits that.
+    fn means_nothing(&self, member: &Member, schemas: &[&'a Value]) -> bool {
+        &self.json[member.value.clone()] == b"null"
+            && !schemas.is_empty()
+            && !schemas.iter().any(|schema| admits_null(self.root, schema))
     }
 
     /// The name that a key goes out under.
@@ -246,7 +259,9 @@ impl<'a> Speller<'a> {
         depth: usize,
     ) -> Result<(), String> {
         let first = self.hyphenated.partition_point(|range| range.start < value.start);
-        let concerned = self.hyphenated.get(first).is_some_and(|range| range.start < value.end);
+        let first_null = self.nulls.partition_point(|at| *at < value.start);
+        let concerned = self.hyphenated.get(first).is_some_and(|range| range.start < value.end)
+            || self.nulls.get(first_null).is_some_and(|at| *at < value.end);
         let schemas = if concerned && depth < MAX_DEPTH { schemas() } else { Vec::new() };
         if schemas.is_empty() {
             out.extend_from_slice(&self.json[value]);
@@ -259,6 +274,9 @@ impl<'a> Speller<'a> {
             let mut names: HashSet<Cow<'a, str>> = HashSet::with_capacity(members.len());
             for member in members {
                 let name = self.spelling(&member, &known);
+                if !known.requires(&name) && self.means_nothing(&member, &known.property(&name)) {
+                    continue;
+                }
                 self.write_member(&member, &name, &known, out, depth + 1)?;
                 if let Some(twice) = names.replace(name) {
                     return Err(twice.into_owned());
@@ -464,12 +482,16 @@ mod tests {
     fn optional_nil_is_left_out_where_null_is_not_admitted() {
         let schema = json!({
             "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"type": "string"},
-                "d_e": {"type": "integer"}, "f": {"properties": {"g": {"type": "string"}}}},
+                "d_e": {"type": "integer"}, "f": {"properties": {"g": {"type": "string"}}},
+                "i": {"items": {"properties": {"j": {"type": "string"}, "k": {"type": "string"}}, "required": ["k"]}}},
             "required": ["c"]
         });
         assert_eq!(
-            sent(r#"{"a":null,"b":null,"c":null,"~d-e":null,"f":{"g":null},"unknown":null}"#, schema),
-            r#"{"b":null,"c":null,"f":{"g":null},"unknown":null}"#
+            sent(
+                r#"{"a":null,"b":null,"c":null,"~d-e":null,"f":{"g":null,"h":null},"i":[{"j":null,"k":null},"null"],"unknown":null}"#,
+                schema
+            ),
+            r#"{"b":null,"c":null,"f":{"h":null},"i":[{"k":null},"null"],"unknown":null}"#
         );
     }
 
@@ -497,7 +519,8 @@ mod tests {
             let arguments = ToolArguments { json: text.as_bytes().to_vec(), hyphenated: Vec::new() };
             matches!(spell_arguments(&arguments, &schema), Ok(Spelled { json: Cow::Borrowed(_), .. }))
         };
-        assert!(borrowed(r#"{"a":"x","b":[null]}"#));
+        assert!(borrowed(r#"{"a":"x","b":[1]}"#));
+        assert!(!borrowed(r#"{"a":"x","b":[null]}"#), "it might be left out");
         assert!(!borrowed(r#"{"b":1}"#), "something is missing");
         assert!(!borrowed(r#"{"a":null}"#), "it might be left out");
         assert!(!borrowed(r#"{"a":1,"\u0061":2}"#), "two keys of one name");

@@ -62,6 +62,11 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// What it says unasked.
     fn inbound(&self) -> &Inbound;
 
+    /// Looks at the fault of a call before its program does.
+    fn heed(&self, fault: CallFault) -> CallFault {
+        fault
+    }
+
     /// Changes of the tool list have a listener from now on.
     fn listen(&self, lifecycle: &Arc<Lifecycle<Self::Connection>>);
 
@@ -204,7 +209,7 @@ impl<T: Transport> Upstream for McpUpstream<T> {
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>> {
-        self.call_now(call).boxed()
+        self.call_now(call).map(|reply| reply.map_err(|fault| self.transport.heed(fault))).boxed()
     }
 
     fn query<'a>(&'a self, query: Query<'a>) -> BoxFuture<'a, Result<Bytes, CallFault>> {

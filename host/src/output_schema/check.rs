@@ -1,32 +1,44 @@
 //! Checks values against schemas.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use ptc_mcp::json::Value as Json;
-use ptc_vm::value::{Map, Temporal};
+use ptc_vm::value::{Map, Regex, Temporal};
 use ptc_vm::{Value, json, meter};
 
-use super::{ObjectSchema, OutputSchema, Property, spelling};
+use super::numbers::{float_of, is_integer, is_multiple, is_same, json_of};
+use super::respell::respell;
+use super::{Bound, Id, Kind, OutputSchema, Property, Rules};
 use crate::text::{clip, string_literal};
-use std::fmt;
 
 /// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
 const MAX_NODES: usize = 2_000_000;
+/// Schemas within each other that are applied. Recursion is as deep.
+const MAX_DEPTH: usize = 96;
 /// Longest name that a place shows, in bytes.
 const MAX_NAME: usize = 60;
+/// Longest value or list of values that a complaint shows, in bytes.
+const MAX_SHOWN: usize = 120;
 /// Complaints that are spelled out.
 const MAX_COMPLAINTS: usize = 3;
+/// Elements up to which it is looked whether one occurs twice.
+const MAX_UNIQUE: usize = 10_000;
+/// Bytes of a value up to which it is compared with listed objects and arrays.
+const MAX_COMPARED: usize = 64 << 10;
 
 impl OutputSchema {
     /// Checks `value` and gives it as JSON that satisfies the schema: declared properties have their declared names,
-    /// and optional ones that are nil are left out.
+    /// and optional ones that are nil are left out where the schema does not admit null.
     ///
     /// # Errors
     /// All mismatches in one text, or the place of a value that has no JSON form.
     #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.validate")]
     pub fn validate(&self, value: &Value) -> Result<String, String> {
-        let mut check = Check { complaints: Vec::new(), more: 0, nodes: 0, respell: false };
-        check.value(self, value, &mut Path { parts: Vec::new() });
-        if check.nodes > MAX_NODES {
-            return Err(format!("validated value: more than {MAX_NODES} values"));
+        let mut check = Check::new(self);
+        check.value(0, value, &mut Path { parts: Vec::new() }, 0);
+        if let Some(limit) = check.limit {
+            return Err(format!("validated value: {limit}"));
         }
         if !check.complaints.is_empty() {
             let mut text = check.complaints.join("; ");
@@ -43,8 +55,15 @@ impl OutputSchema {
         }
         let mut tree: Json =
             serde_json::from_str(&text).map_err(|error| format!("validated value: {error}"))?;
-        respell(self, &mut tree);
+        respell(self, 0, &mut tree, MAX_DEPTH);
         Ok(tree.to_string())
+    }
+
+    /// Whether the schema admits null.
+    pub(super) fn admits_null(&self, id: Id) -> bool {
+        let mut check = Check::new(self);
+        check.value(id, &Value::Nil, &mut Path { parts: Vec::new() }, 0);
+        check.is_satisfied()
     }
 }
 
@@ -75,16 +94,30 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain)
 }
 
-struct Check {
+struct Check<'s> {
+    schema: &'s OutputSchema,
     complaints: Vec<String>,
     more: usize,
+    /// The steps to the deepest place that a complaint is about.
+    deepest: usize,
     nodes: usize,
+    /// What ended the check before its end.
+    limit: Option<String>,
     /// Whether some key is spelled otherwise than declared, or an optional property is nil.
     respell: bool,
 }
 
-impl Check {
-    fn complain(&mut self, complaint: impl FnOnce() -> String) {
+impl<'s> Check<'s> {
+    fn new(schema: &'s OutputSchema) -> Self {
+        Check { schema, complaints: Vec::new(), more: 0, deepest: 0, nodes: 0, limit: None, respell: false }
+    }
+
+    fn is_satisfied(&self) -> bool {
+        self.complaints.is_empty() && self.limit.is_none()
+    }
+
+    fn complain(&mut self, path: &Path, complaint: impl FnOnce() -> String) {
+        self.deepest = self.deepest.max(path.parts.len());
         if self.complaints.len() < MAX_COMPLAINTS {
             self.complaints.push(complaint());
         } else {
@@ -92,46 +125,171 @@ impl Check {
         }
     }
 
-    /// Recursion is as deep as the schema.
-    fn value(&mut self, schema: &OutputSchema, value: &Value, path: &mut Path) {
-        self.nodes += 1;
-        meter::uncharged(1);
-        if self.nodes > MAX_NODES {
-            return;
-        }
-        match (schema, value) {
-            (OutputSchema::String, Value::Str(_) | Value::Keyword(_)) => return,
-            (OutputSchema::String, Value::Temporal(temporal)) if !is_duration(temporal) => return,
-            (OutputSchema::Integer | OutputSchema::Number, Value::Int(_) | Value::BigInt(_)) => return,
-            (OutputSchema::Number, Value::Float(_)) => return,
-            (OutputSchema::Boolean, Value::True | Value::False) => return,
-            (OutputSchema::Array(items), Value::Vector(elements)) => {
-                return elements
-                    .iter()
-                    .enumerate()
-                    .for_each(|(at, element)| self.element(items, at, &element, path));
-            }
-            (OutputSchema::Array(items), Value::Set(elements)) => {
-                return elements
-                    .iter()
-                    .enumerate()
-                    .for_each(|(at, element)| self.element(items, at, element, path));
-            }
-            (OutputSchema::Object(schema), Value::Map(map)) => return self.map(schema, map, path),
-            _ => {}
-        }
-        self.complain(|| format!("expected {} at {path}, got {}", word(schema), label(value)));
+    /// What another schema says of the same value. The work counts here.
+    fn aside(&mut self, id: Id, value: &Value, path: &mut Path, depth: usize) -> Check<'s> {
+        let mut aside = Check { nodes: self.nodes, ..Check::new(self.schema) };
+        aside.value(id, value, path, depth);
+        self.nodes = aside.nodes;
+        self.limit = self.limit.take().or(aside.limit.take());
+        aside
     }
 
-    fn element(&mut self, schema: &OutputSchema, at: usize, element: &Value, path: &mut Path) {
+    fn value(&mut self, id: Id, value: &Value, path: &mut Path, depth: usize) {
+        self.nodes += 1;
+        meter::uncharged(1);
+        if self.limit.is_some() {
+            return;
+        }
+        if self.nodes > MAX_NODES {
+            self.limit = Some(format!("more than {MAX_NODES} values"));
+            return;
+        }
+        if depth == MAX_DEPTH {
+            self.limit = Some(format!("more than {MAX_DEPTH} schemas within each other at {path}"));
+            return;
+        }
+        let rules = &self.schema.rules[id];
+        if rules.never {
+            return self.complain(path, || format!("nothing is allowed at {path}, got {}", label(value)));
+        }
+        if !rules.kinds.is_empty() && !rules.kinds.iter().any(|kind| is_of(*kind, value)) {
+            let words = words(&rules.kinds);
+            return self.complain(path, || format!("expected {words} at {path}, got {}", label(value)));
+        }
+        self.listed(rules, value, path);
+        self.bounds(rules, value, path);
+        self.pattern(rules, value, path);
+        self.elements(rules, value, path, depth);
+        if let Value::Map(map) = value {
+            self.map(rules, map, path, depth);
+        }
+        for id in &rules.all_of {
+            self.value(*id, value, path, depth + 1);
+        }
+        if let Some(alternatives) = &rules.any_of {
+            self.alternatives(("anyOf", alternatives), value, path, depth);
+        }
+        if let Some(alternatives) = &rules.one_of {
+            self.alternatives(("oneOf", alternatives), value, path, depth);
+        }
+        if let Some(not) = rules.not
+            && self.aside(not, value, path, depth + 1).is_satisfied()
+        {
+            self.complain(path, || format!("{} at {path} is what must not be there (not)", shown(value)));
+        }
+    }
+
+    /// `enum` and `const`.
+    fn listed(&mut self, rules: &Rules, value: &Value, path: &Path) {
+        let Some((keyword, values)) = &rules.values else { return };
+        if values.iter().any(|listed| is_listed(value, listed)) {
+            return;
+        }
+        let mut list = values.iter().map(Json::to_string).collect::<Vec<_>>().join(", ");
+        if list.len() > MAX_SHOWN {
+            list = format!("{}…", clip(&list, MAX_SHOWN));
+        }
+        let one_of = if values.len() == 1 { "" } else { "one of " };
+        self.complain(path, || {
+            format!("expected {one_of}{list} at {path} ({keyword}), got {}", shown(value))
+        });
+    }
+
+    fn bounds(&mut self, rules: &Rules, value: &Value, path: &Path) {
+        for (bound, limit) in &rules.bounds {
+            let found = match bound {
+                Bound::Minimum
+                | Bound::Maximum
+                | Bound::ExclusiveMinimum
+                | Bound::ExclusiveMaximum
+                | Bound::MultipleOf => float_of(value),
+                Bound::MinLength | Bound::MaxLength => text_of(value).map(|text| {
+                    meter::uncharged(text.len() / 64);
+                    text.chars().count() as f64
+                }),
+                Bound::MinItems | Bound::MaxItems => match value {
+                    Value::Vector(elements) => Some(elements.len() as f64),
+                    Value::Set(elements) => Some(elements.len() as f64),
+                    _ => None,
+                },
+                Bound::MinProperties | Bound::MaxProperties => match value {
+                    Value::Map(map) => Some(map.len() as f64),
+                    _ => None,
+                },
+            };
+            let Some(found) = found else { continue };
+            let (fits, wanted) = match bound {
+                Bound::Minimum => (found >= *limit, format!("at least {limit}")),
+                Bound::Maximum => (found <= *limit, format!("at most {limit}")),
+                Bound::ExclusiveMinimum => (found > *limit, format!("more than {limit}")),
+                Bound::ExclusiveMaximum => (found < *limit, format!("less than {limit}")),
+                Bound::MultipleOf => (is_multiple(found, *limit), format!("a multiple of {limit}")),
+                Bound::MinLength => (found >= *limit, format!("at least {limit} characters")),
+                Bound::MaxLength => (found <= *limit, format!("at most {limit} characters")),
+                Bound::MinItems => (found >= *limit, format!("at least {limit} items")),
+                Bound::MaxItems => (found <= *limit, format!("at most {limit} items")),
+                Bound::MinProperties => (found >= *limit, format!("at least {limit} properties")),
+                Bound::MaxProperties => (found <= *limit, format!("at most {limit} properties")),
+            };
+            if !fits {
+                let keyword = bound.keyword();
+                self.complain(path, || format!("expected {wanted} at {path} ({keyword}), got {found}"));
+            }
+        }
+    }
+
+    /// `pattern`, where the language's own engine can read it: that one is safe. Others are not checked.
+    fn pattern(&mut self, rules: &Rules, value: &Value, path: &Path) {
+        let (Some(pattern), Some(text)) = (&rules.pattern, text_of(value)) else { return };
+        let Ok(Value::Regex(regex)) = Regex::literal(pattern) else { return };
+        match regex.occurs_in(&text) {
+            Ok(true) => {}
+            Ok(false) => self.complain(path, || {
+                let pattern = clip(pattern, MAX_SHOWN);
+                format!("expected text that matches {pattern} at {path} (pattern), got {}", shown(value))
+            }),
+            Err(error) => self.limit = Some(error.message().to_owned()),
+        }
+    }
+
+    fn elements(&mut self, rules: &Rules, value: &Value, path: &mut Path, depth: usize) {
+        let has_rules = !rules.prefix.is_empty() || rules.items.is_some();
+        if has_rules {
+            match value {
+                Value::Vector(elements) => elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, element)| self.element(rules, at, &element, path, depth)),
+                Value::Set(elements) => elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, element)| self.element(rules, at, element, path, depth)),
+                _ => {}
+            }
+        }
+        if let Value::Vector(elements) = value
+            && rules.unique_items
+            && elements.len() <= MAX_UNIQUE
+        {
+            let mut set = ptc_vm::value::Set::new();
+            elements.iter().for_each(|element| drop(set.insert(element.clone())));
+            if set.len() < elements.len() {
+                self.complain(path, || format!("expected no item twice at {path} (uniqueItems)"));
+            }
+        }
+    }
+
+    fn element(&mut self, rules: &Rules, at: usize, element: &Value, path: &mut Path, depth: usize) {
+        let Some(schema) = rules.prefix.get(at).copied().or(rules.items) else { return };
         path.parts.push(Step::Item(at));
-        self.value(schema, element, path);
+        self.value(schema, element, path, depth + 1);
         path.parts.pop();
     }
 
-    fn map(&mut self, schema: &ObjectSchema, map: &Map, path: &mut Path) {
+    fn map(&mut self, rules: &Rules, map: &Map, path: &mut Path, depth: usize) {
+        let object = &rules.object;
         // For each property the entry that spells it best.
-        let mut found: Vec<Option<(bool, &Value)>> = vec![None; schema.properties.len()];
+        let mut found: Vec<Option<(bool, &Value)>> = vec![None; object.properties.len()];
         for (key, value) in map.iter() {
             let name = match key {
                 Value::Str(text) => text.as_str(),
@@ -139,93 +297,186 @@ impl Check {
                 // Other keys are nobody's property; whether they have a JSON form is for the writer to say.
                 _ => continue,
             };
-            match schema.place(name) {
-                Some(at) => {
-                    let exact = schema.properties[at].name == name;
+            if let Some(names) = object.names {
+                path.parts.push(Step::Property(name.to_owned()));
+                self.value(names, &Value::str(name), path, depth + 1);
+                path.parts.pop();
+            }
+            match (object.place(name), object.others) {
+                (Some(at), _) => {
+                    let exact = object.properties[at].name == name;
                     self.respell |= !exact || value.is_nil();
                     if found[at].is_none_or(|(before, _)| exact && !before) {
                         found[at] = Some((exact, value));
                     }
                 }
-                None if schema.closed => {
+                (None, Some(others)) => {
                     path.parts.push(Step::Property(name.to_owned()));
-                    self.complain(|| format!("unexpected property at {path}: the schema allows no others"));
+                    self.value(others, value, path, depth + 1);
                     path.parts.pop();
                 }
-                None => {}
+                (None, None) if object.closed => {
+                    path.parts.push(Step::Property(name.to_owned()));
+                    self.complain(path, || {
+                        format!("unexpected property at {path}: the schema allows no others")
+                    });
+                    path.parts.pop();
+                }
+                (None, None) => {}
             }
         }
-        for (property, entry) in schema.properties.iter().zip(found) {
+        for (property, entry) in object.properties.iter().zip(found) {
             path.parts.push(Step::Property(property.name.clone()));
-            match entry {
-                None if property.required => {
-                    let expected = word(&property.schema);
-                    self.complain(|| format!("expected {expected} at {path}, got nothing: it is required"));
-                }
-                Some((_, value)) if property.required || !value.is_nil() => {
-                    self.value(&property.schema, value, path)
-                }
-                _ => {}
-            }
+            self.property(property, entry.map(|(_, value)| value), path, depth);
             path.parts.pop();
         }
     }
-}
 
-impl ObjectSchema {
-    /// The place of the property that `name` spells.
-    fn place(&self, name: &str) -> Option<usize> {
-        let exact = self.properties.binary_search_by(|property| property.name.as_str().cmp(name)).ok();
-        exact.or_else(|| self.by_spelling.get(&spelling(name)).copied())
-    }
-
-    fn property(&self, name: &str) -> Option<&Property> {
-        self.place(name).map(|at| &self.properties[at])
-    }
-}
-
-/// Gives declared properties their declared names and drops optional ones that are null.
-fn respell(schema: &OutputSchema, tree: &mut Json) {
-    match (schema, tree) {
-        (OutputSchema::Array(items), Json::Array(elements)) => {
-            elements.iter_mut().for_each(|element| respell(items, element));
-        }
-        (OutputSchema::Object(schema), Json::Object(map)) => {
-            let mut renamed = ptc_mcp::json::Map::new();
-            for (key, mut value) in std::mem::take(map) {
-                match schema.property(&key) {
-                    Some(property) if value.is_null() && !property.required => {}
-                    Some(property) => {
-                        respell(&property.schema, &mut value);
-                        // Two spellings of one property: the exact one counts.
-                        if key == property.name || !renamed.contains_key(&property.name) {
-                            renamed.insert(property.name.clone(), value);
-                        }
-                    }
-                    None => {
-                        renamed.insert(key, value);
-                    }
-                }
+    fn property(&mut self, property: &Property, value: Option<&Value>, path: &mut Path, depth: usize) {
+        match value {
+            None if property.required => {
+                let kinds = &self.schema.rules[property.schema].kinds;
+                let expected = if kinds.is_empty() { "a value".into() } else { words(kinds) };
+                self.complain(path, || format!("expected {expected} at {path}, got nothing: it is required"));
             }
-            *map = renamed;
+            Some(value) if property.required || !value.is_nil() => {
+                self.value(property.schema, value, path, depth + 1);
+            }
+            _ => {}
         }
-        _ => {}
     }
+
+    /// `anyOf` and `oneOf`.
+    fn alternatives(
+        &mut self,
+        (keyword, ids): (&'static str, &[Id]),
+        value: &Value,
+        path: &mut Path,
+        depth: usize,
+    ) {
+        let (mut fitting, mut failed) = (0, Vec::new());
+        for id in ids {
+            let aside = self.aside(*id, value, path, depth + 1);
+            if self.limit.is_some() {
+                return;
+            }
+            if aside.is_satisfied() {
+                fitting += 1;
+                self.respell |= aside.respell;
+                if keyword == "anyOf" {
+                    return;
+                }
+            } else {
+                failed.push((*id, aside));
+            }
+        }
+        match fitting {
+            1 => {}
+            0 => self.none_fits(keyword, failed, value, path),
+            many => self.complain(path, || {
+                format!("{many} of {} alternatives fit at {path} (oneOf): exactly one must", ids.len())
+            }),
+        }
+    }
+
+    /// Says what is missing to the alternative that was meant, as far as that can be told: what is null beside it was not, and one
+    /// whose complaint lies deeper came further.
+    fn none_fits(&mut self, keyword: &str, mut failed: Vec<(Id, Check<'s>)>, value: &Value, path: &Path) {
+        let here = path.parts.len();
+        let kinds = failed.iter().map(|(id, _)| &self.schema.rules[*id].kinds[..]);
+        let admits = |kinds: &[Kind]| kinds.is_empty() || kinds.iter().any(|kind| is_of(*kind, value));
+        if failed.iter().all(|(id, _)| !admits(&self.schema.rules[*id].kinds)) {
+            let words = words(&kinds.flatten().copied().collect::<Vec<_>>());
+            return self.complain(path, || format!("expected {words} at {path}, got {}", label(value)));
+        }
+        failed.retain(|(id, _)| admits(&self.schema.rules[*id].kinds));
+        let count = failed.len();
+        let Some((_, closest)) = failed.into_iter().max_by_key(|(_, check)| check.deepest.max(here)) else {
+            return;
+        };
+        self.deepest = self.deepest.max(closest.deepest);
+        let first = closest.complaints.into_iter().next().unwrap_or_default();
+        self.complain(path, || match count {
+            1 => first,
+            count => format!("none of {count} alternatives fits at {path} ({keyword}); the closest: {first}"),
+        });
+    }
+}
+
+/// Whether a value is of a kind.
+fn is_of(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Null => value.is_nil(),
+        Kind::Boolean => matches!(value, Value::True | Value::False),
+        Kind::Integer => is_integer(value),
+        Kind::Number => matches!(value, Value::Int(_) | Value::BigInt(_) | Value::Float(_)),
+        Kind::String => match value {
+            Value::Str(_) | Value::Keyword(_) => true,
+            Value::Temporal(temporal) => !is_duration(temporal),
+            _ => false,
+        },
+        Kind::Array => matches!(value, Value::Vector(_) | Value::Set(_)),
+        Kind::Object => matches!(value, Value::Map(_)),
+    }
+}
+
+/// The text that a value becomes, if it becomes one.
+fn text_of(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Str(text) => Some(text.as_str().into()),
+        Value::Keyword(keyword) => Some(keyword.name().into()),
+        Value::Temporal(temporal) if !is_duration(temporal) => {
+            json_of(value).map(|text| text.trim_matches('"').to_owned().into())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value is one that a schema lists.
+fn is_listed(value: &Value, listed: &Json) -> bool {
+    match listed {
+        Json::Null => value.is_nil(),
+        Json::Bool(listed) => matches!((value, listed), (Value::True, true) | (Value::False, false)),
+        Json::Number(_) => is_same(value, listed),
+        Json::String(listed) => text_of(value).is_some_and(|text| text == *listed),
+        Json::Array(_) | Json::Object(_) => is_same_tree(value, listed),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "entry point: is_same_tree()")]
+fn is_same_tree(value: &Value, listed: &Json) -> bool {
+    if !matches!(value, Value::Map(_) | Value::Vector(_) | Value::Set(_)) {
+        return false;
+    }
+    let text = json_of(value).filter(|text| text.len() <= MAX_COMPARED);
+    text.and_then(|text| serde_json::from_str::<Json>(&text).ok()).is_some_and(|tree| tree == *listed)
 }
 
 fn is_duration(temporal: &Temporal) -> bool {
     matches!(temporal, Temporal::Duration(_))
 }
 
-/// The word of a schema for what it admits.
-fn word(schema: &OutputSchema) -> &'static str {
-    match schema {
-        OutputSchema::String => "string",
-        OutputSchema::Integer => "integer",
-        OutputSchema::Number => "number",
-        OutputSchema::Boolean => "boolean",
-        OutputSchema::Array(_) => "array",
-        OutputSchema::Object(_) => "object",
+/// `string`, `string or null`.
+fn words(kinds: &[Kind]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for kind in kinds {
+        if !words.contains(&kind.word()) {
+            words.push(kind.word());
+        }
+    }
+    words.join(" or ")
+}
+
+/// A value in a complaint about it: itself if it is short, else what it is.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Str(text) if text.as_str().len() <= MAX_NAME => string_literal(text.as_str()),
+        Value::Keyword(keyword) if keyword.name().len() <= MAX_NAME => format!(":{}", keyword.name()),
+        Value::Int(number) => number.to_string(),
+        Value::Float(_) => json_of(value).unwrap_or_else(|| label(value).to_owned()),
+        Value::True => "true".to_owned(),
+        Value::False => "false".to_owned(),
+        _ => label(value).to_owned(),
     }
 }
 

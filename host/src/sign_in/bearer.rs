@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use ptc_oauth::challenge::Bearer;
+use ptc_oauth::metadata::is_same_issuer;
 use ptc_oauth::scopes::{Scopes, StepUp, StepUps};
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{
@@ -24,6 +25,8 @@ use crate::credentials::{NoRoom, Secret};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Most tokens of one call that may end on their way.
 const MOST_LATE: u8 = 2;
+/// The least time between two renewals because of what an answer says.
+const DOUBT_EVERY: Duration = Duration::from_secs(60);
 /// Pause before a discovery without a person is tried again.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(30);
 
@@ -53,6 +56,8 @@ struct State {
     /// Whether the store is to be looked at although there is a token: a person was asked to sign in anew.
     awaited: bool,
     moved: bool,
+    /// When an answer last told otherwise than by a 401 that the token is of no use.
+    doubted_at: Option<Timestamp>,
 }
 
 /// The token of one request, and what its call has been through.
@@ -83,6 +88,7 @@ impl SignIn {
                 step_ups: StepUps::default(),
                 awaited: false,
                 moved: false,
+                doubted_at: None,
             }),
             ended: watch::Sender::new(0),
             binding: tokio::sync::Mutex::default(),
@@ -175,6 +181,32 @@ impl SignIn {
         let token = self.token(&mut ticket.attempts).await?;
         (ticket.header, ticket.serial) = (header(&token)?, token.serial);
         Ok(())
+    }
+
+    /// Renews the token behind a call that may have failed for it, as servers tell it that know no 401. The call may have been carried
+    /// out and is not repeated (auth.md 6.1).
+    pub(crate) fn doubt(self: &Arc<Self>) {
+        let now = self.site.now();
+        let errand = {
+            let mut state = self.state();
+            let is_recent = state.doubted_at.is_some_and(|at| now >= at && now.since(at) < DOUBT_EVERY);
+            let has_person = self.site.oauth.grant.has_person();
+            let can_renew =
+                state.tokens.record().is_some_and(|record| record.refresh_token.is_some() || !has_person);
+            if is_recent || !can_renew {
+                return;
+            }
+            state.doubted_at = Some(now);
+            state.tokens.begin(Purpose::Renew)
+        };
+        if let Some(errand) = errand {
+            self.spawn(errand);
+        }
+    }
+
+    /// What a person can do where an answer speaks of the token.
+    pub(crate) fn advice(&self) -> String {
+        format!("If the sign-in to upstream '{}' has ended, a person must {}", self.site.name, self.how)
     }
 
     /// Notes that a call of `tool` was let in.
@@ -283,7 +315,7 @@ impl SignIn {
     async fn bind_by_discovery(&self) -> Result<Binding, SignInError> {
         let challenge = self.site.probe().await;
         let discovered = self.site.discover(challenge.as_ref(), None, false).await?;
-        let client = self.site.client(&discovered.server, &[], None, (&self.principal, None)).await?;
+        let (client, _) = self.site.client(&discovered.server, &[], None, (&self.principal, None)).await?;
         let binding = Binding {
             upstream: self.site.name.to_string(),
             issuer: discovered.server.issuer.clone(),
@@ -360,8 +392,7 @@ impl SignIn {
         }
         self.site.forget_metadata();
         let discovered = self.site.discover(challenge, binding.as_ref(), false).await;
-        let moved =
-            matches!((&discovered, &binding), (Ok(now), Some(then)) if now.server.issuer != then.issuer);
+        let moved = matches!((&discovered, &binding), (Ok(now), Some(then)) if !is_same_issuer(&now.server.issuer, &then.issuer));
         if !moved {
             return NoToken::Ended(ptc_oauth::error_code::ErrorCode::new("invalid_token"));
         }

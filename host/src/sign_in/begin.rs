@@ -1,15 +1,16 @@
 //! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
 use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
-use ptc_oauth::client::{Client, Origin, Signing};
+use ptc_oauth::client::{Client, ClientRecord, Origin, Signing};
 use ptc_oauth::discovery::Discovered;
 use ptc_oauth::failure::Failure;
 use ptc_oauth::grants::{Asking, TokenAnswer, read};
-use ptc_oauth::metadata::ServerMetadata;
+use ptc_oauth::metadata::{ServerMetadata, is_same_issuer};
 use ptc_oauth::scopes::{Scopes, Sources, requested};
 use ptc_oauth::secret::Secret;
 use ptc_oauth::tokens::TokenRecord;
@@ -22,6 +23,7 @@ use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
+use crate::time;
 
 /// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
 const MAX_BEGUN: usize = 16;
@@ -66,7 +68,12 @@ pub(super) struct Prepared {
     pub(super) client: Client,
     pub(super) binding: Binding,
     pub(super) scopes: Scopes,
+    /// Whether the client was registered a moment ago.
+    pub(super) is_new: bool,
 }
+
+/// How long is waited for the answer that shows whether a server still knows our client.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Site {
     /// Discovers, and comes to a client and to the scopes that are asked for.
@@ -98,7 +105,7 @@ impl Site {
             _ => first,
         };
         let first = first.parameter();
-        let client =
+        let (client, is_new) =
             self.client(&discovered.server, redirect_uris, first, (principal, signed_in.as_ref())).await?;
         let binding = Binding {
             upstream: self.name.to_string(),
@@ -118,10 +125,10 @@ impl Site {
         if let (None, Some(other)) = (&lacked, &signed_in) {
             lacked = records::tokens(self.store(), other, principal)
                 .await?
-                .filter(|_| other.issuer == binding.issuer);
+                .filter(|_| is_same_issuer(&other.issuer, &binding.issuer));
         }
         let scopes = wanted(lacked.as_ref().map(|record| &record.scope_wanted));
-        Ok(Prepared { discovered, client, binding, scopes })
+        Ok(Prepared { discovered, client, binding, scopes, is_new })
     }
 
     /// Begins a sign-in of `principal` whose answer goes to `redirect_uri`. What is kept for it lives 10 minutes.
@@ -144,19 +151,13 @@ impl Site {
         browser: Option<String>,
     ) -> Result<Begun, SignInError> {
         let principal = self.principal_of(principal);
-        let prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
-        let entropy = Entropy { verifier: Zeroizing::new(random()?), state: Zeroizing::new(random()?) };
-        let authorization = Authorization {
-            server: &prepared.discovered.server,
-            client_id: &prepared.client.id,
-            redirect_uri,
-            scopes: &prepared.scopes,
-            resource: prepared.binding.resource.as_deref(),
-            principal,
-            upstream: &self.name,
-            legacy: prepared.discovered.legacy,
-        };
-        let (url, core) = authorization.begin(&entropy, self.now())?;
+        let mut prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
+        if self.is_forgotten(&prepared, principal, redirect_uri).await? {
+            self.forget_client(&prepared.binding).await?;
+            prepared = self.prepare(principal, &[redirect_uri.to_owned()]).await?;
+        }
+        let authorization = self.authorization(&prepared, principal, redirect_uri);
+        let (url, core) = authorization.begin(&entropy()?, self.now())?;
         let (state, advertises_iss) = (core.state.clone(), core.iss_advertised);
         let key = RecordKey::pending(state.expose());
         records::put(self.store(), &key, &Pending { core, binding: prepared.binding, browser }).await?;
@@ -165,6 +166,56 @@ impl Site {
             self.store().delete(&guard).await?;
         }
         Ok(Begun { url, state, advertises_iss })
+    }
+
+    fn authorization<'a>(
+        &'a self,
+        prepared: &'a Prepared,
+        principal: &'a str,
+        redirect_uri: &'a str,
+    ) -> Authorization<'a> {
+        Authorization {
+            server: &prepared.discovered.server,
+            client_id: &prepared.client.id,
+            redirect_uri,
+            scopes: &prepared.scopes,
+            resource: prepared.binding.resource.as_deref(),
+            principal,
+            upstream: &self.name,
+            legacy: prepared.discovered.legacy,
+        }
+    }
+
+    /// Whether the server does not know a client any more that it registered once: its page would tell the person alone, who
+    /// cannot help it.
+    async fn is_forgotten(
+        &self,
+        prepared: &Prepared,
+        principal: &str,
+        redirect_uri: &str,
+    ) -> Result<bool, SignInError> {
+        if prepared.is_new || prepared.client.origin != Origin::Registered {
+            return Ok(false);
+        }
+        let probe = self.authorization(prepared, principal, redirect_uri).probe(&entropy()?, self.now())?;
+        let answer = time::timeout(PROBE_PATIENCE, self.fetcher.send(probe)).await;
+        Ok(answer.is_ok_and(|answer| authorize::has_forgotten_client(&answer)))
+    }
+
+    /// Forgets a registration that the server does not know any more; the next sign-in registers anew.
+    pub(super) async fn forget_client(&self, binding: &Binding) -> Result<(), SignInError> {
+        if binding.origin != Origin::Registered {
+            return Ok(());
+        }
+        let key = binding.client_key();
+        let guard = self.store().lock(&key).await?;
+        let stored: Option<ClientRecord> = records::read(self.store(), &key).await?;
+        // Somebody else may have registered anew by now.
+        if stored.is_some_and(|record| record.client_id == binding.client_id) {
+            self.store().delete(&guard).await?;
+            tracing::info!(event = "auth_registration_forgotten", upstream = &*self.name, issuer = %binding.issuer);
+        }
+        Ok(())
     }
 
     /// Notes a sign-in that `principal` has begun. Those of before that are to be forgotten: they have ended, or are too many.
@@ -225,6 +276,9 @@ impl Site {
         let signed_in = self.exchange(&pending, callback).await;
         self.counts.note_sign_in(signed_in.is_ok());
         if let Err(error) = &signed_in {
+            if matches!(error, SignInError::Failure(failure) if failure.is_about_client()) {
+                self.forget_client(&pending.binding).await?;
+            }
             tracing::warn!(event = "auth_sign_in_failed", upstream = &*self.name, issuer = %pending.core.issuer,
                 owner_hash = owner_hash(&pending.core.principal), error = error.code());
         }
@@ -279,6 +333,11 @@ impl Site {
             refreshable: record.refresh_token.is_some(),
         })
     }
+}
+
+/// What one sign-in is unguessable by.
+fn entropy() -> Result<Entropy, Failure> {
+    Ok(Entropy { verifier: Zeroizing::new(random()?), state: Zeroizing::new(random()?) })
 }
 
 /// What is kept of a server that publishes its metadata nowhere else.

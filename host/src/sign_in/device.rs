@@ -46,7 +46,13 @@ impl Site {
         let random_source = SystemRandom::new();
         let asking = self.asking(&prepared, &prepared.client, &random_source)?;
         let answer = self.fetcher.send(asking.device(endpoint, &prepared.scopes)).await;
-        let shown = DeviceAuthorization::read(&answer)?;
+        let shown = match DeviceAuthorization::read(&answer) {
+            Err(failure) if failure.is_about_client() && !prepared.is_new => {
+                self.forget_client(&prepared.binding).await?;
+                return Err(failure.into());
+            }
+            read => read?,
+        };
         let polling = shown.poll(self.now());
         Ok(DeviceSignIn { shown, polling, prepared, principal })
     }

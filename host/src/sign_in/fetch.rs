@@ -94,7 +94,7 @@ impl Fetcher {
         // Connections are not kept: they are rare, and each goes to an address that was checked for it alone.
         let response = self.client.unpooled().send(message, &limits).await.map_err(unreachable)?;
         let status = response.status.as_u16();
-        let wanted = ["cache-control", "expires", "retry-after", LOCATION.as_str()];
+        let wanted = ["cache-control", "content-type", "expires", "retry-after", LOCATION.as_str()];
         let kept = wanted.iter().flat_map(|name| {
             let values = response.headers.get_all(*name).iter();
             values.filter_map(|value| Some(((*name).to_owned(), value.to_str().ok()?.to_owned())))

@@ -311,14 +311,14 @@ impl Site {
         Ok(registration::Setting::Configured { id: id.clone(), credential, issuer })
     }
 
-    /// Our client at `server` for these redirect URIs, registered if need be.
+    /// Our client at `server` for these redirect URIs, registered if need be, and whether it was registered now.
     pub(super) async fn client(
         &self,
         server: &ServerMetadata,
         redirect_uris: &[String],
         scope: Option<String>,
         (principal, signed_in): (&str, Option<&Binding>),
-    ) -> Result<Client, SignInError> {
+    ) -> Result<(Client, bool), SignInError> {
         let setting = self.setting(signed_in, redirect_uris)?;
         let key = RecordKey::client(&server.issuer, redirect_uris.iter().map(String::as_str));
         // One registers, others find what came of it.
@@ -335,12 +335,12 @@ impl Site {
             now: self.now(),
         };
         match registration::choose(&needs)? {
-            Choice::Ready(client) => Ok(client),
+            Choice::Ready(client) => Ok((client, false)),
             Choice::Register(flow) => {
                 let record = self.fetcher.run(flow).await?;
                 self.learn_client(&record, principal)?;
                 records::write(self.store(), &guard, &record).await?;
-                Ok(record.client(server)?)
+                Ok((record.client(server)?, true))
             }
         }
     }

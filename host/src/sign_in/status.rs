@@ -109,14 +109,39 @@ impl Site {
         })
     }
 
-    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. The registration
-    /// stays.
+    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. A registration that
+    /// no other sign-in uses is forgotten with them.
     ///
     /// # Errors
     /// The store does not delete.
     pub async fn sign_out(&self, principal: &str) -> Result<SignedOut, SignInError> {
         let principal = self.principal_of(principal);
         let Some(binding) = self.binding(principal).await? else { return Ok(SignedOut::WasNot) };
+        let signed_out = self.delete_tokens(&binding, principal).await?;
+        if !self.is_used_by_others(&binding, principal).await? {
+            self.forget_client(&binding).await?;
+        }
+        Ok(signed_out)
+    }
+
+    /// Whether another sign-in has tokens that our client of this one renews.
+    async fn is_used_by_others(&self, binding: &Binding, principal: &str) -> Result<bool, SignInError> {
+        let own = binding.token_key(principal);
+        for listed in self.store().list(RecordKind::Binding).await? {
+            let [_, _, principal] = listed.key.parts() else { continue };
+            let Some(other) = records::read::<Binding>(self.store(), &listed.key).await? else { continue };
+            let is_same = other.issuer == binding.issuer && other.client_id == binding.client_id;
+            if is_same && other.token_key(principal) != own {
+                let record = records::tokens(self.store(), &other, principal).await?;
+                if record.is_some_and(|record| record.is_signed_in(self.now())) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    async fn delete_tokens(&self, binding: &Binding, principal: &str) -> Result<SignedOut, SignInError> {
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let record: Option<TokenRecord> = records::read(self.store(), &key).await?;
@@ -125,7 +150,7 @@ impl Site {
         else {
             return Ok(SignedOut::WasNot);
         };
-        let revoked = self.revoke(&binding, principal, &record).await;
+        let revoked = self.revoke(binding, principal, &record).await;
         // Scopes that were asked for stay known, and generations go on.
         records::write(self.store(), &guard, &record.without_tokens(None)).await?;
         let owner_hash = owner_hash(principal);

@@ -82,6 +82,11 @@ impl<'a> Raw<'a> {
         Ok(raw)
     }
 
+    /// The object whose JSON text this is, if it is one: some clients send objects as their text (ruling 74).
+    pub fn object_of(text: &'a str) -> Option<Raw<'a>> {
+        Raw::parse(text.trim()).ok().filter(|value| value.kind() == Kind::Object)
+    }
+
     /// A text that the scanner has accepted as one value before.
     pub(crate) fn accepted(text: &'a str) -> Raw<'a> {
         Raw(text)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use crate::error_code::ErrorCode;
 use crate::failure::Failure;
 use crate::json;
@@ -14,8 +16,6 @@ use crate::timestamp::Timestamp;
 const ENDPOINT: &str = "token";
 /// Longer lives are not believed: about ten years.
 const LONGEST_LIFE: u64 = 10 * 366 * 24 * 60 * 60;
-/// Most characters of `error_description` that are kept.
-const MAX_DESCRIPTION: usize = 200;
 /// Longest pause that `Retry-After` may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -65,7 +65,7 @@ pub enum TokenFault {
 impl From<TokenFault> for Failure {
     fn from(fault: TokenFault) -> Self {
         match fault {
-            TokenFault::Refused { code, .. } => Self::Refused(code),
+            TokenFault::Refused { code, description } => Self::Refused { code, description },
             TokenFault::Unavailable { reason, .. } => {
                 Self::EndpointUnavailable { endpoint: ENDPOINT, reason }
             }
@@ -82,7 +82,7 @@ impl From<TokenFault> for Failure {
 /// Why there are no tokens.
 pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
     let response = successful(answer)?;
-    let document = json::object(response.body.expose()).ok_or(TokenFault::Bad("no JSON object"))?;
+    let document = document(response).ok_or(TokenFault::Bad("no JSON object"))?;
     let access_token = json::token(&document, "access_token")
         .map_err(|_| TokenFault::Bad("an access_token over 16 KiB, of the authorization server's making"))?
         .ok_or(TokenFault::Bad("no access_token"))?;
@@ -96,7 +96,8 @@ pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
     if !token_type.eq_ignore_ascii_case("bearer") {
         return Err(TokenFault::Bad("a token_type other than Bearer"));
     }
-    let life = json::seconds(&document, "expires_in").filter(|seconds| *seconds <= LONGEST_LIFE);
+    // No token lives for no time at all: servers that do not know the end say 0.
+    let life = json::seconds(&document, "expires_in").filter(|life| (1..=LONGEST_LIFE).contains(life));
     Ok(TokenAnswer {
         access_token: Secret::new(access_token),
         refresh_token: refresh_token.map(Secret::new),
@@ -106,7 +107,15 @@ pub fn read(answer: &Answer) -> Result<TokenAnswer, TokenFault> {
     })
 }
 
-/// The response, if it is a 200.
+/// The members of an answer: a JSON object, or a form where it says that it is one (GitHub).
+fn document(response: &Response) -> Option<Map<String, Value>> {
+    let body = response.body.expose();
+    let kind = response.header("content-type").and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    let is_form = kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded");
+    json::object(body).or_else(|| is_form.then(|| json::form(body)).flatten())
+}
+
+/// The response, if it is a success: a status of 200 with nothing but an error is none (GitHub).
 pub(super) fn successful(answer: &Answer) -> Result<&Response, TokenFault> {
     let response = match &answer.result {
         Ok(response) => response,
@@ -116,26 +125,44 @@ pub(super) fn successful(answer: &Answer) -> Result<&Response, TokenFault> {
         }
     };
     match response.status {
-        200 => Ok(response),
+        200..=299 => match refusal(response).filter(|_| !holds_grant(response)) {
+            Some(refusal) => Err(unless_for_now(refusal, response, answer.at)),
+            None => Ok(response),
+        },
         300..=399 => Err(TokenFault::Redirected),
-        400..=499 => Err(refusal(response, answer.at)),
+        400..=499 => Err(match refusal(response) {
+            Some(refusal) => unless_for_now(refusal, response, answer.at),
+            // A proxy's page, and not the server's word.
+            None => unavailable(response, answer.at, format!("http {}", response.status)),
+        }),
         status => Err(unavailable(response, answer.at, format!("http {status}"))),
     }
 }
 
-/// A 4xx: a refusal, unless it says that it is for now.
-fn refusal(response: &Response, at: Timestamp) -> TokenFault {
-    let document = json::object(response.body.expose()).unwrap_or_default();
-    let code = json::text(&document, "error").map_or_else(|| ErrorCode::new(""), ErrorCode::new);
+/// Whether an answer holds what was asked for, whatever else it says.
+fn holds_grant(response: &Response) -> bool {
+    let document = document(response).unwrap_or_default();
+    ["access_token", "device_code"].iter().any(|name| json::text(&document, name).is_some())
+}
+
+/// What an answer refuses with, if it does.
+fn refusal(response: &Response) -> Option<(ErrorCode, Option<String>)> {
+    let document = document(response)?;
+    let code = ErrorCode::new(json::text(&document, "error")?);
+    Some((code, json::description(&document)))
+}
+
+/// A refusal, unless it says that it is for now.
+fn unless_for_now(
+    (code, description): (ErrorCode, Option<String>),
+    response: &Response,
+    at: Timestamp,
+) -> TokenFault {
     let is_for_now = matches!(response.status, 408 | 425 | 429)
         || matches!(code.as_str(), "temporarily_unavailable" | "server_error");
-    if is_for_now {
-        return unavailable(response, at, format!("http {}", response.status));
-    }
-    let description = json::text(&document, "error_description");
-    TokenFault::Refused {
-        code,
-        description: description.map(|text| text.chars().take(MAX_DESCRIPTION).collect()),
+    match is_for_now {
+        true => unavailable(response, at, format!("http {}", response.status)),
+        false => TokenFault::Refused { code, description },
     }
 }
 
@@ -182,8 +209,8 @@ mod tests {
     fn lives_that_nobody_can_mean_are_absent() {
         assert_eq!(life("3600"), Some(3600));
         assert_eq!(life("\"3600\""), Some(3600));
-        assert_eq!(life("0"), Some(0));
-        for absent in ["-1", "\"soon\"", "null", "1e12", "315619201000", "{}"] {
+        assert_eq!(life("1.9"), Some(1));
+        for absent in ["0", "\"0\"", "0.5", "-1", "\"soon\"", "null", "1e12", "315619201000", "{}"] {
             assert_eq!(life(absent), None, "{absent}");
         }
     }
@@ -228,17 +255,48 @@ mod tests {
         let refused = |code: &str| Err(TokenFault::Refused { code: ErrorCode::new(code), description: None });
         assert_eq!(of(400, r#"{"error":"invalid_grant"}"#), refused("invalid_grant"));
         assert_eq!(of(401, r#"{"error":"invalid_client"}"#), refused("invalid_client"));
-        assert_eq!(of(404, "not here"), refused("error"));
+        // GitHub says so with a status of 200, and has codes of its own.
+        for status in [200, 400] {
+            assert_eq!(of(status, r#"{"error":"bad_verification_code"}"#), refused("bad_verification_code"));
+        }
+        let both = r#"{"access_token":"t","token_type":"bearer","error":"none"}"#;
+        assert!(of(200, both).is_ok() && of(201, both).is_ok());
         assert_eq!(of(302, ""), Err(TokenFault::Redirected));
         let unavailable =
             |reason: &str| Err(TokenFault::Unavailable { reason: reason.to_owned(), retry_after: None });
-        for status in [500, 502, 503, 429, 408] {
-            assert_eq!(of(status, ""), unavailable(&format!("http {status}")));
+        // A page of a proxy is nobody's word, whatever its status; nor is a status of 500 with any text.
+        for body in ["", "<html>bad</html>", "{}", r#"{"error":{"code":1}}"#, r#"{"error":""}"#, "not here"] {
+            for status in [400, 401, 403, 404, 408, 429, 500, 502, 503] {
+                assert_eq!(of(status, body), unavailable(&format!("http {status}")), "{body}");
+            }
         }
+        assert_eq!(of(500, r#"{"error":"invalid_grant"}"#), unavailable("http 500"));
         assert_eq!(of(400, r#"{"error":"temporarily_unavailable"}"#), unavailable("http 400"));
         assert_eq!(
             read(&Answer { at: AT, result: Err(Trouble::TimedOut) }),
             unavailable("no answer within 30 s")
+        );
+    }
+
+    #[test]
+    fn a_form_is_read_where_it_says_that_it_is_one() {
+        let of = |kind: &str, body: &str| {
+            let headers = vec![("Content-Type".to_owned(), kind.to_owned())];
+            read(&Answer { at: AT, result: Ok(Response::new(200, headers, body)) })
+        };
+        let tokens = "access_token=a%2Bb&token_type=bearer&expires_in=60&scope=read+write&refresh_token=r";
+        let found = of("Application/X-WWW-form-urlencoded; charset=utf-8", tokens).unwrap();
+        assert_eq!((found.access_token, found.refresh_token), (Secret::new("a+b"), Some(Secret::new("r"))));
+        assert_eq!(found.expires_at, Some(AT + Duration::from_secs(60)));
+        assert_eq!(found.scope, Some(Scopes::of_text("read write")));
+        assert_eq!(of("text/plain", tokens), Err(TokenFault::Bad("no JSON object")));
+        let form = "application/x-www-form-urlencoded";
+        assert!(of(form, r#"{"access_token":"t","token_type":"bearer"}"#).is_ok(), "what it is counts");
+        assert_eq!(of(form, "access_token=a&access_token=b"), Err(TokenFault::Bad("no JSON object")));
+        let description = Some("The code is incorrect".to_owned());
+        assert_eq!(
+            of(form, "error=bad_verification_code&error_description=The+code+is+incorrect"),
+            Err(TokenFault::Refused { code: ErrorCode::new("bad_verification_code"), description })
         );
     }
 

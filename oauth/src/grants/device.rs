@@ -138,7 +138,7 @@ impl Polling {
         if self.next < self.expires_at {
             Poll::At(self.next)
         } else {
-            Poll::Done(Err(Failure::Refused(crate::error_code::ErrorCode::new("expired_token"))))
+            Poll::Done(Err(Failure::refused("expired_token")))
         }
     }
 

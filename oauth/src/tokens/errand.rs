@@ -182,7 +182,14 @@ impl Errand {
                 };
                 self.write(record, true);
             }
-            Err(TokenFault::Refused { code, .. }) => self.go(Stage::Rereading(code), ErrandStep::Read),
+            Err(TokenFault::Refused { code, .. }) if code.ends_sign_in() => {
+                self.go(Stage::Rereading(code), ErrandStep::Read);
+            }
+            // Nothing that ends a sign-in: it is tried again later.
+            Err(TokenFault::Refused { code, .. }) => {
+                let reason = format!("the authorization server answered: {}", code.registered());
+                self.unavailable(reason, None);
+            }
             Err(TokenFault::Unavailable { reason, retry_after }) => self.unavailable(reason, retry_after),
             Err(fault) => self.unavailable(crate::failure::Failure::from(fault).to_string(), None),
         }
@@ -286,7 +293,7 @@ impl Errand {
             _ => {
                 self.base = asked_with;
                 let drop_client = self.renewal == Renewal::Refresh { dynamic_client: true };
-                if drop_client && code.as_str() == "invalid_client" {
+                if drop_client && code.is_about_client() {
                     self.go(Stage::Dropping(code), ErrandStep::DropClient);
                 } else {
                     self.refuse(code);
@@ -299,8 +306,7 @@ impl Errand {
     fn refuse(&mut self, code: ErrorCode) {
         let error = self.error(&code);
         let Some(base) = self.base.take() else { return self.done(Outcome::Refused { record: None, code }) };
-        let dead =
-            matches!(code.as_str(), "invalid_grant" | "invalid_client") && self.renewal != Renewal::Grant;
+        let dead = (code.is_about_grant() || code.is_about_client()) && self.renewal != Renewal::Grant;
         let record = if dead { base.without_tokens(Some(error)) } else { base.with_error(error) };
         let outcome = Outcome::Refused { record: Some(Box::new(record.clone())), code };
         self.go(Stage::Writing(outcome), ErrandStep::Write(Box::new(record)));

@@ -565,7 +565,11 @@ fn the_issuer_of_a_callback_is_checked_byte_for_byte() {
         (json!(null), Some("https://a.example"), true),
         (json!(null), None, true),
         (json!(null), Some("https%3A%2F%2Fevil.example"), false),
-        // Nothing is normalised.
+        // One slash behind an issuer without a path, where it is not advertised.
+        (json!(false), Some("https%3A%2F%2Fa.example%2F"), true),
+        (json!(null), Some("https%3A%2F%2Fa.example%2F"), true),
+        (json!(null), Some("https%3A%2F%2Fa.example%2F%2F"), false),
+        // Nothing else is normalised.
         (json!(true), Some("https%3A%2F%2Fa.example%2F"), false),
         (json!(true), Some("HTTPS%3A%2F%2Fa.example"), false),
         (json!(true), Some("https%3A%2F%2Fa.example%3A443"), false),
@@ -580,8 +584,7 @@ fn the_issuer_of_a_callback_is_checked_byte_for_byte() {
         assert_eq!(code, expected, "{advertised} {iss}");
         // Errors pass the same check, and what a stranger says is not shown.
         let refused = pending.code(callback(&format!("state=s&error=access_denied{iss}")).unwrap());
-        let expected =
-            if *accepted { Failure::Refused(ErrorCode::new("access_denied")) } else { Failure::IssMismatch };
+        let expected = if *accepted { Failure::refused("access_denied") } else { Failure::IssMismatch };
         assert_eq!(refused, Err(expected), "{advertised} {iss}");
     }
 }

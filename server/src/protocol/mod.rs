@@ -16,6 +16,7 @@ pub(crate) mod exposed;
 mod handled;
 mod hearing;
 pub(crate) mod listeners;
+mod log_budget;
 pub mod methods;
 pub mod observer;
 pub mod progress;

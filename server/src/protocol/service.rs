@@ -94,6 +94,8 @@ pub struct Service {
     pub(crate) tasks: Option<Arc<dyn TaskDesk>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
+    /// What the log still tells of requests that are refused.
+    pub(crate) refusals: LogBudget,
     draining: Drain,
     /// Whether upstreams are still being started, so that the list of tools may change once.
     starting: AtomicBool,
@@ -119,6 +121,7 @@ impl Service {
             asking: None,
             tasks: None,
             observers: None,
+            refusals: LogBudget::default(),
             draining: Drain::default(),
             starting: AtomicBool::new(false),
             changing: AtomicBool::new(false),

@@ -284,7 +284,7 @@ fn nothing_is_offered_unless_it_is_exposed() {
     let mut client = Client::start(&["--expose", "prompts"], false);
     let greeting = client.greet();
     assert!(greeting["result"]["capabilities"].get("resources").is_none(), "{greeting}");
-    assert_eq!(client.ask("resources/list", json!({}))["error"]["code"], -32601);
+    assert_eq!(client.ask("resources/list", json!({}))["result"]["resources"], json!([]));
     assert_eq!(client.all("prompts/list", "prompts").len(), 1);
     let mut plain = Client::start(&[], false);
     let greeting = plain.greet();
@@ -292,7 +292,8 @@ fn nothing_is_offered_unless_it_is_exposed() {
         greeting["result"]["capabilities"].as_object().expect("capabilities").keys().collect();
     assert_eq!(offered, ["tools", "logging"]);
     assert_eq!(plain.ask("resources/subscribe", json!({"uri": "ptc://a/x"}))["error"]["code"], -32601);
-    assert_eq!(plain.ask("prompts/list", json!({}))["error"]["code"], -32601);
+    assert_eq!(plain.ask("prompts/list", json!({}))["result"]["prompts"], json!([]));
+    assert_eq!(plain.ask("prompts/get", json!({"name": "a/x"}))["error"]["code"], -32601);
 }
 
 #[test]

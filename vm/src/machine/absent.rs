@@ -227,7 +227,8 @@ const NAMED: &[(&str, &str)] = &[
 const WRITE: &[(&str, &str)] = &[
     (
         "call-tool call_tool callTool tool-call tool_call toolCall mcp-call mcp_call call-mcp call-mcp-tool invoke-tool \
-         invoke_tool run-tool use-tool execute-tool call-server",
+         invoke_tool invokeTool run-tool run_tool use-tool use_tool use-mcp-tool use_mcp_tool execute-tool execute_tool \
+         call-server call_server",
         "(tool/call {:server \"…\" :tool \"…\" :args {…}})",
     ),
     (

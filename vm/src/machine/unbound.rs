@@ -74,6 +74,11 @@ fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
     if let Some(advice @ (Advice::Absent(_) | Advice::Write(_))) = advice {
         return described(advice);
     }
+    if let Some((server, tool)) = tool_of(name) {
+        return format!(
+            ". A tool of an upstream server is called by (tool/call {{:server \"{server}\" :tool \"{tool}\" :args {{…}}}})"
+        );
+    }
     if name.contains('_') && !name.starts_with('_') {
         return format!(". Hint: Use hyphens not underscores (try: {})", name.replace('_', "-"));
     }
@@ -84,6 +89,25 @@ fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
         Some(best) => format!(". Did you mean: {best}"),
         None => String::new(),
     }
+}
+
+/// Server and tool of a name that clients make of both: `mcp__SERVER__TOOL`, `SERVER__TOOL`, `mcp_SERVER_TOOL`, `SERVER.TOOL`.
+fn tool_of(name: &str) -> Option<(&str, &str)> {
+    let (server, tool) =
+        if let Some((server, tool)) = name.strip_prefix("mcp__").unwrap_or(name).split_once("__") {
+            (server, tool)
+        } else if let Some(rest) = name.strip_prefix("mcp_") {
+            rest.split_once('_')?
+        } else {
+            let (server, tool) = name.split_once('.')?;
+            let is_class = server.starts_with(char::is_uppercase) || matches!(server, "java" | "clojure");
+            if is_class || tool.contains('.') {
+                return None;
+            }
+            (server, tool)
+        };
+    let is_name = |name: &str| name.starts_with(char::is_alphanumeric);
+    (is_name(server) && is_name(tool)).then_some((server, tool))
 }
 
 /// The hint about a qualified name that means nothing, with the punctuation before it; empty if there is none.
@@ -209,6 +233,9 @@ mod tests {
             ("clamp", ". Not available in PTC-Lisp — write (max low (min high x))"),
             ("swap!", ". Not available in PTC-Lisp — values are immutable: use loop, reduce or def"),
             ("group_by", ". Hint: Use hyphens not underscores (try: group-by)"),
+            ("a_.b", ". Hint: Use hyphens not underscores (try: a-.b)"),
+            ("java.util", ""),
+            ("a.b.c", ""),
             ("map-vals", ". Did you mean: update-vals"),
             ("usrs", ". Did you mean: users"),
             ("letnf", ". Did you mean: letfn"),
@@ -229,6 +256,25 @@ mod tests {
         );
         assert_eq!(hint(&["foo", "conut"]), ". 'conut': Did you mean: count");
         assert_eq!(hint(&["foo", "bar"]), "");
+    }
+
+    #[test]
+    fn names_that_clients_make_of_server_and_tool_show_the_call() {
+        for (name, server, tool) in [
+            ("mcp__m__get", "m", "get"),
+            ("mcp__git_hub__list-all_items", "git_hub", "list-all_items"),
+            ("github__get_issue", "github", "get_issue"),
+            ("mcp_github_get_issue", "github", "get_issue"),
+            ("m.get", "m", "get"),
+            ("git-hub.get_issue", "git-hub", "get_issue"),
+        ] {
+            let call = format!("(tool/call {{:server \"{server}\" :tool \"{tool}\" :args {{…}}}})");
+            let hint = format!(". A tool of an upstream server is called by {call}");
+            assert_eq!(text(name, &[]), format!("Undefined variable: {name}{hint}"));
+        }
+        for name in ["call-tool", "use_mcp_tool", "execute_tool"] {
+            assert!(text(name, &[]).contains("write (tool/call {:server"), "{name}");
+        }
     }
 
     #[test]

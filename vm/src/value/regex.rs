@@ -270,6 +270,16 @@ impl Regex {
         Ok(self.engine.find(self, text, from, plan)?)
     }
 
+    /// Whether it matches somewhere in `text`; charged as a search.
+    ///
+    /// # Errors
+    /// A limit of the program.
+    pub fn occurs_in(&self, text: &str) -> Result<bool> {
+        self.charge(text.len())?;
+        let plan = self.plan(text)?;
+        Ok(self.find(text, 0, &plan)?.is_some())
+    }
+
     /// As [`find`](Regex::find), on a walk from match to match, which is charged for what it looks at beyond its matches.
     pub(crate) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
         Ok(self.engine.find_next(self, text, from, plan)?)

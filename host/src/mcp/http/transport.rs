@@ -25,6 +25,7 @@ use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, Started, closed};
 use crate::upstream::refused::explain_start;
+use crate::upstream::signed::heed;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
 
 /// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
@@ -232,6 +233,13 @@ impl Transport for HttpTransport {
 
     fn inbound(&self) -> &Inbound {
         &self.endpoint.inbound
+    }
+
+    fn heed(&self, fault: CallFault) -> CallFault {
+        match &self.endpoint.sign_in {
+            Some(sign_in) => heed(sign_in, fault),
+            None => fault,
+        }
     }
 
     /// From the first call on, a server that announces changes of its tool list is listened to, on a connection of

@@ -148,6 +148,57 @@ async fn a_registration_that_the_server_has_forgotten_is_made_anew() {
 }
 
 #[tokio::test]
+async fn a_page_of_a_proxy_at_the_token_endpoint_ends_no_sign_in() {
+    for status in [200, 302, 400, 401, 403, 404, 407, 500, 502, 511] {
+        let world = World::new(Script::default());
+        world.log_in().await.unwrap();
+        let process = world.process().await;
+        world.advance(3600);
+        world.server.trouble("/token", Trouble::Page(status));
+        let (reason, text) = fault(&process, "whoami").await;
+        assert_eq!(reason, "upstream_unavailable", "{status}: {text}");
+        world.advance(2);
+        call(&process, "whoami").await.unwrap_or_else(|fault| panic!("{status}: {fault:?}"));
+    }
+    // A code that is none of the closed list is nobody's last word either.
+    let world = World::new(Script::default());
+    world.log_in().await.unwrap();
+    let process = world.process().await;
+    world.advance(3600);
+    world.server.trouble("/token", Trouble::Error("try_again"));
+    assert_eq!(fault(&process, "whoami").await.0, "upstream_unavailable");
+    world.advance(2);
+    call(&process, "whoami").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_that_has_ended_is_renewed_however_that_is_told() {
+    for status in [200, 303, 400, 403, 500] {
+        let tells_ended_by = Some(status);
+        let world = World::new(Script { lifetime: None, tells_ended_by, ..Script::default() });
+        world.log_in().await.unwrap();
+        let process = world.process().await;
+        call(&process, "whoami").await.unwrap();
+        world.server.forget_access();
+        let (_, text) = fault(&process, "whoami").await;
+        if [200, 400, 403].contains(&status) {
+            let advice = "If the sign-in to upstream 'linear' has ended, a person must run: ptc login linear";
+            assert!(text.contains(advice), "{status}: {text}");
+        }
+        wait_until_async("the token is renewed", async || {
+            world.server.grants("refresh_token").len() == 1 && call(&process, "whoami").await.is_ok()
+        })
+        .await;
+        // Once a minute at most.
+        for _ in 0..5 {
+            world.server.forget_access();
+            fault(&process, "whoami").await;
+        }
+        assert_eq!(world.server.grants("refresh_token").len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_is_away_is_told_and_left_alone_for_a_while() {
     let world = World::new(Script::default());
     world.log_in().await.unwrap();

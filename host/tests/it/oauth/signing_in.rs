@@ -41,7 +41,10 @@ async fn refusals_have_the_codes_and_texts_of_the_specification() {
     let world = World::new(Script { issuer: Some(json!("https://other.example")), ..Script::default() });
     assert_eq!(
         refused(&world).await.1,
-        format!("metadata for issuer {:?} says it is \"https://other.example\"", issuer(&world))
+        format!(
+            "metadata for issuer {:?} says it is \"https://other.example\"; auth.issuer names the one that you trust",
+            issuer(&world)
+        )
     );
     let world =
         World::new(Script { resource: Some("https://other.example/mcp".to_owned()), ..Script::default() });
@@ -68,6 +71,60 @@ async fn refusals_have_the_codes_and_texts_of_the_specification() {
     let world = World::new(Script::default());
     world.server.trouble("/token", Trouble::Redirect("https://elsewhere.example/token".to_owned()));
     assert_eq!(refused(&world).await.1, "the token endpoint redirects; not followed");
+}
+
+#[tokio::test]
+async fn a_registration_that_the_server_has_forgotten_is_made_anew_by_the_next_sign_in() {
+    for forgets_with in [None, Some(400), Some(401), Some(404)] {
+        let world = World::new(Script { forgets_with, ..Script::default() });
+        world.log_in().await.unwrap();
+        world.log_in().await.unwrap();
+        assert_eq!(world.server.hits("/register").len(), 1, "one that is known stays");
+        world.server.forget_clients();
+        world.log_in().await.unwrap();
+        assert_eq!(world.server.hits("/register").len(), 2, "{forgets_with:?}");
+        call(&world.process().await, "whoami").await.unwrap();
+    }
+    // Where the page tells nothing, the token endpoint does: the next sign-in registers anew.
+    for code in ["invalid_client", "unauthorized_client"] {
+        let world = World::new(Script::default());
+        world.log_in().await.unwrap();
+        world.server.trouble("/token", Trouble::Error(code));
+        assert_eq!(refused(&world).await.0, code);
+        world.log_in().await.unwrap();
+        assert_eq!(world.server.hits("/register").len(), 2, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn signing_out_forgets_a_registration_that_nobody_else_uses() {
+    let world = World::with_auth(Script::default(), json!({"type": "oauth", "identity": "per_principal"}));
+    let site = world.site();
+    for principal in ["ann", "bob"] {
+        let begun = site.begin(principal, REDIRECT).await.unwrap();
+        site.complete(consent_at(begun.url.expose(), REDIRECT).await).await.unwrap().unwrap();
+    }
+    site.sign_out("ann").await.unwrap();
+    site.begin("ann", REDIRECT).await.unwrap();
+    assert_eq!(world.server.hits("/register").len(), 1, "bob still needs it");
+    site.sign_out("bob").await.unwrap();
+    site.begin("bob", REDIRECT).await.unwrap();
+    assert_eq!(world.server.hits("/register").len(), 2);
+}
+
+#[tokio::test]
+async fn an_issuer_may_be_written_with_and_without_its_last_slash() {
+    let slashed = |world: &World| format!("{}/", world.server.issuer());
+    let world = World::new(Script::default());
+    let servers = Some(vec![slashed(&world)]);
+    world.server.script().servers = servers;
+    world.log_in().await.unwrap();
+    call(&world.process().await, "whoami").await.unwrap();
+    let world = World::new(Script { advertises_iss: None, ..Script::default() });
+    let issuer = Some(json!(slashed(&world)));
+    world.server.script().issuer = issuer;
+    world.log_in().await.unwrap();
+    call(&world.process().await, "whoami").await.unwrap();
 }
 
 #[tokio::test]

@@ -20,8 +20,49 @@ use crate::protocol::reply::{self, Answers};
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 
-/// Answers a request for a feature; `None` if the method is none of them, or is not offered.
+/// Answers a request for a feature; `None` if the method is none of them, or is not offered. A list that is not offered is
+/// empty: some clients ask for it without a look at the capabilities, and take an error for the end (decision 165).
 pub(super) fn answer(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    method: &str,
+    params: &ParamsMember<'_>,
+) -> Option<Handled> {
+    offered(service, from, id, method, params).or_else(|| empty_list(service, from.era, id, method, params))
+}
+
+/// The list of nothing.
+fn empty_list(
+    service: &Arc<Service>,
+    era: Era,
+    id: &RequestId,
+    method: &str,
+    params: &ParamsMember<'_>,
+) -> Option<Handled> {
+    let key: &[u8] = match method {
+        "resources/list" => b"{\"resources\":[]",
+        "resources/templates/list" => b"{\"resourceTemplates\":[]",
+        "prompts/list" => b"{\"prompts\":[]",
+        _ => return None,
+    };
+    let cursor = params.object().and_then(|params| params.cursor);
+    if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
+        return Some(Handled::error(id, &invalid("unknown cursor")));
+    }
+    Some(Handled::answered(reply::result(id, |out| {
+        out.extend_from_slice(key);
+        if era == Era::Modern {
+            out.extend_from_slice(b",\"resultType\":\"complete\"");
+            results::write_cache_hints(service, out);
+            results::write_server_meta(service, out, None);
+        }
+        out.push(b'}');
+    })))
+}
+
+/// Answers a request for a feature that is offered.
+fn offered(
     service: &Arc<Service>,
     from: MessageContext<'_>,
     id: &RequestId,

@@ -100,7 +100,7 @@ fn handshake_request(
             let feature =
                 other.and_then(|method| features::answer(service, from, id, method, &message.params));
             feature.unwrap_or_else(|| {
-                warn!(event = "method_not_found", request_id = %id, method = loggable(other));
+                not_found(service, from.connection, id, other);
                 Handled::error(id, &RpcError::method_not_found())
             })
         }
@@ -127,7 +127,7 @@ fn modern_request(
                     .or_else(|| tasks::answer(service, from, id, method, &message.params))
             });
             feature.unwrap_or_else(|| {
-                warn!(event = "method_not_found", request_id = %id, method = loggable(other));
+                not_found(service, from.connection, id, other);
                 let body = reply::error(Answers::Request(id), &RpcError::method_not_found());
                 Handled::reply(Disposition::UnknownMethod, body)
             })
@@ -151,6 +151,16 @@ fn notification(
         other => debug!(event = "notification_ignored", method = loggable(Some(other))),
     }
     Handled::Silent
+}
+
+/// Logs an unknown method.
+fn not_found(service: &Service, connection: &Connection, id: &RequestId, method: Option<&str>) {
+    let method = loggable(method);
+    match service.refusals.line(connection.owner().principal.hash()) {
+        Some(0) => warn!(event = "method_not_found", request_id = %id, method),
+        Some(left_out) => warn!(event = "method_not_found", request_id = %id, method, left_out),
+        None => debug!(event = "method_not_found", request_id = %id, method),
+    }
 }
 
 /// A method name for logs, with bounded length.

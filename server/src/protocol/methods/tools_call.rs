@@ -13,10 +13,10 @@ use ptc_mcp::Era;
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
-use ptc_mcp::json::Raw;
+use ptc_mcp::json::{Kind, Raw};
 use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::concurrency_limiter::Full;
 use crate::protocol::answers;
@@ -49,6 +49,8 @@ pub fn answer(
     let Some(params) = params.object() else {
         return Handled::error(id, &RpcError::invalid_params());
     };
+    let unquoted = params.arguments.filter(|given| given.kind() == Kind::String).and_then(Raw::as_str);
+    let params = &Params { arguments: meant(params.arguments, unquoted.as_deref()), ..*params };
     let name = params.name.and_then(Raw::as_str).unwrap_or(Cow::Borrowed(""));
     info!(event = "tools_call_start", request_id = %id, tool = loggable(&name));
     let request = Request { service, from, id, params, name: &name };
@@ -60,6 +62,13 @@ pub fn answer(
         Some((name, tool)) => request.prepare(name, tool),
         None => request.without_tool(),
     }
+}
+
+/// The arguments as their client means them: some send `null` for none, and an object as its JSON text, which is `unquoted` here
+/// (ruling 74).
+fn meant<'a>(given: Option<Raw<'a>>, unquoted: Option<&'a str>) -> Option<Raw<'a>> {
+    let given = given.filter(|given| given.kind() != Kind::Null)?;
+    Some(unquoted.and_then(Raw::object_of).unwrap_or(given))
 }
 
 /// Answers a `prompts/get` of a prompt that an extension has.
@@ -295,7 +304,11 @@ impl Request<'_> {
                 return self.busy(tool, full, span);
             }
             Err(Refused::Duplicate) => {
-                warn!(event = "duplicate_request_id", request_id = %self.id);
+                let client = self.from.connection.owner().principal.hash();
+                match self.service.refusals.line(client) {
+                    Some(left_out) => warn!(event = "duplicate_request_id", request_id = %self.id, left_out),
+                    None => debug!(event = "duplicate_request_id", request_id = %self.id),
+                }
                 if let Some(span) = span {
                     span.discard();
                 }
@@ -328,7 +341,15 @@ impl Request<'_> {
 
     /// Answers a call that is not admitted.
     fn busy(&self, tool: &dyn Tool, full: Full, span: Option<CallSpan>) -> Handled {
-        info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+        let client = self.from.connection.owner().principal.hash();
+        match self.service.refusals.line(client) {
+            Some(_) => {
+                info!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+            None => {
+                debug!(event = "tools_call_stop", request_id = %self.id, tool = self.name, is_error = true, reason = "busy");
+            }
+        }
         let mut reply = tool.busy(full);
         if let Some(span) = span {
             span.answered(&mut reply);

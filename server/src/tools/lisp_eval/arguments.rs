@@ -41,6 +41,15 @@ impl Wording {
         }
     }
 
+    fn no_object(self, got: Kind) -> String {
+        match self {
+            Wording::Full | Wording::Unexplained => {
+                self.complain(&format!("must be a JSON object, got {}", got.name()))
+            }
+            Wording::Short => self.complain("must be an object when supplied"),
+        }
+    }
+
     fn too_large(self, size: usize, max: usize) -> String {
         let found = if self == Wording::Short { String::new() } else { format!(" ({size} > {max})") };
         self.complain(&format!("exceeds max_context_bytes{found}"))
@@ -83,7 +92,7 @@ impl Arguments {
         }
         let members = Members::of(arguments)?;
         heed_unknown(arguments.and_then(Raw::members).into_iter().flatten().map(|(key, _)| key), &KNOWN)?;
-        let program = program(members.program, caps.max_program_bytes)?;
+        let program = program(members.given_program(), caps.max_program_bytes)?;
         members.check(program, caps, Wording::Full)
     }
 
@@ -102,12 +111,14 @@ impl Arguments {
 }
 
 /// Arguments that the tool takes.
-const KNOWN: [&str; 4] = ["program", "context", "output_schema", "signature"];
+const KNOWN: [&str; 5] = ["program", "code", "context", "output_schema", "signature"];
 
 /// The members that matter, as sent.
 #[derive(Default)]
 struct Members<'a> {
     program: Option<Raw<'a>>,
+    /// What models call the program that know other tools of this kind (decision 165).
+    code: Option<Raw<'a>>,
     context: Option<Raw<'a>>,
     output_schema: Option<Raw<'a>>,
     signature: Option<Raw<'a>>,
@@ -119,6 +130,7 @@ impl<'a> Members<'a> {
         for (key, value) in arguments.and_then(Raw::members).into_iter().flatten() {
             let slot = match &*key {
                 "program" => &mut members.program,
+                "code" => &mut members.code,
                 "context" => &mut members.context,
                 "output_schema" => &mut members.output_schema,
                 "signature" => &mut members.signature,
@@ -131,10 +143,15 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
+    /// The program: `code` where there is no `program`.
+    fn given_program(&self) -> Option<Raw<'a>> {
+        program_of(self.program, self.code)
+    }
+
     /// Checks everything but the program.
     fn check(self, program: Arc<str>, caps: &ArgumentCaps, wording: Wording) -> Result<Arguments, String> {
         let context = context(self.context, caps.max_context_bytes, wording)?;
-        if self.signature.is_some() {
+        if self.signature.is_some_and(|given| given.kind() != Kind::Null) {
             return Err("argument `signature` is no longer supported; use `output_schema`".into());
         }
         let output_schema = output_schema(self.output_schema)?;
@@ -142,18 +159,40 @@ impl<'a> Members<'a> {
     }
 }
 
+/// The program among the arguments: `code` where there is no `program`.
+pub(in crate::tools) fn program_of<'a>(program: Option<Raw<'a>>, code: Option<Raw<'a>>) -> Option<Raw<'a>> {
+    program.filter(|program| program.kind() != Kind::Null).or(code).or(program)
+}
+
+/// The program within a code fence, if all of it stands in one (decision 165). Lines keep their numbers.
+pub(in crate::tools) fn without_fence(program: &str) -> Arc<str> {
+    let start = program.len() - program.trim_start().len();
+    let ticks = program[start..].bytes().take_while(|byte| *byte == b'`').count();
+    if ticks < 3 {
+        return program.into();
+    }
+    let fence = &program[start..start + ticks];
+    let inside = &program[start + ticks..];
+    let inside = inside.trim_end().strip_suffix(fence).unwrap_or(inside);
+    // Behind the fence stands the name of a language, if anything.
+    let is_language = |line: &str| !line.contains(['(', '[', '{', '"', '`']);
+    let line_end = inside.find('\n').filter(|end| is_language(&inside[..*end]));
+    [&program[..start], &inside[line_end.unwrap_or(0)..]].concat().into()
+}
+
 fn program(value: Option<Raw<'_>>, max: usize) -> Result<Arc<str>, String> {
     let Some(value) = value else { return Err("argument `program` is required".into()) };
     let Some(program) = value.as_str() else {
         return Err(format!("argument `program` must be a string, got {}", value.kind().name()));
     };
-    if program.trim().is_empty() {
-        return Err("argument `program` must be a non-empty string".into());
-    }
     if program.len() > max {
         return Err(format!("argument `program` exceeds max_program_bytes ({} > {max})", program.len()));
     }
-    Ok(program.into())
+    let program = without_fence(&program);
+    if program.trim().is_empty() {
+        return Err("argument `program` must be a non-empty string".into());
+    }
+    Ok(program)
 }
 
 /// The context of a call: the text of a JSON object.
@@ -166,16 +205,9 @@ pub(in crate::tools) fn context(
     wording: Wording,
 ) -> Result<Option<Arc<str>>, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
-    // Some clients send objects as their text (ruling 74).
-    let inner = value.as_str().filter(|text| text.len() <= max.saturating_mul(2));
-    let object = inner.as_deref().and_then(|text| Raw::parse(text.trim()).ok());
-    let value = match object.filter(|object| object.kind() == Kind::Object) {
-        Some(object) => object,
-        None => value,
-    };
-    let Some(mut members) = value.members() else {
-        return Err(wording.complain(&format!("must be a JSON object, got {}", value.kind().name())));
-    };
+    let text = value.as_str().filter(|text| text.len() <= max.saturating_mul(2));
+    let value = text.as_deref().and_then(Raw::object_of).unwrap_or(value);
+    let Some(mut members) = value.members() else { return Err(wording.no_object(value.kind())) };
     // The text as sent is never shorter than its compact form.
     if value.text().len() > max {
         let size = value.compact_len();
@@ -239,7 +271,9 @@ fn beyond_floats(json: &str) -> Option<&str> {
 }
 
 fn output_schema(value: Option<Raw<'_>>) -> Result<Option<Arc<OutputSchema>>, String> {
-    let Some(value) = value else { return Ok(None) };
+    let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(None) };
+    let text = value.as_str().filter(|text| text.len() <= 2 * MAX_SCHEMA_BYTES);
+    let value = text.as_deref().and_then(Raw::object_of).unwrap_or(value);
     if value.kind() != Kind::Object {
         return Err(format!("argument `output_schema` must be a JSON object, got {}", value.kind().name()));
     }
@@ -275,6 +309,46 @@ mod tests {
         assert!(context(r#""{\"a/b\":1}""#).expect_err("a slash").contains("may not contain `/`"));
         let long = format!(r#""{{\"a\":\"{}\"}}""#, "x".repeat(80));
         assert!(context(&long).expect_err("too large").contains("exceeds max_context_bytes"));
+    }
+
+    #[test]
+    fn null_is_absent_and_the_text_of_an_object_is_the_object() {
+        let caps = ArgumentCaps { max_program_bytes: 100, max_context_bytes: 60 };
+        let read = |text: &str| Arguments::read(Some(Raw::parse(text).expect("JSON")), &caps);
+        let none =
+            read(r#"{"program":"1","context":null,"output_schema":null,"signature":null}"#).expect("none");
+        assert_eq!((none.context, none.output_schema), (None, None));
+        let schema = |json: &str| read(&format!(r#"{{"program":"1","output_schema":{json}}}"#));
+        let object = schema(r#"{"type":"object"}"#).expect("an object").output_schema;
+        assert_eq!(schema(r#"" {\"type\": \"object\"}\n""#).expect("its text").output_schema, object);
+        for (wrong, kind) in [(r#""[1]""#, "string"), (r#""{""#, "string"), ("[]", "array"), ("5", "integer")]
+        {
+            let error = schema(wrong).expect_err("no object");
+            assert_eq!(error, format!("argument `output_schema` must be a JSON object, got {kind}"));
+        }
+        let code = read(r#"{"program":null,"code":"(+ 1 2)"}"#).expect("code");
+        assert_eq!(&*code.program, "(+ 1 2)");
+        let both = read(r#"{"program":"1","code":"2"}"#).expect("both");
+        assert_eq!(&*both.program, "1");
+    }
+
+    #[test]
+    fn a_code_fence_is_taken_off_and_lines_keep_their_numbers() {
+        for (sent, meant) in [
+            ("(+ 1 2)", "(+ 1 2)"),
+            ("```\n(+ 1 2)\n```", "\n(+ 1 2)\n"),
+            ("```clojure\n(+ 1 2)\n```\n", "\n(+ 1 2)\n"),
+            ("\n ````lisp title=x\r\n(+ 1 2)\n````", "\n \n(+ 1 2)\n"),
+            ("```ptc-lisp\n(+ 1 2)", "\n(+ 1 2)"),
+            ("```(+ 1 2)```", "(+ 1 2)"),
+            ("```(+ 1\n2)```", "(+ 1\n2)"),
+            ("(str \"```\")", "(str \"```\")"),
+        ] {
+            assert_eq!(&*without_fence(sent), meant, "{sent:?}");
+        }
+        let caps = ArgumentCaps { max_program_bytes: 100, max_context_bytes: 60 };
+        let empty = Arguments::read(Raw::parse(r#"{"program":"```\n```"}"#).ok(), &caps);
+        assert_eq!(empty.expect_err("empty"), "argument `program` must be a non-empty string");
     }
 
     #[test]

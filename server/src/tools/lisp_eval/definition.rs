@@ -66,7 +66,7 @@ fn input_schema(has_upstreams: bool, has_wait: bool) -> String {
             "description",
             &format!(
                 "Optional JSON Schema the returned value must satisfy; the checked value comes back as `validated`. \
-                 Subset: string, integer, number, boolean, array+items, object+properties/required.{scope}"
+                 Write it as pydantic or zod do.{scope}"
             ),
         );
         schema.end();

@@ -30,6 +30,7 @@ pub use super::evaluator::Evaluator;
 pub(crate) use arguments::Wording;
 pub(super) use arguments::context;
 pub use arguments::{ArgumentCaps, Arguments};
+pub(in crate::tools) use arguments::{program_of, without_fence};
 pub(super) use definition::{annotations, has_wait, output_schema};
 
 /// The name of the tool.

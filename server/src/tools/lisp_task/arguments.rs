@@ -79,6 +79,8 @@ fn task(value: Option<Raw<'_>>) -> Result<String, String> {
 #[expect(clippy::disallowed_methods, reason = "entry point: constraints()")]
 fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map, String> {
     let Some(value) = value.filter(|value| value.kind() != Kind::Null) else { return Ok(Map::new()) };
+    let text = value.as_str().filter(|text| text.len() <= max.saturating_mul(2));
+    let value = text.as_deref().and_then(Raw::object_of).unwrap_or(value);
     if value.kind() != Kind::Object {
         return Err(format!("argument `constraints` must be a JSON object, got {}", value.kind().name()));
     }

@@ -26,7 +26,8 @@ use crate::runs::Ran;
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
 use crate::tools::lisp_eval::{
-    Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, has_wait, refuse,
+    Arguments as EvalArguments, Asked, EvalOptions, Wording, annotations, has_wait, program_of, refuse,
+    without_fence,
 };
 use crate::tools::long::{self, WhenWaiting};
 use crate::tools::schemas::WAIT_MS;
@@ -48,7 +49,7 @@ impl Eval {
         // As for `lisp_eval`, anything but an object is no arguments at all.
         let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
         let given = Arguments::read(arguments)?;
-        given.heed_unknown(&["session_id", "program", "context", "output_schema", "signature"])?;
+        given.heed_unknown(&["session_id", "program", "code", "context", "output_schema", "signature"])?;
         let id = given.session_id()?;
         let mut request = self.request(&given, arguments, context)?;
         let long_call = long::begin(self.options.runs.as_ref(), (arguments, context), &mut request)?;
@@ -99,15 +100,13 @@ impl Eval {
         context: &CallContext,
     ) -> Result<EvalRequest, String> {
         let caps = &self.options.caps;
-        let program = given.get("program").and_then(Raw::as_str).filter(|text| !text.is_empty());
+        let program = program_of(given.get("program"), given.get("code"));
+        let program = program.and_then(Raw::as_str).filter(|text| !text.is_empty());
         let Some(program) = program else { return Err("program must be a non-empty string".into()) };
         if program.len() > caps.max_program_bytes {
             return Err("program exceeds max_program_bytes".into());
         }
-        if given.get("context").is_some_and(|value| value.kind() != Kind::Object) {
-            return Err("context must be an object when supplied".into());
-        }
-        let checked = EvalArguments::read_around(program.as_ref().into(), arguments, caps, Wording::Short)?;
+        let checked = EvalArguments::read_around(without_fence(&program), arguments, caps, Wording::Short)?;
         Ok(EvalRequest {
             context: checked.context,
             output_schema: checked.output_schema,

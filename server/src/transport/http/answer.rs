@@ -41,6 +41,14 @@ pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
     answer
 }
 
+/// The answer to a path that is none of ours: people type the address of the host alone, or of another transport.
+pub(super) fn not_found(path: &str) -> Answer {
+    let mut answer =
+        with_body(StatusCode::NOT_FOUND, Body::full(Bytes::from(format!("not found; MCP is at {path}"))));
+    answer.headers_mut().insert(CONTENT_TYPE, TEXT);
+    answer
+}
+
 /// The refusal of a connection beyond those that its principal may have. The connection closes.
 pub(super) fn too_many_connections(limit: usize) -> Answer {
     let text = format!(

@@ -96,6 +96,12 @@ impl<'h> Headers<'h> {
     pub(super) fn say_modern(&self) -> bool {
         matches!(self.protocol_version.single(), Ok(Some(value)) if is_modern_header(value))
     }
+
+    /// Whether they name a revision of the handshake era, which a client knows from its `initialize` alone.
+    pub(super) fn say_handshake(&self) -> bool {
+        let Ok(Some(value)) = self.protocol_version.single() else { return false };
+        Revision::from_name(value).is_some_and(|revision| !revision.is_modern())
+    }
 }
 
 /// A header's value without surrounding white space, which HTTP/1.1 has removed already.

@@ -16,6 +16,7 @@ use ptc_host::maybe_ready::MaybeReady;
 use ptc_host::pace::{AT_ONCE, apart};
 use ptc_host::time;
 use ptc_mcp::Revision;
+use ptc_mcp::revision::is_modern_header;
 
 use super::answer::{self, Answer, COME_BACK, SESSION_ID};
 use super::auth::Caller;
@@ -337,12 +338,41 @@ impl Post<'_> {
 
     fn dispatch(&self, incoming: &Incoming<'_>, seen: &mut Seen) -> Outcome {
         match incoming {
-            Incoming::Single(message) if self.said_modern || message.is_modern() => {
-                self.modern(message, seen)
+            Incoming::Single(message) => match self.era_of(message) {
+                Era::Modern => self.modern(message, seen),
+                Era::Handshake => self.handshake(message, seen),
+            },
+            Incoming::Batch(messages) if !self.said_modern || self.is_in_session(false) => {
+                self.batch(messages, seen)
             }
-            Incoming::Single(message) => self.handshake(message, seen),
-            Incoming::Batch(messages) if !self.said_modern => self.batch(messages, seen),
             Incoming::Batch(_) | Incoming::BatchRefused | Incoming::NotAMessage => self.invalid(None),
+        }
+    }
+
+    /// The era of a message (ruling 26). What was negotiated counts: a session's own revision, the header of an older one, and
+    /// `initialize` itself, whatever else the request says (decision 165).
+    fn era_of(&self, message: &Message<'_>) -> Era {
+        let says_modern = self.said_modern || message.is_modern();
+        let names_revision =
+            || message.params.object().is_some_and(|params| params.protocol_version.is_some());
+        let negotiates = || begins(message) && (!message.is_modern() || names_revision());
+        match says_modern
+            && !self.headers.say_handshake()
+            && !negotiates()
+            && !self.is_in_session(message.is_modern())
+        {
+            true => Era::Modern,
+            false => Era::Handshake,
+        }
+    }
+
+    /// Whether the request belongs to a session of the handshake era. One that names an unknown session does, so that its client
+    /// begins anew, unless its body `is_modern`.
+    fn is_in_session(&self, is_modern: bool) -> bool {
+        match self.endpoint.named_session(self.headers, &self.caller.principal) {
+            Ok(_) | Err(Unnamed::Refused(_)) => true,
+            Err(Unnamed::Unknown) => !is_modern,
+            Err(Unnamed::Missing) => false,
         }
     }
 
@@ -522,8 +552,9 @@ impl Post<'_> {
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
             Ok(session) => {
                 seen.session = Some(session.clone());
+                // What the session has negotiated counts, whichever other revision the header names.
                 match version? {
-                    Some(version) if version != session.revision.name() => Err(bad_version()),
+                    Some(version) if !names_revision(version) => Err(bad_version()),
                     _ => Ok((session.connection.clone(), Some(session))),
                 }
             }
@@ -571,8 +602,10 @@ impl Post<'_> {
             return self.invalid(None);
         }
         let (mut replies, mut calls) = (Vec::new(), Vec::new());
+        let says_older = self.headers.say_handshake();
         for message in messages {
-            let Some(message) = message.as_ref().filter(|message| !message.is_modern() && !begins(message))
+            let is_older = |message: &&Message<'_>| session.is_some() || says_older || !message.is_modern();
+            let Some(message) = message.as_ref().filter(|message| is_older(message) && !begins(message))
             else {
                 let id = message.as_ref().and_then(Message::answer_id);
                 let answers = Answers::from_id(id, Some(revision));
@@ -592,6 +625,11 @@ impl Post<'_> {
         }
         Outcome::Waiting(Calls::Batch { replies, calls })
     }
+}
+
+/// Whether a header names a revision of MCP: one that is known, or a later one.
+fn names_revision(version: &str) -> bool {
+    is_modern_header(version) || Revision::from_name(version).is_some()
 }
 
 fn begins(message: &Message<'_>) -> bool {

@@ -18,7 +18,7 @@ use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
 use ptc_mcp::RpcError;
 use tokio::sync::Notify;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::answer::{self, Answer, REQUEST_ID};
 use super::auth::{Authenticator, Caller};
@@ -171,7 +171,7 @@ pub(super) fn route(
         held: None,
     };
     let step = step(in_progress.endpoint(), peer, &parts, &headers, body, &mut seen, context);
-    let mut exchange = Exchange { in_progress, parts, started: time::now(), seen };
+    let mut exchange = Exchange { in_progress, peer, parts, started: time::now(), seen };
     match step {
         Step::Ready(answer) => MaybeReady::Ready(exchange.end(answer)),
         Step::Waiting(waiting) => MaybeReady::Waiting(Box::pin(async move {
@@ -197,7 +197,7 @@ fn step(
 ) -> Step {
     let authority = || parts.uri.authority().map(|authority| authority.as_str());
     Step::Ready(match parts.uri.path() {
-        path if path == endpoint.path => {
+        path if endpoint.serves(path) => {
             return mcp(endpoint, peer, authority(), &parts.method, headers, body, seen, context);
         }
         path if endpoint.metrics_path.as_deref() == Some(path) => {
@@ -217,7 +217,7 @@ fn step(
                 let request = (&parts.method, &parts.uri);
                 match console::step(endpoint, peer, authority(), request, (headers, body), seen) {
                     Some(step) => return step,
-                    None => answer::text(StatusCode::NOT_FOUND, "not found"),
+                    None => answer::not_found(&endpoint.path),
                 }
             }
         },
@@ -227,6 +227,7 @@ fn step(
 /// A request and the facts to report at its end.
 struct Exchange {
     in_progress: InProgress,
+    peer: IpAddr,
     parts: Parts,
     started: Instant,
     seen: Seen,
@@ -235,10 +236,10 @@ struct Exchange {
 impl Exchange {
     /// Adds the common headers to an answer, and reports it.
     fn end(self, mut answer: Answer) -> Answer {
-        let Exchange { in_progress, parts, started, seen } = self;
+        let Exchange { in_progress, peer, parts, started, seen } = self;
         let endpoint = in_progress.endpoint();
         let path = parts.uri.path();
-        let is_mcp = path == endpoint.path;
+        let is_mcp = endpoint.serves(path);
         answer::caching(
             &mut answer,
             is_mcp
@@ -249,18 +250,35 @@ impl Exchange {
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);
-        info!(
-            event = "http_request_stop",
-            request_id = seen.request_id.to_str().unwrap_or_default(),
-            instance = endpoint.instance,
-            method = parts.method.as_str(),
-            path = clip(path, MAX_LOGGED_PATH),
-            status = status.as_u16(),
-            duration_ms = time::since(started).as_millis() as u64,
-            owner_hash = seen.principal.as_ref().map(Principal::hash),
-            session_hash = seen.session.as_ref().map(|session| &*session.hash),
-            error_class = error_class(status),
-        );
+        // Those of a client that is refused again and again do not each have a line.
+        let left_out = match status.is_client_error() {
+            true => {
+                let source = peer.to_string();
+                endpoint.service.refusals.line(seen.principal.as_ref().map_or(&source, Principal::hash))
+            }
+            false => Some(0),
+        };
+        macro_rules! stop {
+            ($level:ident) => {
+                $level!(
+                    event = "http_request_stop",
+                    request_id = seen.request_id.to_str().unwrap_or_default(),
+                    instance = endpoint.instance,
+                    method = parts.method.as_str(),
+                    path = clip(path, MAX_LOGGED_PATH),
+                    status = status.as_u16(),
+                    duration_ms = time::since(started).as_millis() as u64,
+                    owner_hash = seen.principal.as_ref().map(Principal::hash),
+                    session_hash = seen.session.as_ref().map(|session| &*session.hash),
+                    error_class = error_class(status),
+                    left_out = left_out.filter(|count| *count > 0),
+                )
+            };
+        }
+        match left_out {
+            Some(_) => stop!(info),
+            None => stop!(debug),
+        }
         answer.headers_mut().insert(REQUEST_ID, seen.request_id);
         answer.body_mut().hold(in_progress);
         answer
@@ -293,7 +311,10 @@ fn mcp(
     let modern = headers.say_modern();
     Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
-        Method::DELETE if !modern => return delete(endpoint, &caller.principal, headers, seen),
+        // What ends is a session of the handshake era, whatever the header says.
+        Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
+            return delete(endpoint, &caller.principal, headers, seen);
+        }
         _ if modern => answer::method_not_allowed("POST"),
         _ => answer::method_not_allowed("POST, DELETE"),
     })
@@ -390,6 +411,12 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
 }
 
 impl Endpoint {
+    /// Whether this is the MCP path, with or without a slash at its end.
+    fn serves(&self, path: &str) -> bool {
+        let without = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
+        path[..without(path)] == self.path[..without(&self.path)]
+    }
+
     /// Whether the server takes work. The usual answer takes no lock.
     pub(super) fn readiness(&self) -> Readiness {
         match self.service.is_draining() {

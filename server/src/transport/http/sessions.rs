@@ -1,7 +1,7 @@
 //! HTTP sessions of the handshake era.
 //!
 //! A session at rest gives its place to one that begins: those that never made a call first, then those that have rested
-//! for a while, of each the longest at rest. One with a portable id loses nothing by that: the next request that names it
+//! for the longest time. Another principal takes the place of one that has made calls only once it has rested for a while. One with a portable id loses nothing by that: the next request that names it
 //! begins it again. A principal that has all the sessions that it may have gives up its own; when
 //! all places are taken, the principal with the most sessions does.
 
@@ -37,8 +37,6 @@ pub(super) struct Session {
     pub(super) hash: String,
     /// Its conversation.
     pub(super) connection: Arc<Connection>,
-    /// The revision negotiated.
-    pub(super) revision: Revision,
     pub(super) principal: Principal,
     is_portable: bool,
     created: Instant,
@@ -52,11 +50,14 @@ impl Session {
     }
 
     /// How little it would be missed, least first; `None` if it must stay.
-    fn rank(&self, now: Instant) -> Option<(bool, Instant)> {
+    fn rank(&self, spared: Spared) -> Option<(bool, Instant)> {
         let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
         let has_called = self.connection.has_called();
-        let stays =
-            self.connection.running() > 0 || has_called && now.saturating_duration_since(last_seen) < SPARED;
+        let is_spared = match spared {
+            Spared::No => false,
+            Spared::At(now) => has_called && now.saturating_duration_since(last_seen) < SPARED,
+        };
+        let stays = self.connection.running() > 0 || is_spared;
         (!stays).then_some((has_called, last_seen))
     }
 
@@ -65,8 +66,17 @@ impl Session {
     }
 }
 
-/// How long a session that has made calls rests before another one may take its place.
+/// How long a session that has made calls rests before one of another principal may take its place.
 const SPARED: Duration = Duration::from_secs(5);
+
+/// Whether sessions that have just made calls keep their places.
+#[derive(Clone, Copy)]
+enum Spared {
+    /// The principal gives up one of its own.
+    No,
+    /// At this moment, for the sake of another principal.
+    At(Instant),
+}
 
 /// Why there is no new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,12 +176,12 @@ impl Sessions {
             return false;
         }
         let (open, now) = (self.open(), time::now());
-        open.len() >= self.limits.max && !open.values().any(|session| session.rank(now).is_some())
+        open.len() >= self.limits.max && !open.values().any(|session| session.rank(Spared::At(now)).is_some())
     }
 
     /// The session among `of` that another one may take the place of.
-    fn least_missed<'s>(of: impl Iterator<Item = &'s Arc<Session>>, now: Instant) -> Option<Arc<Session>> {
-        let resting = of.filter_map(|session| Some((session.rank(now)?, session)));
+    fn least_missed<'s>(of: impl Iterator<Item = &'s Arc<Session>>, spared: Spared) -> Option<Arc<Session>> {
+        let resting = of.filter_map(|session| Some((session.rank(spared)?, session)));
         resting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session.clone())
     }
 
@@ -188,7 +198,8 @@ impl Sessions {
         let names = holders.iter().map(|(name, _)| *name).chain([principal.name()]);
         names
             .filter_map(|name| {
-                Self::least_missed(open.values().filter(|session| session.principal.name() == name), now)
+                let spared = if name == principal.name() { Spared::No } else { Spared::At(now) };
+                Self::least_missed(open.values().filter(|session| session.principal.name() == name), spared)
             })
             .next()
     }
@@ -201,7 +212,7 @@ impl Sessions {
         };
         let theirs = own();
         if theirs.len() >= self.limits.max_per_owner {
-            let least = Self::least_missed(theirs.iter(), now);
+            let least = Self::least_missed(theirs.iter(), Spared::No);
             let least = least.ok_or(NoSession::OwnerLimit(self.limits.max_per_owner))?;
             self.close(&least, "evicted");
         } else if self.open().len() >= self.limits.max {
@@ -272,7 +283,6 @@ impl Sessions {
         let session = Arc::new(Session {
             hash: short_hash(id.as_bytes()),
             connection,
-            revision,
             principal: principal.clone(),
             is_portable,
             created: now.checked_sub(age).unwrap_or(now),
@@ -525,6 +535,10 @@ mod tests {
         let one = create(&carol);
         assert_eq!((sessions.len(), is_open(&one)), (6, true));
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used));
+        // Calls that have just ended keep nobody's own places: its clients never end their sessions.
+        for _ in 0..100 {
+            drop(create(&alice).connection.enter(&id).unwrap());
+        }
         // Among equals, whoever wants more gives up its own.
         create(&carol);
         let other = create(&carol);
@@ -544,7 +558,8 @@ mod tests {
         assert!(session.id.starts_with("mcp_") && session.id.len() <= 160);
         assert!(other.get_or_adopt(&session.id, &bob).unwrap().is_none());
         let adopted = other.get_or_adopt(&session.id, &alice).unwrap().unwrap();
-        assert_eq!((adopted.revision, adopted.hash.clone()), (session.revision, session.hash.clone()));
+        assert_eq!(adopted.connection.revision(), session.connection.revision());
+        assert_eq!(adopted.hash, session.hash);
         assert_eq!(adopted.connection.owner(), session.connection.owner());
         // The other one is told, as `listen` does, and goes on with it no more.
         one.close(&session, "delete");

@@ -241,12 +241,20 @@ async fn routes_and_fixed_headers() {
     let ready = client.ask("GET", "/ready", &[], "").await;
     assert_eq!(ready.json(), json!({"instance":"here","status":"ready"}));
     assert_eq!(ready.header("x-request-id").map(str::len), Some(16));
-    for (method, path) in
-        [("POST", "/health"), ("GET", "/"), ("GET", "/metrics"), ("GET", "/mcp/"), ("PUT", "/ready")]
-    {
+    for (method, path) in [
+        ("POST", "/health"),
+        ("GET", "/"),
+        ("GET", "/metrics"),
+        ("GET", "/sse"),
+        ("POST", "/"),
+        ("PUT", "/ready"),
+    ] {
         let reply = client.ask(method, path, &[], "").await;
-        assert_eq!((reply.status, reply.body.as_str()), (404, "not found"), "{method} {path}");
+        let told = (404, "not found; MCP is at /mcp");
+        assert_eq!((reply.status, reply.body.as_str()), told, "{method} {path}");
     }
+    let reply = client.ask("POST", "/mcp/", &[], &initialize("2025-06-18").to_string()).await;
+    assert_eq!((reply.status, reply.header("cache-control")), (200, Some("no-store")));
     for method in ["GET", "PUT", "OPTIONS"] {
         let reply = client.ask(method, "/mcp", &[], "").await;
         assert_eq!(
@@ -396,7 +404,7 @@ async fn a_session_from_its_beginning_to_its_end() {
     let reply =
         client.post(&[named, ("MCP-Protocol-Version", "2025-06-18")], call(3, json!({"say":"hi"}))).await;
     assert_eq!(reply.json()["result"]["content"][0]["text"], "hi");
-    let reply = client.post(&[named, ("MCP-Protocol-Version", "2025-11-25")], request(4, "ping")).await;
+    let reply = client.post(&[named, ("MCP-Protocol-Version", "1.0")], request(4, "ping")).await;
     assert_eq!((reply.status, reply.body.as_str()), (400, "bad MCP-Protocol-Version"));
     let reply =
         client.post(&[named], json!({"jsonrpc":"2.0","id":6,"method":"notifications/initialized"})).await;
@@ -700,6 +708,86 @@ async fn the_modern_era() {
     assert_eq!(client.post(&[version], json!([list])).await.code(), json!(-32600));
     let parse = client.post(&[version], "{").await;
     assert_eq!((parse.status, parse.json().get("id")), (400, None));
+}
+
+#[tokio::test]
+async fn what_was_negotiated_counts_whatever_else_a_request_says() {
+    let server = Server::start(&settings(), 4);
+    let mut client = client_of(&server).await;
+    let version = |name| ("MCP-Protocol-Version", name);
+    // A handshake is one under any header, and with the newest revision in its `_meta`.
+    let mut opening = initialize("2025-06-18");
+    for header in ["2026-07-28", "2099-01-01", "2025-11-25", "2024-11-05"] {
+        let reply = client.post(&[version(header)], &opening).await;
+        assert_eq!(reply.json()["result"]["protocolVersion"], "2025-06-18", "{header}");
+    }
+    opening["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let reply = client.post(&[version("2026-07-28")], &opening).await;
+    assert_eq!((reply.status, &reply.json()["result"]["protocolVersion"]), (200, &json!("2025-06-18")));
+    let session = reply.header("mcp-session-id").unwrap().to_owned();
+    let named = ("MCP-Session-Id", session.as_str());
+    let plain = call(3, json!({"say":"hi"}));
+    let mut claims = plain.clone();
+    claims["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let whole = modern(3, "tools/call", json!({"name":"mock_tool","arguments":{"say":"hi"}}));
+    for body in [&plain, &claims, &whole] {
+        for header in [None, Some("2025-11-25"), Some("2024-11-05"), Some("2026-07-28"), Some("2099-01-01")] {
+            let headers: Vec<_> = [named].into_iter().chain(header.map(version)).collect();
+            let reply = client.post(&headers, body).await;
+            let result = &reply.json()["result"];
+            assert_eq!(
+                (reply.status, &result["content"][0]["text"]),
+                (200, &json!("hi")),
+                "{header:?} {body}"
+            );
+            assert_eq!(result.get("resultType"), None, "{header:?} {body}");
+        }
+    }
+    // A session that has ended is told, so that its client begins anew.
+    let reply = client.ask("DELETE", "/mcp", &[named, version("2026-07-28")], "").await;
+    assert_eq!(reply.status, 200);
+    let reply = client.post(&[named, version("2026-07-28")], &plain).await;
+    assert_eq!((reply.status, reply.code()), (404, json!(-32000)));
+    // A modern request has no session: the name of one means nothing there.
+    let modern_headers =
+        [named, version("2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "mock_tool")];
+    assert_eq!(client.post(&modern_headers, &whole).await.json()["result"]["resultType"], "complete");
+    // Where nothing was negotiated, header and body must agree.
+    for (header, code) in [("2026-07-28", -32602), ("2099-01-01", -32602)] {
+        assert_eq!(client.post(&[version(header)], &plain).await.code(), json!(code), "{header}");
+    }
+    let mut odd = whole.clone();
+    odd["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("v999.0.0");
+    assert_eq!(client.post(&[version("2026-07-28")], &odd).await.code(), json!(-32020));
+    assert_eq!(client.post(&[], &whole).await.code(), json!(-32020));
+}
+
+#[tokio::test]
+async fn lists_that_are_not_offered_are_empty() {
+    let server = Server::start(&settings(), 4);
+    let (mut client, session) = server.initialize().await;
+    let named = ("MCP-Session-Id", session.as_str());
+    for (method, key) in [
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ] {
+        assert_eq!(
+            client.post(&[named], request(1, method)).await.json()["result"],
+            json!({key: []}),
+            "{method}"
+        );
+        let mut paged = request(1, method);
+        paged["params"] = json!({"cursor": "x"});
+        assert_eq!(client.post(&[named], paged).await.code(), json!(-32602), "{method}");
+        let reply = client.modern(2, method, json!({})).await;
+        let result = &reply.json()["result"];
+        assert_eq!((&result[key], &result["resultType"]), (&json!([]), &json!("complete")), "{method}");
+        assert!(result["ttlMs"].is_u64() && result["cacheScope"].is_string(), "{result}");
+    }
+    for method in ["prompts/get", "resources/read", "completion/complete"] {
+        assert_eq!(client.post(&[named], request(1, method)).await.code(), json!(-32601), "{method}");
+    }
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ fn requests_with_unusable_methods_and_parameters() {
         (br#"{"jsonrpc":"2.0","id":7,"method":null}"#, answers(json!(7), -32601, "Method not found")),
         (br#"{"jsonrpc":"2.0","id":7,"method":""}"#, answers(json!(7), -32601, "Method not found")),
         (
-            br#"{"jsonrpc":"2.0","id":7,"method":"resources/list"}"#,
+            br#"{"jsonrpc":"2.0","id":7,"method":"resources/read"}"#,
             answers(json!(7), -32601, "Method not found"),
         ),
         (br#"{"jsonrpc":"2.0","id":7,"method":"Ping"}"#, answers(json!(7), -32601, "Method not found")),

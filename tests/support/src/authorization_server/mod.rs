@@ -84,6 +84,13 @@ impl AuthorizationServer {
         self.shared.state().access.clear();
     }
 
+    /// Forgets all clients that were registered: their persons see an error page.
+    pub fn forget_clients(&self) {
+        let mut state = self.shared.state();
+        let forgotten: Vec<String> = state.clients.drain().map(|(id, _)| id).collect();
+        state.forgotten.extend(forgotten);
+    }
+
     /// Ends all families.
     pub fn end_families(&self) {
         let mut state = self.shared.state();

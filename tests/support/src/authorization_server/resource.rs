@@ -48,7 +48,20 @@ impl Shared {
     }
 
     pub(super) fn mcp(&self, hit: &Hit, script: &Script, state: &State) -> Answer {
-        let Some(access) = self.admitted(hit, state) else { return self.challenge(hit, script) };
+        let Some(access) = self.admitted(hit, state) else {
+            let tells = script.tells_ended_by.filter(|_| hit.json["method"] == "tools/call");
+            return match tells {
+                None => self.challenge(hit, script),
+                Some(200) => {
+                    let text = "401 Unauthorized: token expired";
+                    let result = json!({"isError": true, "content": [{"type": "text", "text": text}]});
+                    json_answer(200, &json!({"jsonrpc": "2.0", "id": hit.json["id"], "result": result}))
+                }
+                Some(status) => {
+                    (status, vec![("location".to_owned(), "/login".to_owned())], b"token expired".to_vec())
+                }
+            };
+        };
         if hit.method != "POST" {
             return (if hit.method == "DELETE" { 200 } else { 405 }, Vec::new(), Vec::new());
         }

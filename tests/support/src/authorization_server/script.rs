@@ -39,6 +39,8 @@ pub enum Trouble {
     Withheld,
     /// A body of so many bytes.
     Huge(usize),
+    /// A page of a proxy with this status.
+    Page(u16),
     /// A body that is no JSON, with status 200.
     Garbage,
 }
@@ -126,6 +128,10 @@ pub struct Script {
     pub denies: bool,
     /// How often a device is told to be patient before it is signed in.
     pub device_patience: u32,
+    /// The status of the page that a person sees whose client is forgotten, where it is no JSON with 422.
+    pub forgets_with: Option<u16>,
+    /// How a call is told that its token has ended, where it is not by 401: this status, 200 for a result with `isError`.
+    pub tells_ended_by: Option<u16>,
     /// What happens next, by path.
     pub trouble: HashMap<&'static str, VecDeque<Trouble>>,
 }
@@ -161,6 +167,8 @@ impl Default for Script {
             redirects: "http://",
             denies: false,
             device_patience: 1,
+            forgets_with: None,
+            tells_ended_by: None,
             trouble: HashMap::new(),
         }
     }

@@ -53,6 +53,8 @@ pub(super) struct State {
     /// Client, scope and what is left of the patience of each device.
     pub(super) devices: HashMap<String, (String, String, u32)>,
     pub(super) clients: HashMap<String, Registered>,
+    /// Those that were registered, and are not known any more.
+    pub(super) forgotten: Vec<String>,
     /// Every secret that was given out.
     pub(super) issued: Vec<String>,
     count: u64,
@@ -131,6 +133,7 @@ impl Shared {
             Some(Trouble::Error(code)) => (Some(refuse(&hit, 400, code)), None),
             Some(Trouble::Redirect(to)) => (Some((307, vec![("location".to_owned(), to)], Vec::new())), None),
             Some(Trouble::Huge(bytes)) => (Some((200, Vec::new(), vec![b' '; bytes])), None),
+            Some(Trouble::Page(status)) => (Some((status, Vec::new(), b"<html>bad</html>".to_vec())), None),
             Some(Trouble::Garbage) => (Some((200, Vec::new(), b"<html>".to_vec())), None),
         };
         let (status, headers, body) = answer.expect("all others have returned");
@@ -245,6 +248,12 @@ impl Shared {
             && hit.get("response_type") == Some("code")
             && redirect_uri.starts_with(script.redirects)
             && !(script.demands_scope && hit.get("scope").is_none());
+        if state.forgotten.iter().any(|client| Some(client.as_str()) == hit.get("client_id")) {
+            return script.forgets_with.map_or_else(
+                || (422, Vec::new(), br#"{"error":"client not found"}"#.to_vec()),
+                |status| (status, Vec::new(), b"<html>unknown client</html>".to_vec()),
+            );
+        }
         if let Some(code) = self.fault(hit, script).or((!is_right).then_some("invalid_request")) {
             return refuse(hit, 400, code);
         }

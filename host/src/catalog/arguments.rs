@@ -32,6 +32,8 @@ const MAX_KEPT_NAME: usize = 1024;
 
 /// Places of `null`, in values or in texts, that are looked at.
 const MAX_NULLS: usize = 100_000;
+/// Names in the `required` lists of one place that count.
+const MAX_REQUIRED: usize = 10_000;
 
 /// Members up to which arguments are asked whether they can stay as they are: the question compares each with each.
 const MAX_PLAIN: usize = 16;
@@ -108,6 +110,8 @@ fn beginning(name: &str) -> String {
 /// What the schemas of one place say about its keys and items.
 struct Known<'s> {
     views: Vec<&'s ptc_mcp::json::Map>,
+    /// The names that must be there, made when one is first asked for.
+    required: OnceCell<AHashSet<&'s str>>,
     /// The properties by their names with `-` for `_`, made when a key is first sought so.
     loosely: OnceCell<HashMap<String, &'s str>>,
 }
@@ -116,6 +120,7 @@ impl<'s> Known<'s> {
     fn of(root: &'s Value, schemas: &[&'s Value]) -> Self {
         Self {
             views: schemas.iter().flat_map(|schema| views(root, schema)).take(MAX_VIEWS).collect(),
+            required: OnceCell::new(),
             loosely: OnceCell::new(),
         }
     }
@@ -126,8 +131,12 @@ impl<'s> Known<'s> {
 
     /// Whether a property of this name must be there.
     fn requires(&self, name: &str) -> bool {
-        let lists = self.views.iter().filter_map(|view| view.get("required")?.as_array());
-        lists.flatten().any(|required| required == name)
+        let required = self.required.get_or_init(|| {
+            let lists = self.views.iter().filter_map(|view| view.get("required")?.as_array());
+            // Views may share one list.
+            lists.flatten().take(MAX_REQUIRED).filter_map(Value::as_str).collect()
+        });
+        required.contains(name)
     }
 
     /// The schemas of the property of exactly this name.

@@ -1,7 +1,10 @@
 //! Checks values against schemas.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::rc::Rc;
 
 use ptc_mcp::json::Value as Json;
 use ptc_vm::value::{Map, Regex, Temporal};
@@ -10,7 +13,7 @@ use ptc_vm::{Value, json, meter};
 use super::numbers::{float_of, is_integer, is_multiple, is_same, json_of};
 use super::respell::respell;
 use super::{Bound, Id, Kind, OutputSchema, Property, Rules};
-use crate::text::{clip, string_literal};
+use crate::text::{Beginning, clip, string_literal};
 
 /// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
 const MAX_NODES: usize = 2_000_000;
@@ -101,6 +104,8 @@ struct Check<'s> {
     /// The steps to the deepest place that a complaint is about.
     deepest: usize,
     nodes: usize,
+    /// The patterns that were needed, as the language reads them; nothing where it cannot.
+    patterns: Rc<RefCell<HashMap<Id, Option<Value>>>>,
     /// What ended the check before its end.
     limit: Option<String>,
     /// Whether some key is spelled otherwise than declared, or an optional property is nil.
@@ -109,7 +114,26 @@ struct Check<'s> {
 
 impl<'s> Check<'s> {
     fn new(schema: &'s OutputSchema) -> Self {
-        Check { schema, complaints: Vec::new(), more: 0, deepest: 0, nodes: 0, limit: None, respell: false }
+        Check {
+            schema,
+            complaints: Vec::new(),
+            more: 0,
+            deepest: 0,
+            nodes: 0,
+            patterns: Rc::default(),
+            limit: None,
+            respell: false,
+        }
+    }
+
+    /// Notes work that is worth so many values. `false` if the check is over.
+    fn work(&mut self, values: usize) -> bool {
+        self.nodes = self.nodes.saturating_add(values);
+        meter::uncharged(values);
+        if self.nodes > MAX_NODES && self.limit.is_none() {
+            self.limit = Some(format!("more than {MAX_NODES} values"));
+        }
+        self.limit.is_none()
     }
 
     fn is_satisfied(&self) -> bool {
@@ -127,7 +151,8 @@ impl<'s> Check<'s> {
 
     /// What another schema says of the same value. The work counts here.
     fn aside(&mut self, id: Id, value: &Value, path: &mut Path, depth: usize) -> Check<'s> {
-        let mut aside = Check { nodes: self.nodes, ..Check::new(self.schema) };
+        let patterns = self.patterns.clone();
+        let mut aside = Check { nodes: self.nodes, patterns, ..Check::new(self.schema) };
         aside.value(id, value, path, depth);
         self.nodes = aside.nodes;
         self.limit = self.limit.take().or(aside.limit.take());
@@ -135,13 +160,7 @@ impl<'s> Check<'s> {
     }
 
     fn value(&mut self, id: Id, value: &Value, path: &mut Path, depth: usize) {
-        self.nodes += 1;
-        meter::uncharged(1);
-        if self.limit.is_some() {
-            return;
-        }
-        if self.nodes > MAX_NODES {
-            self.limit = Some(format!("more than {MAX_NODES} values"));
+        if !self.work(1) {
             return;
         }
         if depth == MAX_DEPTH {
@@ -158,7 +177,7 @@ impl<'s> Check<'s> {
         }
         self.listed(rules, value, path);
         self.bounds(rules, value, path);
-        self.pattern(rules, value, path);
+        self.pattern(id, rules, value, path);
         self.elements(rules, value, path, depth);
         if let Value::Map(map) = value {
             self.map(rules, map, path, depth);
@@ -182,15 +201,20 @@ impl<'s> Check<'s> {
     /// `enum` and `const`.
     fn listed(&mut self, rules: &Rules, value: &Value, path: &Path) {
         let Some((keyword, values)) = &rules.values else { return };
-        if values.iter().any(|listed| is_listed(value, listed)) {
+        let is_tree = matches!(value, Value::Map(_) | Value::Vector(_) | Value::Set(_))
+            && values.iter().any(|listed| matches!(listed, Json::Array(_) | Json::Object(_)));
+        let mut room = MAX_COMPARED;
+        let is_small = is_tree && is_small(value, &mut room, MAX_DEPTH);
+        if !self.work(values.len() + (MAX_COMPARED - room) / 8) {
             return;
         }
-        let mut list = values.iter().map(Json::to_string).collect::<Vec<_>>().join(", ");
-        if list.len() > MAX_SHOWN {
-            list = format!("{}…", clip(&list, MAX_SHOWN));
+        let tree = if is_small { tree_of(value) } else { None };
+        if values.iter().any(|listed| is_listed(value, tree.as_ref(), listed)) {
+            return;
         }
         let one_of = if values.len() == 1 { "" } else { "one of " };
         self.complain(path, || {
+            let list = listed(values);
             format!("expected {one_of}{list} at {path} ({keyword}), got {}", shown(value))
         });
     }
@@ -204,7 +228,7 @@ impl<'s> Check<'s> {
                 | Bound::ExclusiveMaximum
                 | Bound::MultipleOf => float_of(value),
                 Bound::MinLength | Bound::MaxLength => text_of(value).map(|text| {
-                    meter::uncharged(text.len() / 64);
+                    self.work(text.len() / 64);
                     text.chars().count() as f64
                 }),
                 Bound::MinItems | Bound::MaxItems => match value {
@@ -239,9 +263,16 @@ impl<'s> Check<'s> {
     }
 
     /// `pattern`, where the language's own engine can read it: that one is safe. Others are not checked.
-    fn pattern(&mut self, rules: &Rules, value: &Value, path: &Path) {
+    fn pattern(&mut self, id: Id, rules: &Rules, value: &Value, path: &Path) {
         let (Some(pattern), Some(text)) = (&rules.pattern, text_of(value)) else { return };
-        let Ok(Value::Regex(regex)) = Regex::literal(pattern) else { return };
+        if !self.work(1 + text.len() / 16) {
+            return;
+        }
+        let read = || Regex::literal(pattern).ok();
+        let Some(Value::Regex(regex)) = self.patterns.borrow_mut().entry(id).or_insert_with(read).clone()
+        else {
+            return;
+        };
         match regex.occurs_in(&text) {
             Ok(true) => {}
             Ok(false) => self.complain(path, || {
@@ -288,6 +319,9 @@ impl<'s> Check<'s> {
 
     fn map(&mut self, rules: &Rules, map: &Map, path: &mut Path, depth: usize) {
         let object = &rules.object;
+        if !self.work(object.properties.len()) {
+            return;
+        }
         // For each property the entry that spells it best.
         let mut found: Vec<Option<(bool, &Value)>> = vec![None; object.properties.len()];
         for (key, value) in map.iter() {
@@ -432,24 +466,49 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether a value is one that a schema lists.
-fn is_listed(value: &Value, listed: &Json) -> bool {
+/// The values that a schema lists, as far as a complaint shows them.
+fn listed(values: &[Json]) -> String {
+    Beginning::of(MAX_SHOWN, |text| {
+        values.iter().enumerate().try_for_each(|(at, value)| {
+            let between = if at > 0 { ", " } else { "" };
+            write!(text, "{between}{value}")
+        })
+    })
+}
+
+/// Whether a value is one that a schema lists. `tree`: the value as JSON, if it is a collection that is not too large.
+fn is_listed(value: &Value, tree: Option<&Json>, listed: &Json) -> bool {
     match listed {
         Json::Null => value.is_nil(),
         Json::Bool(listed) => matches!((value, listed), (Value::True, true) | (Value::False, false)),
         Json::Number(_) => is_same(value, listed),
         Json::String(listed) => text_of(value).is_some_and(|text| text == *listed),
-        Json::Array(_) | Json::Object(_) => is_same_tree(value, listed),
+        Json::Array(_) | Json::Object(_) => tree == Some(listed),
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "entry point: is_same_tree()")]
-fn is_same_tree(value: &Value, listed: &Json) -> bool {
-    if !matches!(value, Value::Map(_) | Value::Vector(_) | Value::Set(_)) {
-        return false;
+/// A small collection as JSON; nothing if it has none.
+#[expect(clippy::disallowed_methods, reason = "entry point: tree_of()")]
+fn tree_of(value: &Value) -> Option<Json> {
+    serde_json::from_str(&json_of(value)?).ok()
+}
+
+/// Whether a value takes no more than `room` bytes as JSON, roughly, and nests no deeper than `depth`. What it takes is taken off.
+fn is_small(value: &Value, room: &mut usize, depth: usize) -> bool {
+    let bytes = match value {
+        Value::Str(text) => text.as_str().len(),
+        _ => 0,
+    };
+    let fits = *room > bytes && depth > 0;
+    *room = room.saturating_sub(bytes + 1);
+    fits && match value {
+        Value::Vector(elements) => elements.iter().all(|element| is_small(&element, room, depth - 1)),
+        Value::Set(elements) => elements.iter().all(|element| is_small(element, room, depth - 1)),
+        Value::Map(map) => {
+            map.iter().all(|(key, value)| is_small(key, room, depth - 1) && is_small(value, room, depth - 1))
+        }
+        _ => true,
     }
-    let text = json_of(value).filter(|text| text.len() <= MAX_COMPARED);
-    text.and_then(|text| serde_json::from_str::<Json>(&text).ok()).is_some_and(|tree| tree == *listed)
 }
 
 fn is_duration(temporal: &Temporal) -> bool {

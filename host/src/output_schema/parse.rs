@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ahash::AHashSet;
 use ptc_mcp::json::{Map, Value as Json};
 
 use super::{Bound, Id, Kind, ObjectRules, OutputSchema, Property, Rules, spelling};
@@ -172,14 +173,15 @@ impl<'s> Parser<'s> {
             Some(_) => return Err("\"properties\" must be a JSON object".into()),
         };
         let required = required(schema.get("required"))?;
+        let is_required: AHashSet<&str> = required.iter().copied().collect();
         let mut properties = Vec::new();
         for (name, schema) in declared.into_iter().flatten() {
             let of = |detail: String| format!("property {}: {detail}", Json::from(name.as_str()));
             let schema = self.schema(schema).map_err(of)?;
-            let required = required.contains(&name.as_str());
+            let required = is_required.contains(name.as_str());
             properties.push(Property { name: name.clone(), schema, required });
         }
-        for name in required {
+        for name in is_required {
             // Declared elsewhere, or anything.
             if declared.is_none_or(|declared| !declared.contains_key(name)) {
                 let schema = self.place()?;

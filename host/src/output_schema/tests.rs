@@ -315,3 +315,21 @@ fn what_has_no_json_form_names_its_place() {
     let value = map(vec![(kw("rows"), Value::vector(vec![Value::float(f64::NAN)]))]);
     assert_eq!(validate(schema, &value).unwrap_err(), "validated value: non-JSON-encodable value at rows[0]");
 }
+
+#[test]
+fn a_dear_check_ends_at_its_limit() {
+    let words: Vec<String> = (0..3_000).map(|i| format!("w{i}")).collect();
+    let names: ptc_mcp::json::Map = (0..3_000).map(|i| (format!("p{i}"), json!({}))).collect();
+    let values = |value: Value| Value::vector(vec![value; 1_000]);
+    for (rules, value) in [
+        (json!({"enum": words}), values(Value::str("x"))),
+        (json!({"properties": names}), values(map(vec![(kw("k"), Value::Int(1))]))),
+        (json!({"enum": [[1], {"k": 2}]}), values(Value::vector(vec![Value::Int(1); 30_000]))),
+    ] {
+        let error = validate(json!({"items": rules}), &value).unwrap_err();
+        assert!(error.ends_with("more than 2000000 values"), "{error}");
+    }
+    let required: Vec<String> = (0..200_000).map(|i| format!("r{}", i % 1_000)).collect();
+    let schema = parse(json!({"properties": names, "required": required})).unwrap();
+    assert!(schema.validate(&map(Vec::new())).unwrap_err().starts_with("expected a value at $.r0"));
+}

@@ -17,6 +17,7 @@ use super::merge::same_as;
 use super::stored;
 use super::upstreams_file::UpstreamsFile;
 use super::{ClientState, tell};
+use crate::cli::state::own_executable;
 use crate::identity::PACKAGE;
 
 /// Arguments of `ptc init`.
@@ -47,9 +48,7 @@ pub struct InitArgs {
 /// Runs the sub-command.
 pub fn run(args: InitArgs) -> ExitCode {
     let folder = std::env::current_dir().unwrap_or_default();
-    let done = std::env::current_exe()
-        .map_err(|error| format!("the path of this executable is not known: {error}"))
-        .and_then(|own| init(&args, &ProcessEnv::current(), &folder, &own));
+    let done = own_executable().and_then(|own| init(&args, &ProcessEnv::current(), &folder, &own));
     tell(done)
 }
 

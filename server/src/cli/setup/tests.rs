@@ -141,8 +141,8 @@ fn comments_and_order_stay() {
 fn mistakes_are_told_before_anything_is_written() {
     let home = Home::new();
     assert_eq!(
-        home.add(&["x", "--", "npx -y foo"]).unwrap_err(),
-        "upstream x command \"npx -y foo\" is no program: it holds arguments; write \"command\": \"npx\", \"args\": [\"-y\", \"foo\"]"
+        home.add(&["x", "--", "npx $FOO"]).unwrap_err(),
+        "upstream x command \"npx $FOO\" is no program: it holds arguments; write \"command\": \"npx\", \"args\": [\"$FOO\"]"
     );
     assert!(home.add(&["x", "npx"]).unwrap_err().ends_with("a command stands behind --: ptc add x -- npx"));
     assert!(home.add(&["x", "https://h/", "--env", "A=b"]).unwrap_err().contains("--env is for commands"));

@@ -163,9 +163,8 @@ fn write_entry(
     if !others.unreached.is_empty() {
         let _ = writeln!(
             out,
-            "{label} keeps {}, which ptc does not reach. To take over what can be: ptc import --from {}",
-            others.unreached.join(", "),
-            client.name
+            "{label} keeps {}, which ptc does not reach: ptc import takes over what it can, ptc doctor says what is missing.",
+            others.unreached.join(", ")
         );
     }
     Ok(out)
@@ -176,7 +175,7 @@ fn hints(client: &Client, launch: &Launch, upstreams: &UpstreamsFile) -> String 
     let mut out = String::new();
     let label = client.label;
     if !launch.variables.is_empty() && client.form != Form::Codex {
-        let shell = if client.has_windows() { ", which has no shell's variables" } else { "" };
+        let shell = if client.has_windows() { ", which has no shell's variables," } else { "" };
         let _ = writeln!(
             out,
             "The upstreams read {}. Have {label}{shell} hand them on, in the \"env\" of ptc's entry, or put them into a file and add \
@@ -228,8 +227,9 @@ fn others(
             .upstreams
             .iter()
             .filter(|(name, entry)| *name != client_entry::NAME && entry.get("disabled").is_none());
-        let (reached, unreached): (Vec<_>, Vec<_>) = started
-            .partition(|(_, entry)| same_as(entry, upstreams).is_some_and(|same| upstreams.reaches(same)));
+        let (reached, unreached): (Vec<_>, Vec<_>) = started.partition(|(_, entry)| {
+            same_as(entry, upstreams).is_some_and(|same| upstreams.reaches(same, env))
+        });
         let names = |entries: Vec<(&String, &Value)>| {
             entries.into_iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };

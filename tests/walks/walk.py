@@ -119,9 +119,9 @@ def newcomer():
     _, err = home.run("init", "--client", "claude", code=1)
     has(err, "did you mean claude-desktop or claude-code?")
     out, _ = home.run("init", "--client", "cursor", "--move")
-    has(out, "without place, words, tilde, which ptc reaches", "WALK_KEY", "Cursor keeps")
+    has(out, "without place, words, which ptc reaches", "WALK_KEY", "Cursor keeps")
     kept = json.loads(cursor.read_text())["mcpServers"]
-    assert set(kept) == {"ptc", "short", "lan", "oauthy", "asks"}, kept
+    assert set(kept) == {"ptc", "tilde", "short", "lan", "oauthy", "asks"}, kept
     entry = kept["ptc"]
     ask = lambda number, method, params: json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "walk", "version": "1"}}

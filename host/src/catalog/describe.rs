@@ -141,14 +141,16 @@ fn push_warnings(catalog: &Catalog, text: &mut String) {
 const HEADING: &str = "Configured upstream MCP servers:";
 
 /// The servers alone in at most `room` characters: without descriptions, then without the last servers, where all that
-/// is too long.
+/// is too long. Those whose tools are known come first then: they work.
 fn short_server_list(catalog: &Catalog, room: usize) -> String {
     let full = server_list(catalog, Detail::Servers);
     if full.chars().count() <= room {
         return full;
     }
+    let mut servers: Vec<&ServerEntry> = catalog.servers().collect();
+    servers.sort_by_key(|server| !server.loaded && !server.sign_in_needed);
     let lines: Vec<String> =
-        catalog.servers().map(|server| format!("\n- {}: {}", server.name, tool_count(server))).collect();
+        servers.iter().map(|server| format!("\n- {}: {}", server.name, tool_count(server))).collect();
     let total = HEADING.len() + lines.iter().map(|line| line.chars().count()).sum::<usize>();
     let mut text = HEADING.to_owned();
     let mut used = text.len();
@@ -340,6 +342,13 @@ Configured upstream MCP servers:
                 assert!(text.ends_with(&format!("\n- and {} more: (tool/servers)", 500 - shown)), "{text}");
             }
         }
+        let unloaded = ServerEntry::unloaded(&fixtures::upstream("a", json!({})));
+        let mixed = Catalog::new(many.servers().cloned().chain([unloaded]));
+        let text = describe(&mixed, CatalogMode::Lazy, limits, 90);
+        assert!(
+            text.contains("\n- s000: 0 tools.\n") && text.contains("and 50"),
+            "what works comes first: {text}"
+        );
         let all = describe(&many, CatalogMode::Lazy, limits, HEADING.len() + 500 * 17);
         assert!(all.ends_with("\n- s499: 0 tools."), "{all}");
     }

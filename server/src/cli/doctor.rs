@@ -152,12 +152,14 @@ fn file(
     findings.push(Finding::well(about, format!("{path}: {} upstreams", config.upstreams.len())));
     for warning in &config.warnings {
         // A variable that is not set, or a credential without a value: calls fail.
-        let unset = warning.message.contains("is not set");
-        findings.push(match unset {
-            true => {
-                Finding::problem(about, warning.message.clone(), "export that variable, or --env-file FILE")
+        let message = warning.message.clone();
+        let before = message.split_once(" is not set").map(|(before, _)| before);
+        findings.push(match before.and_then(|before| before.split(' ').next_back()) {
+            Some(name) => {
+                let step = format!("export {name}=…, or write it into a file and name that with --env-file");
+                Finding::problem(about, message, step)
             }
-            false => Finding::well(about, warning.message.clone()),
+            None => Finding::well(about, message),
         });
     }
     if setup::exposes_secret(&location.path) {

@@ -362,14 +362,14 @@ mod tests {
     #[test]
     fn an_approval_shows_all_of_its_arguments_and_has_no_default() {
         let mode = form(r#"{"decision":{"type":"string","enum":["allow","refuse"]}}"#, r#"["decision"]"#);
-        let arguments: Box<str> = format!("{{\"text\":\"{}\",\"n\":1}}", "x".repeat(2_001)).into();
+        let arguments: Box<str> = format!("{{\"text\":\"{}\",\"n\":1}}", "y".repeat(2_001)).into();
         let call = AskedCall { tool: "send".into(), arguments, digest: ArgumentsDigest::Sent([0; 32]) };
         let message = "Allow 1 call(s) of send at mail?\n{…}";
         let asked = Question { kind: QuestionKind::Approval, calls: vec![call], ..question(message, mode) };
         let (action, content, shown) = typed(&asked, &["", "maybe", "allow"]);
         assert_eq!((action, content.as_deref()), (Action::Accept, Some(r#"{"decision":"allow"}"#)));
         assert_eq!(shown[1], "Allow 1 call(s) of send at mail?");
-        assert_eq!(shown[2].matches('x').count(), 2_001, "{shown:?}");
+        assert_eq!(shown[2].matches('y').count(), 2_001, "{shown:?}");
         assert!(shown[2].starts_with("call:\n  n: 1\n  text: ("), "short values first: {shown:?}");
         assert_eq!(shown.iter().filter(|line| *line == "allow or refuse (y/n): ").count(), 3);
         for (line, decision) in [("refuse", "refuse"), ("n", "refuse"), ("Yes", "allow"), ("y", "allow")] {

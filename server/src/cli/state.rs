@@ -1,6 +1,24 @@
-//! The folder where commands keep what they may lose.
+//! Where this command is: its own file, and the folder where it keeps what it may lose.
 
 use std::path::{Path, PathBuf};
+
+/// This executable; where the system does not tell, as without `/proc`, by the path that it was started with.
+///
+/// # Errors
+/// One sentence.
+pub(super) fn own_executable() -> Result<PathBuf, String> {
+    let by_system = std::env::current_exe();
+    let by_name = || {
+        let name = PathBuf::from(std::env::args_os().next()?);
+        let path = std::path::absolute(&name).ok()?;
+        (name.components().count() > 1 && path.is_file()).then_some(path)
+    };
+    by_system.or_else(|error| {
+        by_name().ok_or_else(|| {
+            format!("the path of this executable is not known ({error}): start it by its whole path")
+        })
+    })
+}
 
 /// A file of `$XDG_STATE_HOME/ptc`, else `~/.local/state/ptc`: with the state of programs, not with their settings. `None`
 /// without a home.

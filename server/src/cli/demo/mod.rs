@@ -16,6 +16,7 @@ use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use ptc_mcp::json::{Value, json};
 
 use super::report;
+use super::state::own_executable;
 use crate::concurrency_limiter::CallLimits;
 use crate::protocol::Service;
 use crate::protocol::tool::Registry;
@@ -78,7 +79,7 @@ async fn demo() -> Result<bool, String> {
 
 /// The demo's upstreams: this program itself, as three other processes.
 async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
-    let own = std::env::current_exe().map_err(|error| format!("cannot find the own executable: {error}"))?;
+    let own = own_executable()?;
     let own = own.to_str().ok_or("the path of the own executable is not UTF-8")?;
     let entry = |server: DemoServer, description: &str| {
         json!({"transport": "mcp_stdio", "command": own, "args": ["demo-upstream", server.name()],

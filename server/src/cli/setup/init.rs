@@ -17,6 +17,7 @@ use super::merge::same_as;
 use super::stored;
 use super::upstreams_file::UpstreamsFile;
 use super::{ClientState, tell};
+use crate::cli::state::own_executable;
 use crate::identity::PACKAGE;
 
 /// Arguments of `ptc init`.
@@ -47,9 +48,7 @@ pub struct InitArgs {
 /// Runs the sub-command.
 pub fn run(args: InitArgs) -> ExitCode {
     let folder = std::env::current_dir().unwrap_or_default();
-    let done = std::env::current_exe()
-        .map_err(|error| format!("the path of this executable is not known: {error}"))
-        .and_then(|own| init(&args, &ProcessEnv::current(), &folder, &own));
+    let done = own_executable().and_then(|own| init(&args, &ProcessEnv::current(), &folder, &own));
     tell(done)
 }
 
@@ -164,9 +163,8 @@ fn write_entry(
     if !others.unreached.is_empty() {
         let _ = writeln!(
             out,
-            "{label} keeps {}, which ptc does not reach. To take over what can be: ptc import --from {}",
-            others.unreached.join(", "),
-            client.name
+            "{label} keeps {}, which ptc does not reach: ptc import takes over what it can, ptc doctor says what is missing.",
+            others.unreached.join(", ")
         );
     }
     Ok(out)
@@ -177,7 +175,7 @@ fn hints(client: &Client, launch: &Launch, upstreams: &UpstreamsFile) -> String 
     let mut out = String::new();
     let label = client.label;
     if !launch.variables.is_empty() && client.form != Form::Codex {
-        let shell = if client.has_windows() { ", which has no shell's variables" } else { "" };
+        let shell = if client.has_windows() { ", which has no shell's variables," } else { "" };
         let _ = writeln!(
             out,
             "The upstreams read {}. Have {label}{shell} hand them on, in the \"env\" of ptc's entry, or put them into a file and add \
@@ -229,8 +227,9 @@ fn others(
             .upstreams
             .iter()
             .filter(|(name, entry)| *name != client_entry::NAME && entry.get("disabled").is_none());
-        let (reached, unreached): (Vec<_>, Vec<_>) = started
-            .partition(|(_, entry)| same_as(entry, upstreams).is_some_and(|same| upstreams.reaches(same)));
+        let (reached, unreached): (Vec<_>, Vec<_>) = started.partition(|(_, entry)| {
+            same_as(entry, upstreams).is_some_and(|same| upstreams.reaches(same, env))
+        });
         let names = |entries: Vec<(&String, &Value)>| {
             entries.into_iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
         };

@@ -141,8 +141,8 @@ fn comments_and_order_stay() {
 fn mistakes_are_told_before_anything_is_written() {
     let home = Home::new();
     assert_eq!(
-        home.add(&["x", "--", "npx -y foo"]).unwrap_err(),
-        "upstream x command \"npx -y foo\" is no program: it holds arguments; write \"command\": \"npx\", \"args\": [\"-y\", \"foo\"]"
+        home.add(&["x", "--", "npx $FOO"]).unwrap_err(),
+        "upstream x command \"npx $FOO\" is no program: it holds arguments; write \"command\": \"npx\", \"args\": [\"$FOO\"]"
     );
     assert!(home.add(&["x", "npx"]).unwrap_err().ends_with("a command stands behind --: ptc add x -- npx"));
     assert!(home.add(&["x", "https://h/", "--env", "A=b"]).unwrap_err().contains("--env is for commands"));
@@ -467,6 +467,7 @@ fn a_client_gives_up_the_servers_that_ptc_reaches_and_no_others() {
     "mine": {"command": "true", "args": ["a"]}, // the same as files
     "other": {"command": "true", "args": ["b"]},
     "off": {"command": "off"},
+    "keyed": {"command": "npx", "env": {"A": "${A_KEY}", "B": "${B:-b}", "C": "${HOME}"}},
     "broken": {"command": 5},
     "ptc": {"command": "/old/ptc", "env": {"KEPT": "1"}}
   }
@@ -479,7 +480,7 @@ fn a_client_gives_up_the_servers_that_ptc_reaches_and_no_others() {
     assert!(text.contains("would get mcpServers.ptc, without mine, which ptc reaches"), "{text}");
     let text = home.init(&["--client", "cursor", "--move"]).unwrap();
     assert!(text.contains("without mine, which ptc reaches"), "{text}");
-    assert!(text.contains("Cursor keeps other, off, broken, which ptc does not reach"), "{text}");
+    assert!(text.contains("Cursor keeps other, off, keyed, broken, which ptc does not reach"), "{text}");
     assert!(text.contains("The upstreams read A_KEY, C_KEY, WEB_TOKEN."), "{text}");
     assert!(text.contains("if npx, true cannot be started there"), "{text}");
     let undo = text.lines().find_map(|line| line.strip_prefix("To undo that: cp ")).unwrap();
@@ -488,7 +489,7 @@ fn a_client_gives_up_the_servers_that_ptc_reaches_and_no_others() {
     assert!(after.contains("\"theme\": \"dark\", // mine"), "{after}");
     let after: Value = ptc_mcp::json::from_str(&ptc_host::config::without_comments(&after)).unwrap();
     let names: Vec<_> = after["mcpServers"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["other", "off", "broken", "ptc"]);
+    assert_eq!(names, ["other", "off", "keyed", "broken", "ptc"], "keyed lacks a variable here");
     assert_eq!(
         after["mcpServers"]["ptc"],
         json!({"command": "/opt/ptc", "env": {"KEPT": "1"}, "args": ["start"]})

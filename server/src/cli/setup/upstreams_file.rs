@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ptc_host::config::{LoadOptions, ProcessEnv, SERVER_VARIABLE, UpstreamsConfig, default_file, locate};
+use ptc_host::config::{
+    ConfigError, LoadOptions, ProcessEnv, SERVER_VARIABLE, Transport, UpstreamsConfig, default_file, locate,
+};
 use ptc_mcp::json::{Map, Value, json};
 
 use super::json_file::JsonFile;
@@ -51,9 +53,27 @@ impl UpstreamsFile {
         self.upstreams().filter(|(_, entry)| entry.get("disabled").and_then(Value::as_bool) != Some(true))
     }
 
-    /// Whether an upstream of this name is there and not disabled.
-    pub(super) fn reaches(&self, name: &str) -> bool {
-        self.enabled().any(|(known, _)| known == name)
+    /// Whether an upstream of this name can be reached with these variables: it is not disabled, nothing that it names is
+    /// unset, and its command is there.
+    pub(super) fn reaches(&self, name: &str, env: &ProcessEnv) -> bool {
+        let Some((_, Value::Object(entry))) = self.enabled().find(|(known, _)| *known == name) else {
+            return false;
+        };
+        let mut entry = entry.clone();
+        entry.remove("required");
+        let own = bindings_of(&Value::Object(entry.clone()));
+        let all = self.before.get("credentials").and_then(Value::as_object).into_iter().flatten();
+        let credentials: Map = all
+            .filter(|(name, _)| own.contains(name))
+            .map(|(name, binding)| (name.clone(), binding.clone()))
+            .collect();
+        let file = json!({"upstreams": {name: entry}, "credentials": credentials});
+        let starts = |transport: &Transport| match transport {
+            Transport::Stdio(entry) => entry.program().is_some(),
+            _ => true,
+        };
+        let read = read(&file.to_string(), self.path.parent(), env);
+        read.is_ok_and(|config| config.upstreams.iter().all(|upstream| starts(&upstream.transport)))
     }
 
     /// The variables of the environment that the upstreams cannot do without, sorted.
@@ -166,10 +186,13 @@ impl UpstreamsFile {
     }
 }
 
-fn check(text: &str, base_dir: Option<&Path>, env: &ProcessEnv) -> Result<(), String> {
+fn read(text: &str, base_dir: Option<&Path>, env: &ProcessEnv) -> Result<UpstreamsConfig, ConfigError> {
     let own_exe = std::env::current_exe().ok();
-    let options = LoadOptions { env, base_dir, own_exe: own_exe.as_deref() };
-    match UpstreamsConfig::from_json(text, &options) {
+    UpstreamsConfig::from_json(text, &LoadOptions { env, base_dir, own_exe: own_exe.as_deref() })
+}
+
+fn check(text: &str, base_dir: Option<&Path>, env: &ProcessEnv) -> Result<(), String> {
+    match read(text, base_dir, env) {
         Err(fault) if !is_unset_variable(&fault.to_string()) => Err(fault.to_string()),
         _ => Ok(()),
     }

@@ -63,7 +63,7 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         0..=0x7f => (usize::from(*first), rest),
         0x81..=0x84 => {
             let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+            (bytes.iter().fold(0, |length, byte| (length << 8) | usize::from(*byte)), rest)
         }
         _ => return None,
     };

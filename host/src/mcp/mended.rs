@@ -77,10 +77,13 @@ pub(super) fn without_mark(text: &Bytes) -> Bytes {
     text.slice(if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }..)
 }
 
-/// Where the first object begins, or the first list that is the whole text.
+/// Where the first object begins, or the list of objects with which the text begins.
 fn first_value(text: &[u8]) -> Option<usize> {
     let blank = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    if text.get(blank) == Some(&b'[') {
+    // `[INFO] …` and `[12:00] …` are no lists.
+    if text.get(blank) == Some(&b'[')
+        && matches!(text[blank + 1..].trim_ascii_start().first(), None | Some(b'{'))
+    {
         return Some(blank);
     }
     memchr::memchr_iter(b'{', text).find(|at| begins_object(&text[at + 1..]))
@@ -231,6 +234,10 @@ mod tests {
             [json("{\"a\":[]}"), json("{\"id\":1}"), noise(" done")]
         );
         assert_eq!(told("use {config} {\"id\":1}"), [noise("use {config} "), json("{\"id\":1}")]);
+        for mark in ["[INFO] ", "[12:00] ", "[\"a\"] "] {
+            let text = Bytes::from(format!("{mark}{{\"id\":1}}"));
+            assert_eq!(pieces(&text)[1], json("{\"id\":1}"), "{mark}");
+        }
         assert_eq!(told("Server ready"), [noise("Server ready")]);
     }
 

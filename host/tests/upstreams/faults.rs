@@ -44,6 +44,11 @@ fn outcome(way: Way, fault: Fault) -> Outcome {
     use FaultReason::{AuthFailed, ResponseTooLarge, Timeout, UpstreamError, UpstreamUnavailable};
     let (reason, text) = match (fault, way) {
         (Fault::Twice, _) | (Fault::ToNobody, Way::OpenApi) => return Outcome::Answered,
+        // A brace too many is noise behind the answer; one that is missing may still come, for a moment.
+        (Fault::TooLong, Way::Stdio) => return Outcome::Answered,
+        (Fault::TooShort, Way::Stdio) => {
+            (UpstreamError, "invalid JSON-RPC response: it ends too early, at byte ")
+        }
 
         (Fault::Refused, Way::Stdio) => (UpstreamUnavailable, "mcp_stdio process exited with status 1"),
         (Fault::Reset, Way::Stdio) => (UpstreamUnavailable, "mcp_stdio process exited with status 1"),
@@ -54,10 +59,9 @@ fn outcome(way: Way, fault: Fault) -> Outcome {
         (Fault::ServerError, Way::Stdio) => (UpstreamError, "internal error"),
         (Fault::Redirect, Way::Stdio) => (UpstreamError, "moved to http://elsewhere.invalid/"),
         // Lines that are no message are noise, and noise is no answer.
-        (
-            Fault::TooShort | Fault::TooLong | Fault::EndlessEvents | Fault::ToNobody | Fault::Dripping,
-            Way::Stdio,
-        ) => (Timeout, "mcp_stdio request timed out"),
+        (Fault::EndlessEvents | Fault::ToNobody | Fault::Dripping, Way::Stdio) => {
+            (Timeout, "mcp_stdio request timed out")
+        }
 
         (Fault::Refused, _) => (UpstreamUnavailable, "connection refused"),
         (Fault::Reset | Fault::TooShort | Fault::HalfClosed, _) => (UpstreamUnavailable, "connection closed"),
@@ -195,8 +199,8 @@ async fn hurt(way: Way, fault: Fault) {
     let answer = if times_out {
         // Nothing but the clock ends these.
         run_out(answer, async || has_come(&**upstream, way, fault, &proxy).await).await
-    } else if (way, fault) == (Way::Stdio, Fault::HalfClosed) {
-        // The child has a moment for its end.
+    } else if way == Way::Stdio && matches!(fault, Fault::HalfClosed | Fault::TooShort) {
+        // The child has a moment for its end, or for more.
         run_out_of_all(answer, Duration::from_secs(1)).await
     } else {
         answer.await

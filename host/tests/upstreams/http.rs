@@ -345,7 +345,7 @@ async fn other_redirects_are_told() {
         let told = location.clone();
         let server = FakeHttp::handshake(move |_| response(status, &[("location", &location)], b""));
         let upstream = upstream(&server);
-        let (_, message) = fault_of(call(&upstream, "t", "{}").await);
+        let message = call(&upstream, "t", "{}").await.unwrap_err().message;
         let place = server.url.join(&told).unwrap();
         assert!(message.starts_with(&format!("http {status}\nIt points to {place}: ")), "{message}");
         assert!(message.contains(&format!("write \"url\": \"{place}\"")), "{message}");
@@ -376,7 +376,7 @@ async fn redirects_within_the_origin() {
         upstream.shutdown().await;
         let round = FakeHttp::handshake(move |_| response(status, &[("location", "/mcp?again")], b""));
         let upstream = self::upstream(&round);
-        let (_, message) = fault_of(call(&upstream, "t", "{}").await);
+        let message = call(&upstream, "t", "{}").await.unwrap_err().message;
         assert!(message.starts_with(&format!("http {status}\nIt points to ")), "{message}");
         assert_eq!(round.count("tools/call"), 2, "once");
         upstream.shutdown().await;

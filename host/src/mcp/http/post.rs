@@ -797,14 +797,19 @@ pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
 /// for us. One with neither result nor error is an answer too: there will be no other.
 pub(super) fn answer_of(bytes: &Bytes, message: &Message<'_>, id: u64, alone: bool) -> Option<Answer> {
     let matches = message.id.and_then(number_of_id) == Some(id);
-    // Ids that are no numbers were given by the server to errors that are about no request it could read.
-    let anonymous = alone && message.id.is_none_or(|id| number_of_id(id).is_none());
+    // Our ids are numbers from 1 on. Other ones a server gives to errors that are about no request it could read.
+    let is_foreign = |id: &str| number_of_id(id).is_none_or(|number| number == 0);
+    let anonymous = alone && message.id.is_none_or(is_foreign);
     match (message.error, message.result) {
         (Some(error), _) if matches || anonymous => {
             Some(Ok(HttpReply::Error(RpcFailure::read(error, StatusCode::OK, matches))))
         }
         (None, Some(result)) if matches => Some(Ok(HttpReply::Result(RawResult::of(bytes, result, message)))),
         (None, None) if matches && message.method.is_none() => Some(Err(unexpected(bytes))),
+        // An answer under another id than ours, and there will be no other.
+        (None, Some(_)) if alone && message.id.is_some_and(|id| id != "null" && is_foreign(id)) => {
+            Some(Err(unexpected(bytes)))
+        }
         _ => None,
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct HttpSession {
     pub(super) listening: AtomicBool,
     /// Whether the server was found to serve one connection at a time.
     serves_one: AtomicBool,
-    turn: tokio::sync::Mutex<()>,
+    turns: tokio::sync::Mutex<()>,
     /// Whether a request failed in a way that a server may have which forgot the session.
     doubtful: AtomicBool,
     next_id: AtomicU64,
@@ -70,7 +70,7 @@ impl HttpSession {
             old_stream: None,
             listening: AtomicBool::new(false),
             serves_one: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::default(),
+            turns: tokio::sync::Mutex::default(),
             doubtful: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             state: Mutex::default(),
@@ -123,12 +123,9 @@ impl HttpSession {
         self.serves_one.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for the turn of a call, where calls have to come one after the other.
-    pub(super) async fn turn(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        match self.serves_one.load(Ordering::Relaxed) {
-            true => Some(self.turn.lock().await),
-            false => None,
-        }
+    /// What calls take turns by, where they have to come one after the other.
+    pub(super) fn turns(&self) -> Option<&tokio::sync::Mutex<()>> {
+        self.serves_one.load(Ordering::Relaxed).then_some(&self.turns)
     }
 
     /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.

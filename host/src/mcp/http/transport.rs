@@ -345,9 +345,11 @@ impl HttpTransport {
             allowance: limits.binary_bytes,
         };
         // Waiting for others is none of the call's own time.
-        let _turn = time::timeout_at(limits.deadline, session.turn()).await.map_err(|_| {
-            CallFault::timeout("mcp_http call timed out before it could be sent").never_sent()
-        })?;
+        let late = || CallFault::timeout("mcp_http call timed out before it could be sent").never_sent();
+        let _turn = match session.turns() {
+            Some(turns) => Some(time::timeout_at(limits.deadline, turns.lock()).await.map_err(|_| late())?),
+            None => None,
+        };
         if session.take_doubt() {
             Box::pin(self.make_sure(lifecycle, session, &limits)).await?;
         }

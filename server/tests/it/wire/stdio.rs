@@ -182,8 +182,8 @@ fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
             "argument `output_schema` is invalid: unsupported JSON Schema key(s): if",
         ),
         (
-            r#"{"program":"1","output_schema":{"$ref":"#/x"}}"#,
-            "argument `output_schema` is invalid: \"$ref\" \"#/x\" leads nowhere",
+            r#"{"program":"1","output_schema":{"$ref":"x"}}"#,
+            "argument `output_schema` is invalid: \"$ref\" must lead into the schema itself (\"#/$defs/…\"), got \"x\"",
         ),
         (
             r#"{"program":"1","output_schema":{"type":"array","items":1}}"#,

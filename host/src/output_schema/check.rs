@@ -18,7 +18,7 @@ use crate::text::{Beginning, clip, string_literal};
 /// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
 const MAX_NODES: usize = 2_000_000;
 /// Schemas within each other that are applied. Recursion is as deep.
-const MAX_DEPTH: usize = 96;
+const MAX_DEPTH: usize = 64;
 /// Longest name that a place shows, in bytes.
 const MAX_NAME: usize = 60;
 /// Longest value or list of values that a complaint shows, in bytes.
@@ -242,22 +242,19 @@ impl<'s> Check<'s> {
                 },
             };
             let Some(found) = found else { continue };
-            let (fits, wanted) = match bound {
-                Bound::Minimum => (found >= *limit, format!("at least {limit}")),
-                Bound::Maximum => (found <= *limit, format!("at most {limit}")),
-                Bound::ExclusiveMinimum => (found > *limit, format!("more than {limit}")),
-                Bound::ExclusiveMaximum => (found < *limit, format!("less than {limit}")),
-                Bound::MultipleOf => (is_multiple(found, *limit), format!("a multiple of {limit}")),
-                Bound::MinLength => (found >= *limit, format!("at least {limit} characters")),
-                Bound::MaxLength => (found <= *limit, format!("at most {limit} characters")),
-                Bound::MinItems => (found >= *limit, format!("at least {limit} items")),
-                Bound::MaxItems => (found <= *limit, format!("at most {limit} items")),
-                Bound::MinProperties => (found >= *limit, format!("at least {limit} properties")),
-                Bound::MaxProperties => (found <= *limit, format!("at most {limit} properties")),
+            let fits = match bound {
+                Bound::Minimum | Bound::MinLength | Bound::MinItems | Bound::MinProperties => found >= *limit,
+                Bound::Maximum | Bound::MaxLength | Bound::MaxItems | Bound::MaxProperties => found <= *limit,
+                Bound::ExclusiveMinimum => found > *limit,
+                Bound::ExclusiveMaximum => found < *limit,
+                Bound::MultipleOf => is_multiple(found, *limit),
             };
             if !fits {
+                let (words, of) = bound.words();
                 let keyword = bound.keyword();
-                self.complain(path, || format!("expected {wanted} at {path} ({keyword}), got {found}"));
+                self.complain(path, || {
+                    format!("expected {words} {limit}{of} at {path} ({keyword}), got {found}")
+                });
             }
         }
     }
@@ -303,7 +300,7 @@ impl<'s> Check<'s> {
             && elements.len() <= MAX_UNIQUE
         {
             let mut set = ptc_vm::value::Set::new();
-            elements.iter().for_each(|element| drop(set.insert(element.clone())));
+            elements.iter().for_each(|element| set.insert(element));
             if set.len() < elements.len() {
                 self.complain(path, || format!("expected no item twice at {path} (uniqueItems)"));
             }

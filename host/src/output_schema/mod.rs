@@ -115,6 +115,23 @@ impl Bound {
         Bound::MaxProperties,
     ];
 
+    /// The words before and behind its number.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Bound::Minimum => ("at least", ""),
+            Bound::Maximum => ("at most", ""),
+            Bound::ExclusiveMinimum => ("more than", ""),
+            Bound::ExclusiveMaximum => ("less than", ""),
+            Bound::MultipleOf => ("a multiple of", ""),
+            Bound::MinLength => ("at least", " characters"),
+            Bound::MaxLength => ("at most", " characters"),
+            Bound::MinItems => ("at least", " items"),
+            Bound::MaxItems => ("at most", " items"),
+            Bound::MinProperties => ("at least", " properties"),
+            Bound::MaxProperties => ("at most", " properties"),
+        }
+    }
+
     fn keyword(self) -> &'static str {
         match self {
             Bound::Minimum => "minimum",

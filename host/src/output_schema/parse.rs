@@ -175,7 +175,9 @@ impl<'s> Parser<'s> {
         let required = required(schema.get("required"))?;
         let is_required: AHashSet<&str> = required.iter().copied().collect();
         let mut properties = Vec::new();
-        for (name, schema) in declared.into_iter().flatten() {
+        let mut sorted: Vec<_> = declared.into_iter().flatten().collect();
+        sorted.sort_unstable_by_key(|(name, _)| *name);
+        for (name, schema) in sorted {
             let of = |detail: String| format!("property {}: {detail}", Json::from(name.as_str()));
             let schema = self.schema(schema).map_err(of)?;
             let required = is_required.contains(name.as_str());

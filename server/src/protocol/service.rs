@@ -16,6 +16,7 @@ use super::connection::Connection;
 use super::drain::Drain;
 use super::exposed::Exposed;
 use super::listeners::{ListenerLimits, Listeners};
+use super::log_budget::LogBudget;
 use super::observer::Observers;
 use super::reply::{self, Answers};
 use super::tasks::TaskDesk;

@@ -134,12 +134,12 @@ async fn arguments_are_checked_in_order() {
             "argument `context` keys may not contain `/` (would shadow PTC-Lisp namespace): \"a/b\"",
         ),
         (
-            json!({"program": "1", "signature": null, "output_schema": 1}),
+            json!({"program": "1", "signature": "a", "output_schema": 1}),
             "argument `signature` is no longer supported; use `output_schema`",
         ),
         (
-            json!({"program": "1", "output_schema": null}),
-            "argument `output_schema` must be a JSON object, got null",
+            json!({"program": "1", "signature": null, "output_schema": 1}),
+            "argument `output_schema` must be a JSON object, got integer",
         ),
         (
             json!({"program": "1", "output_schema": "x"}),

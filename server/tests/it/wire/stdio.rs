@@ -162,28 +162,28 @@ fn arguments_are_checked_in_order_with_the_texts_of_the_specification() {
             "argument `context` holds a number that no float can be: 1e999",
         ),
         (
-            r#"{"program":"1","signature":null}"#,
+            r#"{"program":"1","signature":"a"}"#,
             "argument `signature` is no longer supported; use `output_schema`",
         ),
         (
-            r#"{"program":"1","output_schema":null}"#,
-            "argument `output_schema` must be a JSON object, got null",
+            r#"{"program":"1","output_schema":true}"#,
+            "argument `output_schema` must be a JSON object, got boolean",
         ),
         (
             r#"{"program":"1","output_schema":"x"}"#,
             "argument `output_schema` must be a JSON object, got string",
         ),
         (
-            r#"{"program":"1","output_schema":{"type":"null"}}"#,
-            "argument `output_schema` is invalid: unsupported type: \"null\"",
+            r#"{"program":"1","output_schema":{"type":"text"}}"#,
+            "argument `output_schema` is invalid: unsupported type: \"text\"",
         ),
         (
-            r#"{"program":"1","output_schema":{}}"#,
-            "argument `output_schema` is invalid: schema must have a \"type\" key",
+            r#"{"program":"1","output_schema":{"if":{}}}"#,
+            "argument `output_schema` is invalid: unsupported JSON Schema key(s): if",
         ),
         (
-            r#"{"program":"1","output_schema":{"type":"array"}}"#,
-            "argument `output_schema` is invalid: array type requires an \"items\" key",
+            r#"{"program":"1","output_schema":{"$ref":"x"}}"#,
+            "argument `output_schema` is invalid: \"$ref\" must lead into the schema itself (\"#/$defs/…\"), got \"x\"",
         ),
         (
             r#"{"program":"1","output_schema":{"type":"array","items":1}}"#,

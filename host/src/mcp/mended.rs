@@ -185,7 +185,8 @@ fn mend(text: &[u8]) -> Option<(Vec<u8>, Option<&'static str>)> {
 /// The length of a word for a number that is none, with which the text begins.
 fn no_number(text: &[u8]) -> Option<usize> {
     let sign = usize::from(text.first() == Some(&b'-'));
-    let word = text[sign..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    // One letter more than the longest name has is enough to see that it is none.
+    let word = text[sign..].iter().take(9).take_while(|byte| byte.is_ascii_alphabetic()).count();
     let is_one = |name: &str| text[sign..sign + word].eq_ignore_ascii_case(name.as_bytes());
     ["nan", "infinity", "inf"].into_iter().any(is_one).then_some(sign + word)
 }
@@ -223,6 +224,11 @@ mod tests {
 
     fn mended(text: &'static str) -> Vec<Piece> {
         vec![Piece::Json(Bytes::from_static(text.as_bytes()), Some(NO_NUMBERS))]
+    }
+
+    #[test]
+    fn a_long_word_is_looked_at_once() {
+        assert_eq!(mend(&vec![b'n'; 1 << 20]), None);
     }
 
     #[test]

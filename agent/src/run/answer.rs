@@ -225,6 +225,7 @@ impl Spans<'_> {
 impl Iterator for Spans<'_> {
     type Item = Json;
 
+    #[expect(clippy::disallowed_methods, reason = "entry point: Spans.next")]
     fn next(&mut self) -> Option<Json> {
         while self.left > 0 {
             self.left -= 1;

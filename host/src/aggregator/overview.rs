@@ -122,6 +122,7 @@ struct Items<'t> {
     count: usize,
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: entries()")]
 fn entries(text: &str) -> Option<Entries<'_>> {
     struct Collect;
     impl<'t> Visitor<'t> for Collect {
@@ -146,6 +147,7 @@ fn entries(text: &str) -> Option<Entries<'_>> {
     serde_json::Deserializer::from_str(text).deserialize_map(Collect).ok()
 }
 
+#[expect(clippy::disallowed_methods, reason = "entry point: items()")]
 fn items(text: &str) -> Option<Items<'_>> {
     struct Collect;
     impl<'t> Visitor<'t> for Collect {

@@ -88,6 +88,7 @@ pub fn number_of_id(text: &str) -> Option<u64> {
 
 /// The id of a message of which only the beginning is at hand, if `id` comes early enough in it.
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "entry point: id_of_head()")]
 pub fn id_of_head(head: &[u8]) -> Option<u64> {
     struct HeadVisitor<'a>(&'a mut Option<u64>);
 

@@ -98,7 +98,10 @@ impl LimitArgs {
         with_default: bool,
     ) -> Result<(EvalRequest, Option<Arc<Aggregator>>), String> {
         let env = ProcessEnv::current();
-        let location = self.location(&env).filter(|found| with_default || found.named_by != NamedBy::Default);
+        let may = |found: &ConfigLocation| {
+            found.named_by != NamedBy::Default || (with_default && upstreams::can_use(found, &env))
+        };
+        let location = self.location(&env).filter(may);
         self.request_with(location, mode, &env).await
     }
 

@@ -60,14 +60,7 @@ pub(super) async fn open(
         sampling.map(|sampling| sampling.open(env, &http, &defaults.redactor)).transpose()?.flatten();
     let Some(location) = location else { return Ok(None) };
     let is_default = location.named_by == NamedBy::Default;
-    let config = match read(&location, env) {
-        // Programs may do without: nobody asked for that file.
-        Err(fault) if is_default && sampling.is_some() => {
-            errln!("ptc: upstreams are left out: {}", visible(&fault.to_string()));
-            return Ok(None);
-        }
-        config => config.map_err(|error| error.to_string())?,
-    };
+    let config = read(&location, env).map_err(|error| error.to_string())?;
     let warnings = if is_default && sampling.is_some() { Warnings::Untold } else { Warnings::Counted };
     match config {
         Some(config) => {
@@ -82,6 +75,17 @@ pub(super) async fn open(
             start(config, options, env, warnings).await.map(Some)
         }
         None => Ok(None),
+    }
+}
+
+/// Whether the file at `location`, which nobody named, can be used; else it is told why programs do without it.
+pub(super) fn can_use(location: &ConfigLocation, env: &ProcessEnv) -> bool {
+    match read(location, env) {
+        Ok(_) => true,
+        Err(fault) => {
+            errln!("ptc: upstreams are left out: {}", visible(&fault.to_string()));
+            false
+        }
     }
 }
 

@@ -134,10 +134,7 @@ impl<'a> Attempt<'a> {
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         let fault = match (fault.reason, began) {
-            (FaultReason::Timeout, Some(_)) => {
-                let limit = self.limit();
-                fault.with_hint(&limit)
-            }
+            (FaultReason::Timeout, Some(began)) => fault.with_hint(&self.limit(began)),
             _ => fault,
         };
         self.audited(began, Some(fault.reason));
@@ -173,7 +170,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Which limit of time a call has met, its value, and where it is set.
-    fn limit(&self) -> String {
+    fn limit(&self, began: Instant) -> String {
         let (flag, entry) = (
             self.aggregator.limits.call_timeout,
             self.config.and_then(|config| config.transport.request_timeout()),
@@ -183,7 +180,15 @@ impl<'a> Attempt<'a> {
             let allowed = whole_millis(deadline.saturating_duration_since(self.run.started()));
             return format!("The program had {allowed} ms in all (flag `--program-timeout-ms`).");
         }
-        match entry.filter(|entry| *entry < flag) {
+        let entry = entry.filter(|entry| *entry < flag);
+        let first_byte = self.config.and_then(|config| config.transport.first_byte_timeout());
+        if let Some(first) = first_byte.filter(|_| time::since(began) < entry.unwrap_or(flag)) {
+            let (allowed, server) = (whole_millis(first), self.server);
+            return format!(
+                "An answer has to begin within {allowed} ms (`first_byte_timeout_ms` of the entry {server:?})."
+            );
+        }
+        match entry {
             Some(entry) => format!(
                 "The limit of a call is {} ms (`request_timeout_ms` of the entry {:?}).",
                 whole_millis(entry),

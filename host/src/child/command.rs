@@ -28,7 +28,7 @@ pub(crate) fn resolve_command(
 }
 
 /// Folders of the home folder in which programs lie that a shell finds and a desktop program does not.
-const HOME_FOLDERS: [&str; 12] = [
+const HOME_FOLDERS: [&str; 20] = [
     ".local/bin",
     "bin",
     ".cargo/bin",
@@ -41,6 +41,14 @@ const HOME_FOLDERS: [&str; 12] = [
     ".npm-global/bin",
     "go/bin",
     ".nix-profile/bin",
+    ".local/share/pnpm",
+    "Library/pnpm",
+    ".yarn/bin",
+    ".rbenv/shims",
+    ".pixi/bin",
+    "miniconda3/bin",
+    "anaconda3/bin",
+    "n/bin",
 ];
 /// The same of the system.
 const SYSTEM_FOLDERS: [&str; 5] = [

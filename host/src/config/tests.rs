@@ -309,7 +309,10 @@ fn openapi_errors_in_their_order() {
     };
     step(json!({}), "upstream x requires base_url");
     step(json!({"base_url": "https://h/?q=1"}), "upstream x base_url must not have a query or a fragment");
-    step(json!({"base_url": "h"}), r#"upstream x has malformed base_url "h""#);
+    step(
+        json!({"base_url": "h"}),
+        r#"upstream x has malformed base_url "h"; write https:// before the host"#,
+    );
     step(json!({"base_url": "https://h"}), "upstream x schema_url must be a string");
     step(
         json!({"schema_url": "http://h/s"}),

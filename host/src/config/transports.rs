@@ -48,6 +48,15 @@ impl Transport {
         }
     }
 
+    /// The bound of the wait for the head of an answer, if there is one.
+    #[must_use]
+    pub fn first_byte_timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Http(entry) => entry.first_byte_timeout,
+            Self::Stdio(_) | Self::OpenApi(_) => None,
+        }
+    }
+
     /// The bound of one call that the entry sets, if it has one.
     #[must_use]
     pub fn request_timeout(&self) -> Option<Duration> {

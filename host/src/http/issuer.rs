@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_issuer_is_named_by_its_common_name_or_its_organization() {
-        let both = [(0x0a, "Example Inc."), (0x03, "Example\u{7} Root")];
+        let both = [(0x0a, "Example Inc."), (0x03, "Example\u{7}Root")];
         for version in [true, false] {
             assert_eq!(issuer_of(&certificate(&both, version)).unwrap(), "Example Root");
             assert_eq!(issuer_of(&certificate(&both[..1], version)).unwrap(), "Example Inc.");

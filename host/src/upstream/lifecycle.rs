@@ -179,7 +179,7 @@ impl<C: Connection> Lifecycle<C> {
         match &state.link {
             Link::Started(connection) => return Ok(MaybeReady::Ready(connection.clone())),
             Link::Starting(outcome) => return Ok(MaybeReady::Waiting(Awaited(outcome.clone(), false))),
-            Link::Closed => return Err(closed()),
+            Link::Closed => return Err(closed().never_sent()),
             Link::Stopped => {}
         }
         let now = time::now();
@@ -597,9 +597,9 @@ mod tests {
             tokio::task::yield_now().await;
             lifecycle.close().await
         });
-        assert_eq!(result.err(), Some(closed()));
+        assert_eq!(result.err(), Some(closed().never_sent()));
         assert!(left.is_none());
-        assert_eq!(lifecycle.connect(None, self::start).await.err(), Some(closed()));
+        assert_eq!(lifecycle.connect(None, self::start).await.err(), Some(closed().never_sent()));
         assert_eq!(lifecycle.health().phase, Phase::Closed);
     }
 

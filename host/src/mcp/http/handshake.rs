@@ -79,7 +79,7 @@ pub(super) async fn start(
     }
 }
 
-/// How long an answer of the modern era is waited for.
+/// How long an answer of the modern era is waited for, and one to a notification.
 const SILENCE: Duration = Duration::from_secs(5);
 
 async fn greet(
@@ -243,24 +243,23 @@ async fn initialize_over(
         .map_err(|text| Refusal::Fault(CallFault::unavailable(text)))?;
     let session = session.agreed(&hello);
     let note = encode::notification("notifications/initialized", b"{}");
-    match endpoint.notify(&session, "notifications/initialized", note, &limits).await {
-        Ok(status) if status.is_success() => Ok((session, hello)),
-        Ok(http::StatusCode::UNAUTHORIZED) => Err(Refusal::Fault(endpoint.unauthorized(None).into_fault())),
-        // Nothing depends on the answer to a notification: what the server makes of it shows in what it answers next.
-        Ok(status) => {
-            tracing::warn!(
-                upstream = &*endpoint.name,
-                status = status.as_u16(),
-                "upstream_notification_refused: notifications/initialized"
-            );
-            Ok((session, hello))
+    let brief = Limits { total: limits.total.min(SILENCE), ..limits };
+    let told = match endpoint.notify(&session, "notifications/initialized", note, &brief).await {
+        Ok(status) if status.is_success() => return Ok((session, hello)),
+        Ok(http::StatusCode::UNAUTHORIZED) => {
+            return Err(Refusal::Fault(endpoint.unauthorized(None).into_fault()));
         }
-        Err(failure) => Err(Refusal::Fault(handshake_fault(
-            failure.into_fault(),
-            "notifications/initialized",
-            limits.total,
-        ))),
-    }
+        Ok(status) => format!("http {}", status.as_u16()),
+        Err(Failure::Unauthorized(fault)) => return Err(Refusal::Fault(fault)),
+        Err(failure) => failure.into_fault().message,
+    };
+    // Nothing depends on the answer to a notification: what the server makes of it shows in what it answers next.
+    tracing::warn!(
+        upstream = &*endpoint.name,
+        error = %told,
+        "upstream_notification_refused: notifications/initialized"
+    );
+    Ok((session, hello))
 }
 
 /// Lists the tools within the handshake's time and size.

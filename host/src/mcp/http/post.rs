@@ -356,7 +356,13 @@ impl Endpoint {
             sent = self.client.send_with(common, &again, limits, standstill()).await;
         }
         sent.map_err(|failure| {
-            let fault = body_fault(failure.error, false);
+            let late = failure.error == HttpError::ConnectTimeout;
+            let mut fault = body_fault(failure.error, false);
+            if late {
+                let allowed = limits.connect.as_millis();
+                fault = fault
+                    .with_hint(&format!("There was no connection within {allowed} ms (connect_timeout_ms)."));
+            }
             Failure::Fault(if failure.sent { fault } else { fault.never_sent() })
         })
     }

@@ -9,8 +9,13 @@ use super::post::RpcFailure;
 /// Codes of errors that speak of messages and not of what a tool did.
 const ABOUT_MESSAGES: [i64; 3] = [-32000, -32001, RpcError::INVALID_REQUEST];
 /// Words, one of which stands beside `session` where it is the session that is wrong.
-const LOST: [&str; 22] = [
+const LOST: [&str; 27] = [
     "not found",
+    "not be found",
+    "not find",
+    "no transport",
+    "mismatch",
+    "bad session",
     "unknown",
     "invalid",
     "not valid",

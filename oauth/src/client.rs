@@ -76,6 +76,17 @@ pub enum Credential {
     Key(ClientKey),
 }
 
+impl Credential {
+    /// The secret, if it is one.
+    #[must_use]
+    pub fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::Secret(secret) => Some(secret),
+            Self::None | Self::Key(_) => None,
+        }
+    }
+}
+
 /// A client, ready for requests to the token endpoint.
 #[derive(Clone, Debug)]
 pub struct Client {

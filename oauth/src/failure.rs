@@ -1,6 +1,7 @@
 //! Why a sign-in failed: codes and texts of `auth.md` 16.
 
 use crate::error_code::ErrorCode;
+pub use crate::json::MAX_DESCRIPTION;
 use crate::message::Trouble;
 
 /// A sign-in error. Its text is what `ptc login` prints behind `cannot sign in to NAME: `; [`code`](Self::code) is what a record keeps as

@@ -78,7 +78,7 @@ pub(crate) fn flag(object: &Map<String, Value>, name: &str) -> bool {
 }
 
 /// Most characters of `error_description` that are kept.
-pub(crate) const MAX_DESCRIPTION: usize = 200;
+pub const MAX_DESCRIPTION: usize = 200;
 
 /// The server's words for people, cut.
 pub(crate) fn description(object: &Map<String, Value>) -> Option<String> {

@@ -8,7 +8,7 @@ use ptc_oauth::authorize::{self, Authorization, Entropy, PendingSignIn};
 use ptc_oauth::callback::Callback;
 use ptc_oauth::client::{Client, ClientRecord, Origin, Signing};
 use ptc_oauth::discovery::Discovered;
-use ptc_oauth::failure::Failure;
+use ptc_oauth::failure::{Failure, MAX_DESCRIPTION};
 use ptc_oauth::grants::{Asking, TokenAnswer, read};
 use ptc_oauth::metadata::{ServerMetadata, is_same_issuer};
 use ptc_oauth::scopes::{Scopes, Sources, requested};
@@ -23,6 +23,7 @@ use super::principals::owner_hash;
 use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
+use crate::credentials::{self, Redactor};
 use crate::time;
 
 /// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
@@ -287,7 +288,8 @@ impl Site {
 
     async fn exchange(&self, pending: &Pending, callback: Callback) -> Result<SignedIn, SignInError> {
         let core = &pending.core;
-        let code = core.code(callback)?;
+        let code =
+            core.code(callback).map_err(|failure| self.clean(failure, &[&core.state, &core.verifier]))?;
         let server = self.server_of(&pending.binding).await?;
         let client = self.client_of(&server, &pending.binding, &core.principal).await?.ok_or_else(|| {
             Failure::NoRegistration { issuer: core.issuer.clone(), redirect_uri: core.redirect_uri.clone() }
@@ -300,8 +302,26 @@ impl Site {
             Asking { endpoint: &endpoint, client: &client, signing, resource: core.resource.as_deref() };
         // Once: a code is not sent twice.
         let answer = self.fetcher.send(asking.code(&code, &core.redirect_uri, &core.verifier)).await;
-        let tokens = read(&answer).map_err(Failure::from)?;
+        let tokens = read(&answer).map_err(|fault| {
+            let proof = client.credential.secret();
+            let sent: Vec<&Secret> = [&code, &core.state, &core.verifier].into_iter().chain(proof).collect();
+            self.clean(fault.into(), &sent)
+        })?;
         self.keep(&pending.binding, &core.principal, tokens, core.scopes.clone(), core.legacy).await
+    }
+
+    /// A failure in whose words there is nothing that the server was sent: some echo it.
+    pub(super) fn clean(&self, failure: Failure, sent: &[&Secret]) -> Failure {
+        let Failure::Refused { code, description: Some(words) } = failure else { return failure };
+        let (own, is_cut) = (Redactor::new(), words.chars().count() >= MAX_DESCRIPTION);
+        let sent: Vec<_> = sent.iter().map(|secret| credentials::Secret::new(secret.expose())).collect();
+        let description = own.register(&sent).is_ok().then(|| {
+            let mut words = self.context.redactor.for_log().scrub_string(own.scrub_string(words));
+            // What was cut may end in the beginning of one.
+            words.truncate(words.len() - if is_cut { own.unfinished(&words) } else { 0 });
+            words
+        });
+        Failure::Refused { code, description }
     }
 
     /// Writes the tokens of a sign-in, and that they are the ones to use. Those of before are replaced only now.

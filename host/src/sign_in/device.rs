@@ -5,6 +5,7 @@ use std::time::Duration;
 use ptc_oauth::client::{Client, Signing};
 use ptc_oauth::failure::Failure;
 use ptc_oauth::grants::{Asking, DeviceAuthorization, Poll, Polling};
+use ptc_oauth::secret::Secret;
 use ring::rand::SystemRandom;
 
 use super::begin::{Prepared, SignedIn};
@@ -49,9 +50,9 @@ impl Site {
         let shown = match DeviceAuthorization::read(&answer) {
             Err(failure) if failure.is_about_client() && !prepared.is_new => {
                 self.forget_client(&prepared.binding).await?;
-                return Err(failure.into());
+                return Err(self.of_device(failure, &prepared, None).into());
             }
-            read => read?,
+            read => read.map_err(|failure| self.of_device(failure, &prepared, None))?,
         };
         let polling = shown.poll(self.now());
         Ok(DeviceSignIn { shown, polling, prepared, principal })
@@ -66,7 +67,11 @@ impl Site {
         let mut poll = device.polling.due();
         let tokens = loop {
             match poll {
-                Poll::Done(tokens) => break tokens?,
+                Poll::Done(tokens) => {
+                    break tokens.map_err(|failure| {
+                        self.of_device(failure, &device.prepared, Some(device.shown.device_code()))
+                    })?;
+                }
                 Poll::At(time) => {
                     time::sleep(time.since(self.now()).max(Duration::from_millis(1))).await;
                     let asking = self.asking(&device.prepared, &device.prepared.client, &random_source)?;
@@ -77,6 +82,12 @@ impl Site {
         };
         let Prepared { binding, scopes, .. } = &device.prepared;
         self.keep(binding, &device.principal, tokens, scopes.clone(), false).await
+    }
+
+    /// A failure without what the server was sent.
+    fn of_device(&self, failure: Failure, prepared: &Prepared, code: Option<&Secret>) -> Failure {
+        let sent: Vec<&Secret> = code.into_iter().chain(prepared.client.credential.secret()).collect();
+        self.clean(failure, &sent)
     }
 
     fn asking<'a>(

@@ -137,14 +137,14 @@ fn a_configured_client_is_used_as_it_is() {
         credential: secret("s"),
         issuer: issuer.map(str::to_owned),
     };
-    for issuer in [None, Some(ISSUER)] {
+    for issuer in [None, Some(ISSUER), Some("https://a.example/")] {
         let (setting, uris) = (configured(issuer), uris());
         let needs = Needs { stored: Some(&record), ..needs(&setting, &server, &uris) };
         let Ok(Choice::Ready(client)) = choose(&needs) else { panic!("it is ready") };
         assert_eq!((client.id.as_str(), client.method), ("mine", Method::ClientSecretBasic));
     }
-    let (setting, uris) = (configured(Some("https://a.example/")), uris());
-    let other = Failure::ClientIssuer { client: "https://a.example/".to_owned(), server: ISSUER.to_owned() };
+    let (setting, uris) = (configured(Some("https://b.example/")), uris());
+    let other = Failure::ClientIssuer { client: "https://b.example/".to_owned(), server: ISSUER.to_owned() };
     assert_eq!(choose(&needs(&setting, &server, &uris)).unwrap_err(), other);
 }
 

@@ -237,9 +237,20 @@ fn other_refusals_end_the_sign_in_and_keep_its_tokens() {
     let mut errand = begin(&mut state, at(3541), &mut Attempts::default());
     errand.locked(true);
     errand.read(at(3541), Ok(Some(signed_in())));
-    errand.answered(at(3541), Err(refused("unauthorized_client")));
+    errand.answered(at(3541), Err(refused("invalid_scope")));
     errand.read(at(3541), Ok(Some(signed_in())));
     assert_eq!(writes(&errand).refresh_token, Some(Secret::new("r1")));
+}
+
+#[test]
+fn a_code_that_is_none_of_the_closed_list_ends_nothing() {
+    let mut state = knowing(REFRESH, Some(signed_in()));
+    let mut errand = begin(&mut state, at(3541), &mut Attempts::default());
+    errand.locked(true);
+    errand.read(at(3541), Ok(Some(signed_in())));
+    errand.answered(at(3541), Err(refused("Bad Gateway")));
+    let reason = "the authorization server answered: error".to_owned();
+    assert_eq!(*errand.step(), ErrandStep::Done(Outcome::Unavailable { reason, retry_after: None }));
 }
 
 #[test]

@@ -233,7 +233,6 @@ mod tests {
             ("clamp", ". Not available in PTC-Lisp — write (max low (min high x))"),
             ("swap!", ". Not available in PTC-Lisp — values are immutable: use loop, reduce or def"),
             ("group_by", ". Hint: Use hyphens not underscores (try: group-by)"),
-            ("a_.b", ". Hint: Use hyphens not underscores (try: a-.b)"),
             ("java.util", ""),
             ("a.b.c", ""),
             ("map-vals", ". Did you mean: update-vals"),

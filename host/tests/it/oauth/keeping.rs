@@ -139,7 +139,7 @@ async fn signing_out_revokes_and_is_noticed() {
     assert!(!status.signed_in && status.last_error.is_none());
     let process = world.process().await;
     assert_eq!(fault(&process, "whoami").await.0, "auth_required");
-    // The registration stays.
+    // The registration is forgotten: people sign out since something is wrong.
     world.log_in().await.unwrap();
-    assert_eq!(world.server.hits("/register").len(), 1);
+    assert_eq!(world.server.hits("/register").len(), 2);
 }

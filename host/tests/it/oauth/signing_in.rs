@@ -53,7 +53,7 @@ async fn refusals_have_the_codes_and_texts_of_the_specification() {
     assert_eq!(
         refused(&world).await.1,
         format!(
-            "{} refuses the registration: access_denied; an application of your own may work, with auth.client",
+            "{} refuses the registration: access_denied (refused: ); an application of your own may work, with auth.client",
             issuer(&world)
         )
     );

@@ -535,15 +535,33 @@ mod tests {
         let one = create(&carol);
         assert_eq!((sessions.len(), is_open(&one)), (6, true));
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used));
-        // Calls that have just ended keep nobody's own places: its clients never end their sessions.
-        for _ in 0..100 {
-            drop(create(&alice).connection.enter(&id).unwrap());
-        }
         // Among equals, whoever wants more gives up its own.
         create(&carol);
         let other = create(&carol);
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used) && is_open(&other));
         assert!(!is_open(&one) && !sessions.is_saturated());
+    }
+
+    #[test]
+    fn sessions_that_nobody_ends_lead_to_no_refusal() {
+        let sessions = sessions(Arc::default());
+        let (alice, bob) = (Principal::named("alice"), Principal::named("bob"));
+        let create =
+            |who: &Principal| sessions.create(who, Revision::V2025_06_18, ClientFacts::default(), false);
+        let id = RequestId::from_raw(Raw::parse("1").unwrap()).unwrap();
+        let called = |who: &Principal| {
+            let session = create(who).unwrap();
+            drop(session.connection.enter(&id).unwrap());
+            session
+        };
+        let theirs = called(&bob);
+        for _ in 0..100 {
+            let before = called(&alice);
+            // The one that was used last stays.
+            called(&alice);
+            assert!(sessions.get(&before.id, &alice).is_some());
+        }
+        assert!(sessions.get(&theirs.id, &bob).is_some() && sessions.len() == 3);
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn heads_that_are_no_requests() {
         ("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 405),
         ("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".to_owned(), 405),
         ("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
-        ("POST /mcp/ HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
+        ("POST /mcp// HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
         ("POST /MCP HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
         ("POST /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),
         ("GET /../mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(), 404),

@@ -192,7 +192,7 @@ fn figma_refuses_to_register_whom_it_does_not_know() {
     assert_eq!(told["code"], "registration_refused");
     let issuer = hosted.issuer();
     let expected = format!(
-        "{issuer} refuses the registration: access_denied; an application of your own may work, with auth.client"
+        "{issuer} refuses the registration: access_denied (refused: ); an application of your own may work, with auth.client"
     );
     assert_eq!(told["message"], expected);
 }

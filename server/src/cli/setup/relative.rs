@@ -8,7 +8,7 @@ pub(super) fn relative_word<'w>(words: impl IntoIterator<Item = &'w str>, folder
     words.into_iter().enumerate().find_map(|(at, word)| {
         let value =
             if word.starts_with('-') { word.split_once('=').map(|(_, value)| value) } else { Some(word) };
-        let value = value.filter(|value| !(at == 0 && !value.contains(['/', '\\'])))?;
+        let value = value.filter(|value| at != 0 || value.contains(['/', '\\']))?;
         is_relative(value, folder).then_some(word)
     })
 }

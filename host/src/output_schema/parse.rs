@@ -212,6 +212,7 @@ fn check_keys(schema: &Map) -> Result<(), String> {
         "enum",
         "items",
         "not",
+        "nullable",
         "oneOf",
         "pattern",
         "prefixItems",
@@ -238,11 +239,16 @@ fn kinds(schema: &Map) -> Result<Vec<Kind>, String> {
         let found = word.as_str().and_then(|word| Kind::ALL.into_iter().find(|kind| kind.word() == word));
         found.ok_or_else(|| format!("unsupported type: {word}"))
     };
-    match schema.get("type") {
-        None => Ok(Vec::new()),
-        Some(Json::Array(words)) if !words.is_empty() => words.iter().map(kind).collect(),
-        Some(word) => Ok(vec![kind(word)?]),
+    let mut kinds = match schema.get("type") {
+        None => return Ok(Vec::new()),
+        Some(Json::Array(words)) if !words.is_empty() => words.iter().map(kind).collect::<Result<_, _>>()?,
+        Some(word) => vec![kind(word)?],
+    };
+    // OpenAPI 3.0 has no `null` among the types.
+    if flag(schema, "nullable")? {
+        kinds.push(Kind::Null);
     }
+    Ok(kinds)
 }
 
 fn values(schema: &Map) -> Result<Option<(&'static str, Vec<Json>)>, String> {

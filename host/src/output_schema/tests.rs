@@ -195,6 +195,7 @@ fn each_rule_names_its_keyword() {
         (json!({"enum": [1, [2]]}), Value::vector(vec![int(2)])),
         (json!({"enum": [1]}), Value::float(1.0)),
         (json!({"type": ["string", "null"]}), Value::Nil),
+        (json!({"type": "string", "nullable": true}), Value::Nil),
         (json!({"format": "email", "pattern": "(unclosed"}), Value::str("anything")),
         (json!({"oneOf": [{"type": "integer"}, {"type": "string"}]}), int(1)),
     ] {

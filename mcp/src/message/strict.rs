@@ -20,6 +20,13 @@ impl Message<'_> {
         self.params.object().is_some_and(|params| params.meta.version.is_some())
     }
 
+    /// Whether it is an `initialize` of the handshake era, whatever else it says of revisions.
+    pub fn negotiates(&self) -> bool {
+        let names_revision = || self.params.object().is_some_and(|params| params.protocol_version.is_some());
+        self.method.as_ref().and_then(Option::as_deref) == Some("initialize")
+            && (!self.is_modern() || names_revision())
+    }
+
     /// The id to answer with, where the message has a usable one.
     pub fn answer_id(&self) -> Option<&RequestId> {
         match &self.id {

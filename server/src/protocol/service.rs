@@ -180,9 +180,11 @@ impl Service {
         self.draining.begun().await;
     }
 
-    /// The era of a message on a pipe.
-    pub fn era_of(message: &Message<'_>) -> Era {
-        if message.is_modern() { Era::Modern } else { Era::Handshake }
+    /// The era of a message on a pipe. What was negotiated there counts, whatever the message says; so does `initialize` itself
+    /// (decision 165).
+    pub fn era_of(connection: &Connection, message: &Message<'_>) -> Era {
+        let is_settled = connection.revision().is_some() || message.negotiates();
+        if message.is_modern() && !is_settled { Era::Modern } else { Era::Handshake }
     }
 
     /// The answer to bytes that are not acceptable JSON.

@@ -112,7 +112,7 @@ fn handle(server: &Server, connection: &Arc<Connection>, message: &Message<'_>, 
     let service = &server.service;
     let handled = {
         let _inside = server.runtime.enter();
-        service.handle(MessageContext::new(connection, Service::era_of(message)), message)
+        service.handle(MessageContext::new(connection, Service::era_of(connection, message)), message)
     };
     let id = plain.and_then(|plain| plain.get("id"));
     let asks = plain.is_some_and(|plain| plain.get("method").is_some_and(Value::is_string));

@@ -353,12 +353,9 @@ impl Post<'_> {
     /// `initialize` itself, whatever else the request says (decision 165).
     fn era_of(&self, message: &Message<'_>) -> Era {
         let says_modern = self.said_modern || message.is_modern();
-        let names_revision =
-            || message.params.object().is_some_and(|params| params.protocol_version.is_some());
-        let negotiates = || begins(message) && (!message.is_modern() || names_revision());
         match says_modern
             && !self.headers.say_handshake()
-            && !negotiates()
+            && !message.negotiates()
             && !self.is_in_session(message.is_modern())
         {
             true => Era::Modern,

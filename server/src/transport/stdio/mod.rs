@@ -250,7 +250,7 @@ impl Pipe {
     }
 
     fn handle(&mut self, message: &Message<'_>) -> Handled {
-        let era = Service::era_of(message);
+        let era = Service::era_of(&self.connection, message);
         self.seen_modern |= era == Era::Modern;
         self.service.handle(MessageContext::new(&self.connection, era), message)
     }
@@ -271,8 +271,8 @@ impl Pipe {
         let mut exit = false;
         for message in messages {
             let handled = match message {
-                // A modern message and a handshake have no place in a batch.
-                Some(message) if !message.is_modern() && !is_initialize(message) => {
+                // A handshake has no place in a batch, which has one behind it.
+                Some(message) if !is_initialize(message) => {
                     self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
                 }
                 _ => {

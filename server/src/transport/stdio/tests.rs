@@ -367,6 +367,30 @@ async fn both_eras_on_one_pipe() {
     client.close().await;
 }
 
+#[tokio::test]
+async fn what_was_negotiated_on_a_pipe_counts_whatever_a_message_says() {
+    let mut client = Client::start(4);
+    let newest = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let mut opening = request(1, "initialize");
+    opening["params"] = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "_meta": newest});
+    assert_eq!(client.ask(opening).await["result"]["protocolVersion"], "2025-11-25");
+    let mut claims = call(2, json!({"say": "hi"}));
+    claims["params"]["_meta"] = newest.clone();
+    for message in [claims, modern(2, "tools/call", json!({"name": "mock_tool", "arguments": {"say": "hi"}}))]
+    {
+        let result = client.ask(message).await["result"].clone();
+        assert_eq!(
+            (&result["content"][0]["text"], result.get("resultType")),
+            (&json!("hi"), None),
+            "{result}"
+        );
+    }
+    let mut ping = request(3, "ping");
+    ping["params"] = json!({"_meta": newest});
+    assert_eq!(client.ask(ping).await["result"], json!({}));
+    client.close().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn progress_is_told_to_those_who_ask() {
     let mut client = Client::start(4);

@@ -187,7 +187,7 @@ async fn a_timeout_names_its_limit_the_value_and_the_flag() {
         wait_until_async("the call is in flight", async || upstream.health().in_flight == 1).await;
         // When its first byte was written cannot be seen.
         wait_until_async("it has timed out", async || {
-            clock.advance(Duration::from_millis(1300));
+            clock.advance(Duration::from_millis(100));
             upstream.health().in_flight == 0
         })
         .await;

@@ -174,6 +174,31 @@ async fn faults_say_whether_their_call_was_sent() {
 }
 
 #[tokio::test]
+async fn a_timeout_names_its_limit_the_value_and_the_flag() {
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
+    let limits =
+        AggregatorLimits { call_timeout: Duration::from_millis(1200), ..AggregatorLimits::default() };
+    let world = World::new(limits).await;
+    let (_, upstream) = world.aggregator.upstreams().next().expect("the fake");
+    // It answers when so many calls have come.
+    let call = "(:message (tool/call {:server \"fake\" :tool \"gather\" :args {:n 2 :i 0}}))";
+    let step = async {
+        wait_until_async("the call is in flight", async || upstream.health().in_flight == 1).await;
+        // When its first byte was written cannot be seen.
+        wait_until_async("it has timed out", async || {
+            clock.advance(Duration::from_millis(100));
+            upstream.health().in_flight == 0
+        })
+        .await;
+    };
+    let (outcome, ()) = tokio::join!(world.eval(call), step);
+    let told = "The limit of a call is 1200 ms (flag `--upstream-call-timeout-ms`).";
+    assert!(text(&outcome).contains(told), "{}", text(&outcome));
+    world.aggregator.shutdown().await;
+}
+
+#[tokio::test]
 async fn what_was_fetched_is_shown_where_a_later_call_is_misspelt() {
     let world = World::new(AggregatorLimits::default()).await;
     let outcome = world

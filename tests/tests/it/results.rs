@@ -158,7 +158,7 @@ async fn one_bad_character_does_not_lose_the_records_around_it() {
         r#"{"content":[{"type":"text","text":"[{\"s\":\"a\\udc00\"},{\"s\":\"b\"}]"}]}"#,
     ] {
         let outcome = world.eval(&program("answer", result, 0, "(map :s (:value r))")).await;
-        assert_eq!(text(&outcome), "(\"a\u{fffd}\" \"b\")");
+        assert_eq!(text(&outcome), "[\"a\u{fffd}\" \"b\"]");
         let told = notes(&outcome);
         assert!(told.iter().any(|note| note.contains("each became U+FFFD")), "{told:?}");
     }

@@ -52,7 +52,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         result_bytes: bytes,
         oversize: false,
         auth: None,
-        sent: None,
+        sent: failed.then_some(true),
         http_status: None,
         overview: (!failed).then(|| ResultOverview {
             value_kind: "text",
@@ -196,6 +196,20 @@ fn errors_say_reason_and_message_once() {
 }
 
 #[test]
+fn a_failed_program_shows_the_beginnings_of_what_it_had_fetched() {
+    let fetched = |id: u32| CallRecord {
+        overview: None,
+        beginning: Some(format!("{{\"id\":{id}}}").into()),
+        ..call(CallStatus::Ok, Some(9))
+    };
+    let calls = (7000..7020).map(fetched).collect();
+    let payload = Payload { upstream_calls: calls, ..failed(ErrorReason::Fail, "\"boom\"") };
+    let (text, _) = shaped(Profile::Slim, &payload);
+    assert!(text.contains("- fs.read ok: {\"id\":7000}\n- fs.read ok: {\"id\":7001}\n"), "{text}");
+    assert_eq!(text.matches("- fs.read ok").count(), 12, "{text}");
+}
+
+#[test]
 fn a_failed_program_tells_what_its_tools_said() {
     let calls = vec![call(CallStatus::Ok, Some(9120)), call(CallStatus::Error, None)];
     let payload = Payload { upstream_calls: calls, ..failed(ErrorReason::Fail, "\"boom\"") };
@@ -208,14 +222,14 @@ fn a_failed_program_tells_what_its_tools_said() {
     assert!(text.ends_with("\nupstream fs.read failed: timeout") && text.matches("boom").count() == 1);
     assert_eq!(
         structured.unwrap()["upstream_calls"],
-        json!([{"server":"fs","tool":"read","status":"error","reason":"timeout"}])
+        json!([{"server":"fs","tool":"read","status":"error","reason":"timeout","sent":true}])
     );
     let debug = shaped(Profile::Debug, &payload).1.unwrap();
     assert_eq!(
         debug["upstream_calls"],
         json!([
             {"server":"fs","tool":"read","status":"ok","duration_ms":3,"result_bytes":9120,"oversize":false},
-            {"server":"fs","tool":"read","status":"error","duration_ms":3,"reason":"timeout",
+            {"server":"fs","tool":"read","status":"error","duration_ms":3,"reason":"timeout","sent":true,
              "error":"mcp_stdio call timed out","result_bytes":null,"oversize":false}
         ])
     );

@@ -243,7 +243,7 @@ fn requests_that_upstreams_are_not_sent_have_audit_lines() {
     let log = folder.path().join("audit");
     let mut bare = fake();
     bare["args"] = json!(["--only-tools"]);
-    let gone = json!({"transport": "mcp_stdio", "command": "/nowhere/at/all"});
+    let gone = json!({"transport": "mcp_stdio", "command": "/nowhere/at/all", "required": false});
     let upstreams = json!({"bare": bare, "filtered": filtered(), "gone": gone});
     let flags = ["--expose", "resources,prompts", "--audit-log", log.to_str().expect("UTF-8")];
     let mut client = Client::over(&upstreams, &flags, false);

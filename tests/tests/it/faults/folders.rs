@@ -24,15 +24,15 @@ fn is_told_once(server: &Http, event: &str) {
 }
 
 #[test]
-fn trace_folders_that_cannot_be_used_are_told_once_and_counted() {
+fn trace_folders_that_cannot_be_used_are_refused_at_the_start() {
     // A device that is always full, and a place where nobody may make a folder, not even the superuser.
     for folder in ["/dev/full", "/proc/ptc/traces"] {
-        let server = Launch::new(&["--http-metrics", "--trace-dir", folder]).on_http();
-        works(&server, 20);
-        wait_until("all are counted", || traces(&server, "failed") == 20.0);
-        assert_eq!(traces(&server, "written"), 0.0);
-        is_told_once(&server, "trace_dir_create_failed");
-        is_told_once(&server, "trace_open_failed");
+        let mut pipes = Launch::new(&["--trace-dir", folder]).on_pipes();
+        assert_eq!(pipes.server.ended().code(), Some(1));
+        let log = pipes.server.launch.log();
+        let told = log.contains(&format!("--trace-dir {folder}: "))
+            && log.contains("name a folder that can be written to");
+        assert!(told, "{log}");
     }
 }
 
@@ -53,6 +53,8 @@ fn a_trace_folder_that_disappears_is_made_again() {
     std::fs::write(&folder, "in the way").unwrap();
     works(&server, 3);
     wait_until("they are counted", || traces(&server, "failed") == 3.0);
+    is_told_once(&server, "trace_dir_create_failed");
+    is_told_once(&server, "trace_open_failed");
     std::fs::remove_file(&folder).unwrap();
     works(&server, 3);
     wait_until("they are written", || traces(&server, "written") == 9.0);

@@ -83,7 +83,7 @@ async fn the_forms_of_the_description_work() {
     // What the text says of answers.
     for (program, answer) in [
         ("(keys (tool/call {:server \"fake\" :tool \"echo\" :args {}}))", "[:ok :value :value_kind]"),
-        ("(keys (tool/call {:server \"fake\" :tool \"refuse\" :args {}}))", "[:message :ok :reason]"),
+        ("(keys (tool/call {:server \"fake\" :tool \"refuse\" :args {}}))", "[:message :ok :reason :sent]"),
     ] {
         let told = pipe.eval(2, program).await;
         assert!(told["structuredContent"]["result"].as_str().unwrap().contains(answer), "{told}");

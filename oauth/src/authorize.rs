@@ -100,7 +100,7 @@ impl Authorization<'_> {
 
 impl Authorization<'_> {
     /// The request that a browser would make, without a browser: whether the server still knows our client is not to be had otherwise
-    /// (`auth.md` 3.3). What it answers is never used.
+    /// (`auth.md` 3). What it answers is never used.
     ///
     /// # Errors
     /// The server has no authorization endpoint.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use ptc_host::text::clip;
 use ptc_host::time::{self, Instant};
 
 /// How long a client's lines are counted.
@@ -12,6 +13,8 @@ const WINDOW: Duration = Duration::from_secs(10);
 const MOST_LINES: u32 = 10;
 /// Clients that are told apart.
 const MAX_CLIENTS: usize = 1024;
+/// Bytes of a name that count.
+const MAX_NAME: usize = 128;
 
 /// The lines that clients have left.
 #[derive(Debug, Default)]
@@ -27,6 +30,7 @@ struct Lines {
 impl LogBudget {
     /// Whether the next event of `client` has a line of its own; if so, how many of its events before had none.
     pub(crate) fn line(&self, client: &str) -> Option<u64> {
+        let client = clip(client, MAX_NAME);
         let now = time::now();
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !clients.contains_key(client) {

@@ -233,7 +233,7 @@ mod tests {
             ("clamp", ". Not available in PTC-Lisp — write (max low (min high x))"),
             ("swap!", ". Not available in PTC-Lisp — values are immutable: use loop, reduce or def"),
             ("group_by", ". Hint: Use hyphens not underscores (try: group-by)"),
-            ("java.util", ""),
+            ("java.util", ". Did you mean: java.util.Date."),
             ("a.b.c", ""),
             ("map-vals", ". Did you mean: update-vals"),
             ("usrs", ". Did you mean: users"),

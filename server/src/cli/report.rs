@@ -4,6 +4,7 @@ use crate::cli::output::errln;
 use ptc_host::engine::Failure;
 use ptc_host::visible::visible;
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
 /// The exit status for a command line that is wrong, as clap has it.
@@ -27,9 +28,20 @@ pub(crate) fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
     if terminal { visible(text) } else { Cow::Borrowed(text) }
 }
 
+/// Whether a terminal is to have colours: not where `NO_COLOR` is set, or the terminal knows none.
+pub(crate) fn has_colours(terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    wants_colours(terminal, set("NO_COLOR").is_some(), set("TERM").as_deref())
+}
+
+fn wants_colours(terminal: bool, refused: bool, kind: Option<&OsStr>) -> bool {
+    terminal && !refused && kind != Some(OsStr::new("dumb"))
+}
+
 /// Prints a failure with the source line and a caret under the place, coloured on a terminal.
 pub fn failure(source: &str, failure: &Failure, terminal: bool) {
-    let (red, dim, plain) = if terminal { ("\x1b[31m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
+    let (red, dim, plain) =
+        if has_colours(terminal) { ("\x1b[31m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
     let message = failure.full_message();
     let reason = failure.reason.as_str();
     // Many messages begin with their reason.
@@ -44,4 +56,16 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
         line.chars().take(position.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     errln!("{dim}{number} |{plain} {}", shown(line, terminal));
     errln!("{dim}{} |{plain} {pad}{red}^{plain}", " ".repeat(number.len()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_want_them() {
+        assert!(wants_colours(true, false, Some(OsStr::new("xterm"))) && wants_colours(true, false, None));
+        assert!(!wants_colours(false, false, None) && !wants_colours(true, true, None));
+        assert!(!wants_colours(true, false, Some(OsStr::new("dumb"))));
+    }
 }

@@ -1,6 +1,7 @@
 //! `ptc start`: the MCP server.
 
 use crate::cli::output::errln;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use ptc_host::config::ProcessEnv;
@@ -39,6 +40,10 @@ pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     let _log = log::init(settings.log_level, redactor.clone());
     for warning in &settings.warnings {
         warn!(event = warning.event, "{}", warning.message);
+    }
+    // An MCP client is no person at a terminal.
+    if settings.http.is_none() && std::io::stdin().is_terminal() {
+        errln!("ptc: MCP is spoken here on standard input; to try programs: ptc repl");
     }
     match boot::serve(settings, redactor, extensions) {
         Ok(()) => ExitCode::SUCCESS,

@@ -148,7 +148,7 @@ impl Screen {
         let mut state = self.state();
         end_line(&mut state);
         let clean = state.redactor.scrub(text).into_owned();
-        let (dim, plain) = if self.err { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+        let (dim, plain) = if report::has_colours(self.err) { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
         // A closed standard error ends nothing.
         let _ = writeln!(std::io::stderr().lock(), "{dim}{}{plain}", report::shown(&clean, self.err));
     }

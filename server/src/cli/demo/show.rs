@@ -1,6 +1,7 @@
 //! The demo's output: coloured at a terminal, plain in a pipe.
 
 use crate::cli::output::outln;
+use crate::cli::report;
 use ptc_host::visible::visible;
 use ptc_mcp::json::Value;
 
@@ -20,7 +21,7 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new() -> Screen {
-        let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let color = report::has_colours(std::io::stdout().is_terminal());
         Screen { color, fetched: 0, returned: 0, calls: 0 }
     }
 

@@ -49,7 +49,7 @@ impl Shared {
 
     pub(super) fn mcp(&self, hit: &Hit, script: &Script, state: &State) -> Answer {
         let Some(access) = self.admitted(hit, state) else {
-            let tells = script.tells_ended_by.filter(|_| hit.json["method"] == "tools/call");
+            let tells = script.tells_ended_by.filter(|_| hit.bearer().is_some());
             return match tells {
                 None => self.challenge(hit, script),
                 Some(200) => {

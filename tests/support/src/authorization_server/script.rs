@@ -130,7 +130,7 @@ pub struct Script {
     pub device_patience: u32,
     /// The status of the page that a person sees whose client is forgotten, where it is no JSON with 422.
     pub forgets_with: Option<u16>,
-    /// How a call is told that its token has ended, where it is not by 401: this status, 200 for a result with `isError`.
+    /// How a request is told that its token has ended, where it is not by 401: this status, 200 for a result with `isError`.
     pub tells_ended_by: Option<u16>,
     /// What happens next, by path.
     pub trouble: HashMap<&'static str, VecDeque<Trouble>>,

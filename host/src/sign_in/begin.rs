@@ -24,6 +24,7 @@ use super::records::{self, Binding};
 use super::site::{Site, random};
 use super::store::RecordKey;
 use crate::credentials::{self, Redactor};
+use crate::digest::sha256;
 use crate::time;
 
 /// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
@@ -195,12 +196,23 @@ impl Site {
         principal: &str,
         redirect_uri: &str,
     ) -> Result<bool, SignInError> {
-        if prepared.is_new || prepared.client.origin != Origin::Registered {
+        if prepared.is_new
+            || prepared.client.origin != Origin::Registered
+            || self.was_accepted(&prepared.client.id)
+        {
             return Ok(false);
         }
         let probe = self.authorization(prepared, principal, redirect_uri).probe(&entropy()?, self.now())?;
         let answer = time::timeout(PROBE_PATIENCE, self.fetcher.send(probe)).await;
         Ok(answer.is_ok_and(|answer| authorize::has_forgotten_client(&answer)))
+    }
+
+    /// Whether somebody has signed in here with this client a short time ago. A step-up is no reason to ask again.
+    fn was_accepted(&self, client: &str) -> bool {
+        let accepted = *self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.is_some_and(|(id, at)| {
+            id == sha256(client.as_bytes()) && self.now().since(at) <= authorize::LIFE
+        })
     }
 
     /// Forgets a registration that the server does not know any more; the next sign-in registers anew.
@@ -335,6 +347,8 @@ impl Site {
     ) -> Result<SignedIn, SignInError> {
         let owner = self.tokens_of(principal);
         self.learn(&owner, principal, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token))?;
+        let accepted = (sha256(binding.client_id.as_bytes()), self.now());
+        *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(accepted);
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let previous: Option<TokenRecord> = records::read(self.store(), &key).await?;

@@ -94,6 +94,8 @@ pub struct Site {
     known: Mutex<HashMap<String, Known>>,
     /// Sign-ins that principals have begun here, with when.
     pub(super) begun: Mutex<HashMap<Box<str>, Begun>>,
+    /// The SHA-256 of the id of the client whose sign-in was finished here last, and when: its server knows it.
+    pub(super) accepted: Mutex<Option<([u8; 32], Timestamp)>>,
 }
 
 /// The sign-ins that one principal has begun, oldest first.
@@ -143,6 +145,7 @@ impl Site {
             news: News::default(),
             known: Mutex::default(),
             begun: Mutex::default(),
+            accepted: Mutex::default(),
         }))
     }
 

@@ -21,7 +21,8 @@ use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 
 /// Answers a request for a feature; `None` if the method is none of them, or is not offered. A list that is not offered is
-/// empty: some clients ask for it without a look at the capabilities, and take an error for the end (decision 165).
+/// empty: some clients ask for it without a look at the capabilities, and take an error for the end (decision 165). The
+/// official suite wants prompts of the modern era to be declared where they are listed.
 pub(super) fn answer(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -43,7 +44,7 @@ fn empty_list(
     let key: &[u8] = match method {
         "resources/list" => b"{\"resources\":[]",
         "resources/templates/list" => b"{\"resourceTemplates\":[]",
-        "prompts/list" => b"{\"prompts\":[]",
+        "prompts/list" if era == Era::Handshake => b"{\"prompts\":[]",
         _ => return None,
     };
     let cursor = params.object().and_then(|params| params.cursor);

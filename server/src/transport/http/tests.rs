@@ -781,6 +781,10 @@ async fn lists_that_are_not_offered_are_empty() {
         paged["params"] = json!({"cursor": "x"});
         assert_eq!(client.post(&[named], paged).await.code(), json!(-32602), "{method}");
         let reply = client.modern(2, method, json!({})).await;
+        if method == "prompts/list" {
+            assert_eq!(reply.code(), json!(-32601));
+            continue;
+        }
         let result = &reply.json()["result"];
         assert_eq!((&result[key], &result["resultType"]), (&json!([]), &json!("complete")), "{method}");
         assert!(result["ttlMs"].is_u64() && result["cacheScope"].is_string(), "{result}");

@@ -120,7 +120,11 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     request.context = args.context.as_deref().map(Arc::from);
     request.asker = questions::at_terminal(redactor);
     let has_upstreams = request.upstreams.is_some();
-    let outcome = finished(engine.eval(request).await, redactor, has_upstreams);
+    let mut outcome = engine.eval(request).await;
+    if let Err(failure) = &mut outcome.result {
+        limits::explain(failure, has_upstreams);
+    }
+    let outcome = finished(outcome, redactor);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
         outln!("{}", report::shown(print, terminal));
@@ -177,8 +181,8 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
                     let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
                     refuse(&mut answers, request.id, &message)
                 } else {
-                    let has_upstreams = eval.upstreams.is_some();
-                    let outcome = finished(engine.eval(eval).await, redactor, has_upstreams);
+                    // Programs read the answers: they have the language's own words.
+                    let outcome = finished(engine.eval(eval).await, redactor);
                     respond(&mut answers, request.id, &outcome)
                 }
             }
@@ -195,9 +199,9 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
     ExitCode::SUCCESS
 }
 
-/// An outcome without the secrets that upstreams have echoed, which says what the program lacks.
+/// An outcome without the secrets that upstreams have echoed.
 #[expect(clippy::disallowed_methods, reason = "entry point: finished()")]
-fn finished(mut outcome: EvalOutcome, redactor: &Redactor, has_upstreams: bool) -> EvalOutcome {
+fn finished(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
     let scrub = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));
     outcome.prints.iter_mut().for_each(scrub);
     match &mut outcome.result {
@@ -212,7 +216,6 @@ fn finished(mut outcome: EvalOutcome, redactor: &Redactor, has_upstreams: bool) 
             }
         }
         Err(failure) => {
-            limits::explain(failure, has_upstreams);
             scrub(&mut failure.message);
             failure.hint.iter_mut().for_each(scrub);
         }

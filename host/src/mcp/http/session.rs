@@ -1,7 +1,7 @@
 //! The result of a handshake: the era, the revision, a session id.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
 use ptc_mcp::Era;
@@ -29,9 +29,8 @@ pub(crate) struct HttpSession {
     pub(super) old_stream: Option<Arc<OldStream>>,
     /// Whether somebody listens for them already.
     pub(super) listening: AtomicBool,
-    /// Whether the server was found to serve one connection at a time.
-    serves_one: AtomicBool,
-    turns: tokio::sync::Mutex<()>,
+    /// What calls take turns by, if the server was found to serve one connection at a time.
+    turns: OnceLock<tokio::sync::Mutex<()>>,
     /// Whether a request failed in a way that a server may have which forgot the session.
     doubtful: AtomicBool,
     next_id: AtomicU64,
@@ -69,8 +68,7 @@ impl HttpSession {
             leaves_out_tools: false,
             old_stream: None,
             listening: AtomicBool::new(false),
-            serves_one: AtomicBool::new(false),
-            turns: tokio::sync::Mutex::default(),
+            turns: OnceLock::new(),
             doubtful: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
             state: Mutex::default(),
@@ -120,12 +118,12 @@ impl HttpSession {
 
     /// Notes that the server serves one connection at a time.
     pub(super) fn note_serves_one(&self) {
-        self.serves_one.store(true, Ordering::Relaxed);
+        self.turns.get_or_init(Default::default);
     }
 
     /// What calls take turns by, where they have to come one after the other.
     pub(super) fn turns(&self) -> Option<&tokio::sync::Mutex<()>> {
-        self.serves_one.load(Ordering::Relaxed).then_some(&self.turns)
+        self.turns.get()
     }
 
     /// Remembers the session id of an answer. Such ids are secrets of a kind: they are not logged.

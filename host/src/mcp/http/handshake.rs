@@ -310,16 +310,7 @@ async fn request(
     let ask = || {
         let id = session.next_id();
         let body = encode::request(id, method, params);
-        let outgoing = Outgoing {
-            id: Some(id),
-            method,
-            subject: None,
-            mirrored: Vec::new(),
-            body,
-            arrivals: None,
-            caller: None,
-        };
-        endpoint.request(session, outgoing, limits)
+        endpoint.request(session, Outgoing::plain(Some(id), method, body), limits)
     };
     match ask().await {
         Ok(HttpReply::Error(failure))

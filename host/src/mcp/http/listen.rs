@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::super::elicit::Link;
 use super::super::protocol;
 use super::event_rate::{EventRate, warn_too_fast};
-use super::post::{ERROR_BODY, Endpoint, Failure, Outgoing, is_event_stream};
+use super::post::{Endpoint, Failure, Outgoing, is_event_stream, let_go};
 use super::session::HttpSession;
 use crate::http::{Body, Limits, Response};
 use crate::pace::{Pace, STEP, apart};
@@ -103,15 +103,7 @@ async fn is_answered_beside(endpoint: &Endpoint, session: &HttpSession) -> bool 
         Era::Modern => ("server/discover", protocol::params(Era::Modern, None)),
     };
     let id = session.next_id();
-    let outgoing = Outgoing {
-        id: Some(id),
-        method,
-        subject: None,
-        mirrored: Vec::new(),
-        body: encode::request(id, method, &params),
-        arrivals: None,
-        caller: None,
-    };
+    let outgoing = Outgoing::plain(Some(id), method, encode::request(id, method, &params));
     let limits = Limits {
         connect: STARVED,
         first_byte: None,
@@ -122,11 +114,7 @@ async fn is_answered_beside(endpoint: &Endpoint, session: &HttpSession) -> bool 
     };
     match endpoint.post(session, outgoing, &limits).await {
         Ok(response) => {
-            if is_event_stream(&response.headers) {
-                response.body.abandon();
-            } else {
-                response.body.beginning(ERROR_BODY).await;
-            }
+            let_go(response).await;
             true
         }
         Err(failure) => failure.into_fault().reason != FaultReason::Timeout,
@@ -151,17 +139,9 @@ async fn open(
         Era::Handshake => endpoint.open_stream(session, last_id, None, &limits).await,
         Era::Modern => {
             let id = session.next_id();
-            let body = encode::request(id, "subscriptions/listen", &protocol::listen_params());
-            let outgoing = Outgoing {
-                id: Some(id),
-                method: "subscriptions/listen",
-                subject: None,
-                mirrored: Vec::new(),
-                body,
-                arrivals: None,
-                caller: None,
-            };
-            endpoint.post(session, outgoing, &limits).await
+            let method = "subscriptions/listen";
+            let body = encode::request(id, method, &protocol::listen_params());
+            endpoint.post(session, Outgoing::plain(Some(id), method, body), &limits).await
         }
     }
 }

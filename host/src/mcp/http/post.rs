@@ -98,6 +98,13 @@ pub(super) struct Outgoing<'a> {
     pub(super) caller: Option<Caller<'a>>,
 }
 
+impl<'a> Outgoing<'a> {
+    /// A message on nobody's behalf.
+    pub(super) fn plain(id: Option<u64>, method: &'a str, body: Vec<u8>) -> Self {
+        Self { id, method, subject: None, mirrored: Vec::new(), body, arrivals: None, caller: None }
+    }
+}
+
 /// The answer to a request.
 pub(super) enum HttpReply {
     /// Its `result` as raw JSON.
@@ -250,24 +257,10 @@ impl Endpoint {
         body: Vec<u8>,
         limits: &Limits,
     ) -> Result<StatusCode, Failure> {
-        let outgoing = Outgoing {
-            id: None,
-            method,
-            subject: None,
-            mirrored: Vec::new(),
-            body,
-            arrivals: None,
-            caller: None,
-        };
-        let response = self.post(session, outgoing, limits).await?;
+        let response = self.post(session, Outgoing::plain(None, method, body), limits).await?;
         session.note_id(response.headers.get(&SESSION_ID));
         let status = response.status;
-        // The rest is of no interest, but reading it to its end keeps the connection.
-        if is_event_stream(&response.headers) {
-            response.body.abandon();
-        } else {
-            response.body.beginning(ERROR_BODY).await;
-        }
+        let_go(response).await;
         Ok(status)
     }
 
@@ -790,6 +783,15 @@ enum Streamed {
     HttpReply(HttpReply),
     /// The stream ended before the answer, in order or by an error.
     Broke(Option<HttpError>),
+}
+
+/// Lets go of an answer whose body is of no interest; reading it to its end keeps the connection.
+pub(super) async fn let_go(response: Response) {
+    if is_event_stream(&response.headers) {
+        response.body.abandon();
+    } else {
+        response.body.beginning(ERROR_BODY).await;
+    }
 }
 
 pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {

@@ -376,15 +376,7 @@ impl HttpTransport {
         limits: &Limits,
     ) -> Result<(), Unanswered> {
         let id = session.next_id();
-        let outgoing = Outgoing {
-            id: Some(id),
-            method: "ping",
-            subject: None,
-            mirrored: Vec::new(),
-            body: encode::request(id, "ping", b"{}"),
-            arrivals: None,
-            caller: None,
-        };
+        let outgoing = Outgoing::plain(Some(id), "ping", encode::request(id, "ping", b"{}"));
         let limits = Limits { total: limits.total.min(DOUBT_LIMIT), ..*limits };
         let failure = match self.endpoint.request(session, outgoing, &limits).await {
             // Whatever it says, it says it to this session.

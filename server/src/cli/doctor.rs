@@ -44,20 +44,23 @@ pub struct DoctorArgs {
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     about: String,
-    is_problem: bool,
     message: String,
-    /// What to type.
+    /// What to type, if it is a problem.
     next_step: Option<String>,
 }
 
 impl Finding {
     fn well(about: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { about: about.into(), is_problem: false, message: message.into(), next_step: None }
+        Self { about: about.into(), message: message.into(), next_step: None }
     }
 
     fn problem(about: impl Into<String>, message: impl Into<String>, next_step: impl Into<String>) -> Self {
         let next_step = Some(next_step.into());
-        Self { about: about.into(), is_problem: true, message: message.into(), next_step }
+        Self { about: about.into(), message: message.into(), next_step }
+    }
+
+    fn is_problem(&self) -> bool {
+        self.next_step.is_some()
     }
 }
 
@@ -70,7 +73,7 @@ pub fn run(args: &DoctorArgs) -> ExitCode {
         Err(error) => return report::fault(&format!("cannot start the event loop: {error}")),
     };
     let findings = runtime.block_on(look(args, &env, &folder));
-    let problems = findings.iter().filter(|finding| finding.is_problem).count();
+    let problems = findings.iter().filter(|finding| finding.is_problem()).count();
     let text = if args.json { as_json(&findings, problems) } else { as_lines(&findings, problems) };
     output::write(format_args!("{}", visible(&text)));
     if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -358,7 +361,7 @@ fn folder(about: &str, path: &Path, is_private: bool) -> Option<Finding> {
 fn as_json(findings: &[Finding], problems: usize) -> String {
     let finding = |finding: &Finding| {
         json!({
-            "about": finding.about, "ok": !finding.is_problem, "message": finding.message, "next_step": finding.next_step
+            "about": finding.about, "ok": !finding.is_problem(), "message": finding.message, "next_step": finding.next_step
         })
     };
     let findings: Vec<Value> = findings.iter().map(finding).collect();
@@ -369,7 +372,7 @@ fn as_json(findings: &[Finding], problems: usize) -> String {
 fn as_lines(findings: &[Finding], problems: usize) -> String {
     let width = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or(0);
     let line = |finding: &Finding| {
-        let sign = if finding.is_problem { "!" } else { "+" };
+        let sign = if finding.is_problem() { "!" } else { "+" };
         let step =
             finding.next_step.as_ref().map(|step| format!("\n  {:width$}  → {}", "", visible_line(step)));
         format!(
@@ -379,7 +382,7 @@ fn as_lines(findings: &[Finding], problems: usize) -> String {
             step.unwrap_or_default()
         )
     };
-    let of = |is_problem| findings.iter().filter(move |finding| finding.is_problem == is_problem).map(line);
+    let of = |is_problem| findings.iter().filter(move |finding| finding.is_problem() == is_problem).map(line);
     let end = match problems {
         0 => "Nothing is wrong here. Whether the upstreams answer: ptc check\n".to_owned(),
         1 => "1 problem; what to type is behind →\n".to_owned(),
@@ -400,7 +403,7 @@ mod tests {
     }
 
     fn problems(findings: &[Finding]) -> Vec<String> {
-        let problems = findings.iter().filter(|finding| finding.is_problem);
+        let problems = findings.iter().filter(|finding| finding.is_problem());
         problems
             .map(|finding| {
                 format!("{}: {} → {}", finding.about, finding.message, finding.next_step.as_deref().unwrap())
@@ -460,7 +463,7 @@ mod tests {
         let found = folder("state", dir.path(), true).unwrap();
         assert_eq!(found.next_step.unwrap(), format!("chmod 700 {}", dir.path().display()));
         set(0o700);
-        assert!(!folder("state", dir.path(), true).unwrap().is_problem);
+        assert!(!folder("state", dir.path(), true).unwrap().is_problem());
         assert_eq!(folder("state", &dir.path().join("none"), true), None);
         fs::write(dir.path().join("file"), "").unwrap();
         assert!(folder("state", &dir.path().join("file"), true).unwrap().message.ends_with("is no folder"));
@@ -496,8 +499,8 @@ mod tests {
             found = port(&env) => found.unwrap(),
             () = answer => unreachable!("it never ends"),
         };
-        assert!(found.is_problem && found.message.contains("is taken by something"), "{found:?}");
+        assert!(found.is_problem() && found.message.contains("is taken by something"), "{found:?}");
         drop(listener);
-        assert!(!port(&env).await.unwrap().is_problem);
+        assert!(!port(&env).await.unwrap().is_problem());
     }
 }

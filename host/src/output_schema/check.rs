@@ -516,8 +516,8 @@ fn is_duration(temporal: &Temporal) -> bool {
 fn words(kinds: &[Kind]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for kind in kinds {
-        if !words.contains(&kind.word()) {
-            words.push(kind.word());
+        if !words.contains(&kind.name()) {
+            words.push(kind.name());
         }
     }
     words.join(" or ")

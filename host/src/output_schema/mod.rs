@@ -11,7 +11,7 @@ mod parse;
 mod respell;
 
 use ahash::AHashMap;
-use ptc_mcp::json::Value as Json;
+use ptc_mcp::json::{Kind, Value as Json};
 
 /// A schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,41 +47,6 @@ struct Rules {
     any_of: Option<Vec<Id>>,
     one_of: Option<Vec<Id>>,
     not: Option<Id>,
-}
-
-/// `type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Null,
-    Boolean,
-    /// Integers of any size, and floats without a fraction.
-    Integer,
-    /// Integers and floats.
-    Number,
-    /// Text: strings, keywords, dates and instants.
-    String,
-    /// Vectors and sets.
-    Array,
-    /// Maps.
-    Object,
-}
-
-impl Kind {
-    const ALL: [Kind; 7] =
-        [Kind::Null, Kind::Boolean, Kind::Integer, Kind::Number, Kind::String, Kind::Array, Kind::Object];
-
-    /// The word of JSON Schema.
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Null => "null",
-            Kind::Boolean => "boolean",
-            Kind::Integer => "integer",
-            Kind::Number => "number",
-            Kind::String => "string",
-            Kind::Array => "array",
-            Kind::Object => "object",
-        }
-    }
 }
 
 /// Keywords with a number.

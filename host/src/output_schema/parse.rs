@@ -236,7 +236,7 @@ fn check_keys(schema: &Map) -> Result<(), String> {
 
 fn kinds(schema: &Map) -> Result<Vec<Kind>, String> {
     let kind = |word: &Json| {
-        let found = word.as_str().and_then(|word| Kind::ALL.into_iter().find(|kind| kind.word() == word));
+        let found = word.as_str().and_then(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word));
         found.ok_or_else(|| format!("unsupported type: {word}"))
     };
     let mut kinds = match schema.get("type") {

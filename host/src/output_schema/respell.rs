@@ -60,7 +60,7 @@ fn is_meant(schema: &OutputSchema, id: Id, tree: &Json, depth: usize) -> bool {
         Json::Array(_) => "array",
         _ => return false,
     };
-    if !rules.kinds.is_empty() && !rules.kinds.iter().any(|kind| kind.word() == word) {
+    if !rules.kinds.is_empty() && !rules.kinds.iter().any(|kind| kind.name() == word) {
         return false;
     }
     let has = |name: &str| tree.as_object().is_some_and(|map| map.keys().any(|key| is_spelling(key, name)));

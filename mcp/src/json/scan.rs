@@ -55,6 +55,10 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 7] =
+        [Kind::Null, Kind::Boolean, Kind::Integer, Kind::Number, Kind::String, Kind::Array, Kind::Object];
+
     /// The name used in messages to clients.
     pub fn name(self) -> &'static str {
         match self {

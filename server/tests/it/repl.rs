@@ -290,14 +290,16 @@ fn programs_reach_the_default_file_unless_told_otherwise() {
         let output = run(ptc(&home, arguments), input);
         assert!(text(&output.stdout).contains("[\"fs\"]"), "{arguments:?}: {}", text(&output.stderr));
     }
-    for (arguments, input) in [
-        (&["eval", "--no-upstreams", "-e", servers][..], ""),
-        (&["repl", "--no-upstreams", "-e", servers], ""),
-        (&["eval", "--jsonl"], &line),
+    // People are told what to type; programs that read the answers have the language's own words.
+    let advice = "no upstreams are configured: ptc import, ptc add, or --upstreams-config FILE";
+    let words = "REPL discovery forms are only available when a discovery backend is configured";
+    for (arguments, input, sentence) in [
+        (&["eval", "--no-upstreams", "-e", servers][..], "", advice),
+        (&["repl", "--no-upstreams", "-e", servers], "", advice),
+        (&["eval", "--jsonl"], &line, words),
     ] {
         let output = run(ptc(&home, arguments), input);
         let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
-        let sentence = "no upstreams are configured: ptc import, ptc add, or --upstreams-config FILE";
         assert!(told.contains(sentence), "{arguments:?}: {told}");
     }
     // Nothing was started, and nothing is left behind.

@@ -144,7 +144,8 @@ fn show(seen: &Seen, depth: usize, out: &mut String) {
     }
 }
 
-/// Reads JSON that may end anywhere. What follows a mistake is not looked at: whether a text is JSON is decided elsewhere.
+/// Reads JSON, or what Python prints (decision 171), that may end anywhere. What follows a mistake is not looked at: whether a
+/// text is data is decided elsewhere.
 struct Reader<'a> {
     json: &'a [u8],
     at: usize,
@@ -163,42 +164,49 @@ impl Reader<'_> {
         let first = self.token()?;
         Some(match first {
             b'{' => self.map(depth),
-            b'[' => self.list(depth),
-            b'"' => {
+            b'[' => self.list(depth, b']'),
+            b'(' => self.list(depth, b')'),
+            b'"' | b'\'' => {
                 self.string();
                 Seen::Scalar("string")
             }
-            b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => self.word(first),
+            b't' | b'f' | b'n' | b'T' | b'F' | b'N' | b'-' | b'0'..=b'9' => self.word(first),
             _ => return None,
         })
     }
 
     fn word(&mut self, first: u8) -> Seen {
         let rest = &self.json[self.at..];
-        let end = rest.iter().position(|byte| b",]} \n\r\t".contains(byte)).unwrap_or(rest.len());
+        let end = rest.iter().position(|byte| b",]}) \n\r\t".contains(byte)).unwrap_or(rest.len());
         self.at += end;
         Seen::Scalar(match first {
-            b't' | b'f' => "bool",
-            b'n' => "nil",
+            b't' | b'f' | b'T' | b'F' => "bool",
+            b'n' | b'N' => "nil",
             _ if rest[..end].iter().any(|byte| b".eE".contains(byte)) => "float",
             _ => "int",
         })
     }
 
-    /// The string at the cursor, decoded; `None` if its end is not there.
+    /// The string at the cursor, decoded; `None` if its end is not there, or if it is Python's and has escapes.
     #[expect(clippy::disallowed_methods, reason = "entry point: Reader.string")]
     fn string(&mut self) -> Option<String> {
         let start = self.at;
+        let quote = self.json[start];
         self.at += 1;
         loop {
-            match self.json.get(self.at)? {
-                b'"' => break,
+            match *self.json.get(self.at)? {
+                byte if byte == quote => break,
                 b'\\' => self.at += 2,
                 _ => self.at += 1,
             }
         }
         self.at += 1;
-        serde_json::from_slice(&self.json[start..self.at]).ok()
+        let text = &self.json[start..self.at];
+        match quote {
+            b'"' => serde_json::from_slice(text).ok(),
+            _ if text.contains(&b'\\') => None,
+            _ => std::str::from_utf8(&text[1..text.len() - 1]).ok().map(str::to_owned),
+        }
     }
 
     fn map(&mut self, depth: usize) -> Seen {
@@ -211,7 +219,7 @@ impl Reader<'_> {
                     return Seen::Map(entries, true);
                 }
                 Some(b',') => self.at += 1,
-                Some(b'"') => {
+                Some(b'"' | b'\'') => {
                     let Some(key) = self.string() else { break };
                     if self.token() != Some(b':') {
                         break;
@@ -231,12 +239,12 @@ impl Reader<'_> {
         Seen::Map(entries, false)
     }
 
-    fn list(&mut self, depth: usize) -> Seen {
+    fn list(&mut self, depth: usize, close: u8) -> Seen {
         self.at += 1;
         let mut first = None;
         loop {
             match self.token() {
-                Some(b']') => {
+                Some(byte) if byte == close => {
                     self.at += 1;
                     break;
                 }
@@ -265,18 +273,18 @@ impl Reader<'_> {
         loop {
             match self.token() {
                 None => return Seen::Cut,
-                Some(b'"') => {
+                Some(b'"' | b'\'') => {
                     if self.string().is_none() {
                         self.at = self.json.len();
                         return Seen::Cut;
                     }
                 }
-                Some(b'{' | b'[') => {
+                Some(b'{' | b'[' | b'(') => {
                     open += 1;
                     self.at += 1;
                 }
-                Some(b'}' | b']') if open == 0 => return Seen::Cut,
-                Some(b'}' | b']') => {
+                Some(b'}' | b']' | b')') if open == 0 => return Seen::Cut,
+                Some(b'}' | b']' | b')') => {
                     open -= 1;
                     self.at += 1;
                 }
@@ -317,6 +325,8 @@ mod tests {
             of(r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}, "z": 1}"#),
             r#"{"a" {"b" {"c" {"d" {…}}}}, "z" int}"#
         );
+        assert_eq!(of("[{'id': 1, 'ok': True, 'note': None, 'at': (1, 'x')}]"), r#"[{"id" "ok" "note" "at"}]"#);
+        assert_eq!(of("{'id': 1.5, 'ok': False}"), r#"{"id" float, "ok" bool}"#);
         assert_eq!(seen_shape(b"plain text"), None);
         assert_eq!(seen_shape(b""), None);
     }

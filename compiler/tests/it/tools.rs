@@ -129,12 +129,16 @@ fn tools_that_nobody_registered_are_unknown() {
 }
 
 #[test]
-fn upstream_calls_come_in_three_spellings() {
+fn upstream_calls_come_in_several_spellings() {
     for source in [
         "(tool/call {:server \"fs\" :tool \"read\" :args {:max-size 1}})",
         "(tool/call {\"server\" \"fs\" \"tool\" \"read\" \"args\" {:max-size 1}})",
         "(tool/call :server \"fs\" :tool \"read\" :args {:max-size 1})",
         "(tool/call 'fs/read {:max-size 1})",
+        "(tool/call \"fs/read\" {:max-size 1})",
+        "(tool/call {:server :fs :tool :read :args {:max-size 1}})",
+        "(tool/call! \"fs/read\" {:max-size 1})",
+        "(tool/pages \"fs/read\" {:max-size 1})",
         "(first (map tool/call [{:server \"fs\" :tool \"read\" :args {:max-size 1}}]))",
     ] {
         let call = upstream(source);

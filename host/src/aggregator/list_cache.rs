@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use ptc_mcp::json::{Value, json};
 
 use crate::catalog::ServerEntry;
-use crate::config::UpstreamConfig;
+use crate::config::{Routing, Transport, UpstreamConfig, named_variables};
 use crate::credentials::Redactor;
 use crate::ordinary_file;
 use crate::time;
@@ -41,19 +41,30 @@ impl ListCache {
         Self { folder: folder.into() }
     }
 
-    /// The file of this configuration. Whatever changes it, its environment and the version of this program included, leads
-    /// to another one.
+    /// The file of this configuration. Whatever changes it, the variables that it names and the version of this program
+    /// included, leads to another one. The terminal or the client that starts us does not: `ptc check` keeps the lists for both.
     pub(super) fn of(&self, upstreams: &[UpstreamConfig]) -> CachedLists {
         let mut name = String::new();
         for half in 0..2 {
             let mut hasher = DefaultHasher::new();
             (half, FORM, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
             // Secrets do not show in it.
-            upstreams.iter().for_each(|upstream| format!("{upstream:?}").hash(&mut hasher));
+            upstreams.iter().for_each(|upstream| format!("{:?}", configured(upstream)).hash(&mut hasher));
             name.push_str(&format!("{:016x}", hasher.finish()));
         }
         CachedLists { path: self.folder.join(name + ".json") }
     }
+}
+
+/// An upstream as its entry says, without what it has of the process that starts it.
+fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
+    let mut configured = upstream.clone();
+    match &mut configured.transport {
+        Transport::Stdio(entry) => entry.env = named_variables(&entry.env),
+        Transport::Http(entry) => entry.routing = Routing::Direct,
+        Transport::OpenApi(_) => {}
+    }
+    configured
 }
 
 /// The lists of one configuration.
@@ -162,7 +173,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::config::{StdioConfig, Transport};
+    use crate::config::StdioConfig;
     use crate::credentials::Secret;
 
     fn upstream(command: &str) -> UpstreamConfig {
@@ -198,12 +209,28 @@ mod tests {
         save(cache.of(&upstreams), &redactor).await;
         let read = cache.of(&upstreams).read(&upstreams, &redactor);
         assert_eq!((read["s"].tools().len(), read["s"].loaded), (1, true));
+        // Another terminal, or a client's window.
+        let mut elsewhere = upstreams.clone();
+        let Transport::Stdio(entry) = &mut elsewhere[0].transport else { unreachable!("as made above") };
+        entry.env = [("HOME", "/h"), ("LC_ALL", "C"), ("TERM", "dumb")]
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        assert_eq!(cache.of(&elsewhere).path, cache.of(&upstreams).path);
+        let Transport::Stdio(entry) = &mut elsewhere[0].transport else { unreachable!("as made above") };
+        entry.env = std::iter::once(("DESK".into(), "7".into())).collect();
+        assert_ne!(cache.of(&elsewhere).path, cache.of(&upstreams).path);
         let other = [upstream("d")];
         assert!(cache.of(&other).read(&other, &redactor).is_empty());
         let path = cache.of(&upstreams).path;
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains("The Title") && !text.contains("s3cret"), "{text}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        // A list that was kept while it was short does not stand.
+        let whole = (0..2).map(|n| tools(&format!("tool {n}"))[0].clone()).collect();
+        let written = cache.of(&upstreams).write([("s", whole, Introduction::default())].into_iter(), &redactor);
+        written.unwrap().await.unwrap();
+        assert_eq!(cache.of(&upstreams).read(&upstreams, &redactor)["s"].tools().len(), 2);
         for damaged in ["", "[]", "{\"s\":7}", "{\"s\":{\"tools\":[7,{}]}}", &text[..text.len() / 2]] {
             fs::write(&path, damaged).unwrap();
             let read = cache.of(&upstreams).read(&upstreams, &redactor);

@@ -22,8 +22,6 @@ pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     notes.extend(cut_lists(&outcome.catalog_ops));
     if outcome.result.is_ok() {
         notes.extend(note_on_failures(calls));
-    } else {
-        notes.extend(python_literals(calls));
     }
     let misses: Vec<String> = outcome.missed_keys.iter().take(MOST).filter_map(miss).collect();
     // An error shows the shapes by itself.
@@ -103,33 +101,6 @@ fn arguments(calls: &[CallRecord]) -> Vec<String> {
     notes
 }
 
-/// Texts of a program that failed which are Python's way to write data, once for each tool.
-fn python_literals(calls: &[CallRecord]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    let literals = calls.iter().filter(|call| call.sample.as_deref().is_some_and(is_python_literal));
-    for call in literals {
-        let note = format!(
-            "`{}.{}` answered a text of Python literals; (json/parse-lenient (:value r)) reads it",
-            call.server, call.tool
-        );
-        if notes.len() < MOST && !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    notes
-}
-
-/// Whether a text begins as lists, dictionaries or tuples of Python do, and JSON never does: `[{'id'`, `[(1,`, `[None`.
-fn is_python_literal(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    let opening = text.iter().take_while(|byte| b"[{( \t\r\n".contains(byte)).count();
-    let (brackets, inner) = text.split_at(opening);
-    let is_word = |word: &str| inner.starts_with(word.as_bytes());
-    let is_pythons = brackets.contains(&b'(') || ["'", "None", "True", "False"].into_iter().any(is_word);
-    // What begins with a parenthesis alone is as often a sentence.
-    matches!(brackets.first(), Some(b'[' | b'{')) && is_pythons
-}
-
 /// Lists of the catalog that say less than there is, once each.
 fn cut_lists(asked: &[CatalogOp]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
@@ -190,30 +161,4 @@ fn miss(missed: &MissedKey) -> Option<String> {
 
 fn key(key: &KeyName) -> String {
     if key.is_keyword { format!(":{}", key.name) } else { string_literal(&key.name) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_of_python_are_told_from_json_and_from_sentences() {
-        for text in ["[{'id': 1}]", " {'a': None}", "[(1, 'x')]", "[\n  None, 1]", "[['a']]", "{'a'"] {
-            assert!(is_python_literal(text.as_bytes()), "{text}");
-        }
-        for text in [
-            "[{\"id\": 1}]",
-            "{}",
-            "[]",
-            "[null]",
-            "(none)",
-            "'quoted'",
-            "None",
-            "[link](http://h)",
-            "[1, 2]",
-            "",
-        ] {
-            assert!(!is_python_literal(text.as_bytes()), "{text}");
-        }
-    }
 }

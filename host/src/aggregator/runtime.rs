@@ -110,6 +110,12 @@ impl Aggregator {
         known.fold(catalog.clone(), |catalog, (_, server)| catalog.with_server(server.clone()))
     }
 
+    /// Whether the lists of the last start are known of all upstreams that can be started.
+    pub fn remembers_all(&self) -> bool {
+        let mut startable = self.members.iter().filter(|(_, member)| member.config.unset.is_none());
+        startable.all(|(name, _)| self.remembered.contains_key(name))
+    }
+
     /// Keeps what the upstreams have listed for the next start.
     pub(super) fn remember(&self) -> Option<JoinHandle<()>> {
         let lists = self.lists.as_ref()?;

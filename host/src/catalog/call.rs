@@ -151,7 +151,6 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, 
         Ok(name) => name,
         Err(shown) => {
             let mut text = format!("tool/call requires :server (string), got {shown}");
-            push_quoted(":server", shown, &mut text);
             // The server may stand in front of the tool.
             if let Some((server, tool)) = call.tool.as_deref().ok().and_then(|t| named_tool(catalog, t)) {
                 let _ = write!(text, "\nWrite {}", call_example(server, tool));
@@ -165,7 +164,6 @@ fn named<'c>(catalog: &'c Catalog, call: &'c UpstreamCall) -> Result<Named<'c>, 
         Err(got) => {
             let mut text =
                 format!("tool/call on upstream '{}' requires :tool (string), got {got}", shown(name));
-            push_quoted(":tool", got, &mut text);
             if let Some(server) = catalog.server(name) {
                 push_tools(server, &mut text);
             }
@@ -220,13 +218,6 @@ fn missing_arguments(server: &ServerEntry, tool: &ToolEntry, spelled: &Spelled<'
         string_literal(&format!("{}/{}", server.name, tool.name))
     );
     text
-}
-
-/// What to write for a keyword in place of a name.
-fn push_quoted(key: &str, shown: &str, text: &mut String) {
-    if let Some(name) = shown.strip_prefix(':') {
-        let _ = write!(text, "\nWrite {key} {}", string_literal(name));
-    }
 }
 
 fn push_servers(catalog: &Catalog, text: &mut String) {
@@ -351,8 +342,6 @@ mod tests {
         assert!(named(Err("nil"), Ok("fs/read_text_file")).1.starts_with(example));
         assert!(named(Err("nil"), Ok("fs.read_text_file")).1.starts_with(example));
         assert_eq!(named(Ok("fs"), Ok("read_text_file")).1, example);
-        assert!(named(Err(":fs"), Ok("x")).1.starts_with("Write :server \"fs\"\n"));
-        assert!(named(Ok("fs"), Err(":read_text_file")).1.starts_with("Write :tool \"read_text_file\"\n"));
         for written in
             ["Read-Text-File", "readTextFile", "READ_TEXT_FILE", "fs/read_text_file", "fs.readTextFile"]
         {

@@ -1,7 +1,7 @@
 //! The environment of a stdio child: a short inherited list, then `inherit_env`, then `env` (rulings 32 and 33).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use ptc_mcp::json::Value;
 
@@ -66,6 +66,15 @@ pub(super) fn child_env(
         vars.insert(name.into(), value);
     }
     Ok(vars.into_iter().collect())
+}
+
+/// The variables of a child without those that every child inherits.
+pub(crate) fn named_variables(env: &ChildEnv) -> ChildEnv {
+    let is_named = |name: &OsStr| !name.to_str().is_some_and(is_inherited);
+    env.vars()
+        .filter(|(name, _)| is_named(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 fn is_inherited(name: &str) -> bool {

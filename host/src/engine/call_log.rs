@@ -87,6 +87,8 @@ fn settle(record: &mut CallRecord, watch: &ReplyWatch) {
     if watch.mended() > 0 {
         let text = "has halves of surrogate pairs, which are no characters: each became U+FFFD";
         record.answer_note = Some(text.into());
+    } else if watch.is_python() {
+        record.answer_note = Some("is a text of Python literals, and came as the data that it writes".into());
     }
     if let Some(why) = watch.unreadable() {
         record.status = CallStatus::Error;

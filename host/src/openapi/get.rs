@@ -8,7 +8,7 @@ use url::Url;
 use super::{GetFault, GetRequest, HttpAnswer, HttpGet};
 use crate::config::Routing;
 use crate::http::{Client, HttpError, Limits, Request, Target};
-use crate::upstream::refused::retry_after;
+use crate::upstream::refused::{moved_to, retry_after};
 use crate::upstream::signed::challenge_of;
 
 /// How much of the body of an answer other than 2xx is read.
@@ -48,13 +48,14 @@ impl HttpGet for RoutedClient {
             let response = self.client.send(message, &limits).await.map_err(fault)?;
             let status = response.status.as_u16();
             let retry_after = retry_after(&response.headers);
+            let moved_to = moved_to(response.status, &response.headers);
             let challenge = challenge_of(response.status, &response.headers);
             // Of an error body a message quotes the beginning; its length is no reason to lose the status.
             let body = match response.status.is_success() {
                 true => response.body.collect_for(request.arrivals).await.map_err(fault)?,
                 false => response.body.beginning(ERROR_BODY_BYTES.min(request.max_bytes)).await,
             };
-            Ok(HttpAnswer { status, retry_after, challenge, body })
+            Ok(HttpAnswer { status, retry_after, moved_to, challenge, body })
         }
         .boxed()
     }

@@ -23,7 +23,7 @@ use crate::pace::apart;
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
-use crate::upstream::refused::explain;
+use crate::upstream::refused::{explain, explain_redirect};
 use crate::upstream::signed::Signed;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
@@ -75,6 +75,8 @@ pub(crate) struct HttpAnswer {
     pub status: u16,
     /// Its `Retry-After`.
     pub retry_after: Option<String>,
+    /// Where a redirect points, which is not followed: it could carry credentials away.
+    pub moved_to: Option<String>,
     /// Its challenge, if it has to do with a token.
     pub challenge: Option<Bearer>,
     /// The whole body.
@@ -277,11 +279,12 @@ impl<H: HttpGet> Service<H> {
             GetFault::TooLarge { received } => Document::too_large(cap).with_bytes(received),
             GetFault::Failed(fault) => fault,
         })?;
-        let entry = self.entry.clone();
-        apart(answer.body.len(), move || {
+        let (entry, moved) = (self.entry.clone(), answer.moved_to.clone());
+        let compiled = apart(answer.body.len(), move || {
             Api::compile(&Document::fetched(answer.status, &answer.body)?, &entry)
-        })
-        .await
+        });
+        let remedy = |place: &str| format!("if the document is there, write \"schema_url\": \"{place}\"");
+        compiled.await.map_err(|fault| explain_moved(fault, (url, moved.as_deref()), remedy))
     }
 
     async fn call(&self, operation: &Operation, call: Call<'_>) -> Result<CallReply, CallFault> {
@@ -292,11 +295,28 @@ impl<H: HttpGet> Service<H> {
         request.deadline = call.limits.deadline;
         request.arrivals = call.arrivals;
         match self.get(request, Some(call.tool)).await {
-            Ok(answer) => decode(answer.status, answer.body)
-                .map_err(|fault| explain(fault, &url, &self.entry.auth, answer.retry_after.as_deref())),
+            Ok(answer) => decode(answer.status, answer.body).map_err(|fault| {
+                let fault = explain(fault, &url, &self.entry.auth, answer.retry_after.as_deref());
+                let remedy = |_: &str| "if the service has moved there, change its base_url".to_owned();
+                explain_moved(fault, (&url, answer.moved_to.as_deref()), remedy)
+            }),
             Err(GetFault::TooLarge { received }) => Err(too_large(cap).with_bytes(received)),
             Err(GetFault::Failed(fault)) => Err(fault),
         }
+    }
+}
+
+/// The fault of a redirect, with where it points.
+fn explain_moved(
+    fault: CallFault,
+    (url, moved): (&Url, Option<&str>),
+    remedy: impl FnOnce(&str) -> String,
+) -> CallFault {
+    match moved {
+        Some(place) => {
+            explain_redirect(fault, (url, place), remedy, "Redirects of a REST service are not followed.")
+        }
+        None => fault,
     }
 }
 
@@ -400,6 +420,7 @@ mod tests {
                 Some((_, status, body)) => Ok(HttpAnswer {
                     status: *status,
                     retry_after: None,
+                    moved_to: None,
                     challenge: None,
                     body: body.clone().into(),
                 }),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use http::HeaderMap;
-use http::header::RETRY_AFTER;
+use http::header::{LOCATION, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::{CallFault, FaultReason};
@@ -66,8 +66,20 @@ pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> Cal
     fault.with_hint(&advice)
 }
 
-/// A redirect that is not followed, with where it points.
-pub(crate) fn explain_redirect(fault: CallFault, url: &Url, location: &str) -> CallFault {
+/// The `Location` of an answer with a status of 3xx.
+pub(crate) fn moved_to(status: StatusCode, headers: &HeaderMap) -> Option<String> {
+    let place = headers.get(LOCATION).filter(|_| status.is_redirection())?;
+    place.to_str().ok().map(str::to_owned)
+}
+
+/// A redirect that is not followed, with where it points. `remedy` says what to write if that is the server; `rule`, which
+/// redirects are followed.
+pub(crate) fn explain_redirect(
+    fault: CallFault,
+    (url, location): (&Url, &str),
+    remedy: impl FnOnce(&str) -> String,
+    rule: &str,
+) -> CallFault {
     let Ok(target) = url.join(location) else {
         return fault.with_hint(&format!("It points to {location:.200}, which is no URL."));
     };
@@ -77,11 +89,9 @@ pub(crate) fn explain_redirect(fault: CallFault, url: &Url, location: &str) -> C
         .any(|word| target.path().to_ascii_lowercase().contains(word));
     let advice = match is_sign_in {
         true => "That is a page to sign in on: look at the auth of its entry.",
-        false => "Redirects are followed within the origin only, if they are 307 or 308, and once.",
+        false => rule,
     };
-    fault.with_hint(&format!(
-        "It points to {place}: if that is the server, write \"url\": \"{place}\". {advice}"
-    ))
+    fault.with_hint(&format!("It points to {place}: {}. {advice}", remedy(&place)))
 }
 
 /// A URL without what may be secret: user information, query and fragment.

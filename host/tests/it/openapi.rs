@@ -160,12 +160,17 @@ async fn a_document_is_fetched_and_its_operations_are_called() {
 
     for (arguments, max_bytes, reason, message) in [
         (r#"{"id":"gone"}"#, 1000, FaultReason::ToolError, "no such thing"),
-        (r#"{"id":"moved"}"#, 1000, FaultReason::UpstreamError, "http 302"),
         (r#"{"id":"org/42","max_items":3}"#, 4, FaultReason::ResponseTooLarge, "response exceeded 4 bytes"),
     ] {
         let fault = call(&aggregator, arguments, max_bytes).await.expect_err(message);
         assert_eq!((fault.reason, fault.message.as_str()), (reason, message));
     }
+    let fault = call(&aggregator, r#"{"id":"moved"}"#, 1000).await.expect_err("a redirect");
+    let told = format!(
+        "http 302\nIt points to http://127.0.0.1:{port}/elsewhere: if the service has moved there, change its base_url. \
+         Redirects of a REST service are not followed."
+    );
+    assert_eq!((fault.reason, fault.message), (FaultReason::UpstreamError, told));
     let fault = call(&aggregator, r#"{"id":"verbose"}"#, 1000).await.expect_err("a refusal");
     assert_eq!((fault.reason, fault.message), (FaultReason::ToolError, "x".repeat(500)));
     let fault = call(&aggregator, r#"{"id":"broken"}"#, 1000).await.expect_err("no JSON");

@@ -132,6 +132,7 @@ fn handle(server: &Arc<Mutex<Server>>, message: &Value) {
                 json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": {"name": "fake", "version": "1"}}),
             );
         }
+        Some("server/discover") if mode == "exits-on-discover" => std::process::exit(1),
         Some("server/discover") if mode.starts_with("modern") => reply(
             id,
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "public",

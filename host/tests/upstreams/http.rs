@@ -66,6 +66,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
         trial("http::shutdown_says_farewell", shutdown_says_farewell),
         trial("http::changes_are_listened_for_once_somebody_cares", changes_are_listened_for),
+        trial("http::a_stream_that_ends_is_opened_ever_more_seldom", a_stream_that_ends),
+        trial("http::a_farewell_that_nobody_answers_holds_up_nobody", a_farewell_unanswered),
         trial("http::a_stream_with_too_many_events_is_closed_for_a_while", a_stream_too_fast),
         trial("http::pings_make_no_call_longer", pings_make_no_call_longer),
         trial("http::nothing_is_left_open", nothing_is_left_open),
@@ -617,6 +619,8 @@ async fn starts_that_fail_say_why() {
     assert!(message.starts_with("rate_limited\nhttp 429 from http://127.0.0.1:"), "{message}");
     assert!(message.ends_with("; Retry-After: 30"), "{message}");
     assert_eq!(fault(|_| response(500, &[], b"")).await, (UpstreamUnavailable, text("http 500")));
+    let page = fault(|_| response(200, &[("content-type", "text/html; charset=utf-8")], b"<html>")).await;
+    assert_eq!(page, (UpstreamError, text("it answered text/html: no MCP endpoint")));
     let (reason, message) = fault(|_| response(301, &[("location", "/")], b"")).await;
     assert!(
         reason == UpstreamError && message.starts_with("http 301\nIt points to http://127.0.0.1:"),
@@ -1313,6 +1317,74 @@ async fn shutdown_says_farewell() {
     assert_eq!(deleted[0].text, "", "it says all in its head");
     assert_eq!(deleted[0].header("mcp-session-id"), Some("session-0"));
     assert_eq!(deleted[0].header("mcp-protocol-version"), Some("2025-06-18"));
+}
+
+async fn a_farewell_unanswered() {
+    let server = FakeHttp::start(|hit| match (hit.method.as_str(), hit.rpc()) {
+        ("DELETE", _) => vec![Step::Hang],
+        (_, "initialize") => response(
+            200,
+            &[("content-type", "application/json"), ("mcp-session-id", "session-0")],
+            hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}})).to_string().as_bytes(),
+        ),
+        (_, "notifications/initialized") => response(202, &[], b""),
+        (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+        _ => response(400, &[], b""),
+    });
+    let upstream = upstream(&server);
+    upstream.ensure_started().await.unwrap();
+    let deleted = || server.hits().iter().filter(|hit| hit.method == "DELETE").count();
+    run_out(upstream.shutdown(), async || deleted() == 1).await;
+    assert_eq!(deleted(), 1);
+}
+
+async fn a_stream_that_ends() {
+    let page = || response(200, &[("content-type", "text/html")], b"<html>");
+    let (stream, json_body) = (|| vec![event_head()], || reply(200, &json!({})));
+    let ways: [(fn() -> Steps, bool); 5] = [
+        (stream, true),
+        (|| response(405, &[], b""), false),
+        (|| response(404, &[], b""), false),
+        (json_body, false),
+        (page, false),
+    ];
+    for (way, reopens) in ways {
+        let server = FakeHttp::start(move |hit| {
+            let capabilities = json!({"tools": {"listChanged": true}});
+            match (hit.method.as_str(), hit.rpc()) {
+                ("GET", _) => way(),
+                (_, "initialize") => reply(
+                    200,
+                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
+                ),
+                (_, "notifications/initialized") => response(202, &[], b""),
+                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
+                (_, "ping") => reply(200, &hit.result(json!({}))),
+                (_, "tools/call") => echo(hit),
+                _ => response(400, &[], b""),
+            }
+        });
+        let opened = || server.hits().iter().filter(|hit| hit.method == "GET").count();
+        let upstream = upstream(&server);
+        upstream.ensure_started().await.unwrap();
+        let _events = upstream.events();
+        wait_until_async("the stream is asked for", async || opened() == 1).await;
+        // The pauses last 1, 2, 4 seconds and so on, however long the server and this test take.
+        for second in 1_u32..=20 {
+            advance(Duration::from_secs(1));
+            assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#, "calls go on");
+            let most = if reopens { 1 + (second + 1).ilog2() as usize } else { 1 };
+            assert!(opened() <= most, "{} in {second} s", opened());
+        }
+        if reopens {
+            wait_until_async("it is opened again", async || {
+                advance(Duration::from_secs(1));
+                opened() > 2
+            })
+            .await;
+        }
+        upstream.shutdown().await;
+    }
 }
 
 async fn changes_are_listened_for() {

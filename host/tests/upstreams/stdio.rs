@@ -58,6 +58,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("stdio::waiting_in_the_queue_is_free", waiting_in_the_queue_is_free),
         trial("stdio::server_requests_are_answered", server_requests_are_answered),
         trial("stdio::pings_are_answered_before_initialize_is", pings_before_initialize),
+        trial("stdio::one_that_exits_at_a_request_of_a_newer_era_is_started_anew", exits_on_discover),
         trial("stdio::starts_that_fail_say_why", starts_that_fail_say_why),
         trial("stdio::a_silent_server_fails_the_handshake", a_silent_server_fails_the_handshake),
         trial("stdio::the_modern_era_is_found_and_spoken", the_modern_era_is_found_and_spoken),
@@ -320,6 +321,8 @@ async fn a_banner_is_quoted() {
     .await;
     let fault = fault.unwrap().unwrap_err();
     assert!(fault.message.starts_with("initialize was not answered within "), "{fault}");
+    let quoted = "\nIt wrote \" [32mServer ready [0m on stdio\" to its standard output, which is no MCP.";
+    assert!(fault.message.ends_with(quoted), "{fault}");
     assert!(!fault.sent);
     upstream.shutdown().await;
 }
@@ -559,6 +562,14 @@ async fn server_requests_are_answered() {
 async fn pings_before_initialize() {
     let upstream = upstream("pings-first");
     upstream.ensure_started().await.unwrap();
+    upstream.shutdown().await;
+}
+
+async fn exits_on_discover() {
+    let upstream = upstream("exits-on-discover");
+    upstream.ensure_started().await.unwrap();
+    assert_eq!(json(&upstream, "echo", r#"{"a":1}"#).await, r#"{"a":1}"#);
+    assert_eq!(upstream.health().protocol_version.as_deref(), Some("2024-11-05"));
     upstream.shutdown().await;
 }
 

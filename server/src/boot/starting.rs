@@ -1,5 +1,5 @@
-//! Upstreams that are slow to start. Clients give up on a server that does not answer `initialize` soon, so that nobody
-//! waits for them but the programs that call them (ruling 59).
+//! Upstreams that are slow to start. Clients give up on a server that does not answer soon, so that `initialize` waits for
+//! nobody, the first list of tools for a moment, and only programs wait for the upstreams that they call (ruling 59).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,11 @@ use crate::protocol::Service;
 use crate::settings::{BootError, Settings};
 use crate::tools::descriptions::SharedCard;
 
-/// How long the first answers wait for the upstreams. A client that gets the whole list of tools at once never has to ask
+/// How long the first list of tools waits for the upstreams. A client that gets the whole list at once never has to ask
 /// again; one that waits for 1.5 s may be gone.
-const FIRST_ANSWER: Duration = Duration::from_millis(1000);
+const FIRST_LIST: Duration = Duration::from_millis(1000);
+/// The same where all that the upstreams listed is known from the last start: one client in five does not wait for a second.
+const FIRST_LIST_IF_KNOWN: Duration = Duration::from_millis(250);
 
 /// Upstreams of which some have not started yet.
 pub(super) struct Starting {
@@ -26,8 +28,8 @@ pub(super) struct Starting {
 }
 
 impl Starting {
-    /// Starts the upstreams; `None` if all have started soon enough. `lisp_task` tells its model of all tools from the first
-    /// task on, so that with it all are waited for.
+    /// Begins to start the upstreams; `None` if there is nothing to start. `lisp_task` tells its model of all tools from the
+    /// first task on, so that with it all are waited for.
     ///
     /// # Errors
     /// The required upstreams that cannot be started, if that is known so soon.
@@ -39,27 +41,33 @@ impl Starting {
         let starting = upstreams.clone();
         let mut rest = async move { starting.start_all().await }.boxed();
         let started = match settings.planner.enabled {
-            true => Ok((&mut rest).await),
-            false => timeout(FIRST_ANSWER, &mut rest).await,
+            true => Some((&mut rest).await),
+            false => (&mut rest).now_or_never(),
         };
         match started {
-            Ok(Ok(())) => Ok(None),
-            Ok(Err(failure)) => Err(BootError::new(failure.to_string())),
-            Err(_) => {
-                info!(event = "upstreams_starting");
-                Ok(Some(Starting { upstreams, rest }))
-            }
+            Some(Ok(())) => Ok(None),
+            Some(Err(failure)) => Err(BootError::new(failure.to_string())),
+            None => Ok(Some(Starting { upstreams, rest })),
         }
     }
 
     /// Waits for the rest, and has the tools told anew; why the server has to end, if it has to.
     pub(super) async fn finish(
-        self,
+        mut self,
         service: &Service,
         settings: &Settings,
         card: Option<&SharedCard>,
     ) -> Option<BootError> {
-        if let Err(failure) = self.rest.await {
+        let patience = if self.upstreams.remembers_all() { FIRST_LIST_IF_KNOWN } else { FIRST_LIST };
+        let started = match timeout(patience, &mut self.rest).await {
+            Ok(started) => started,
+            Err(_) => {
+                info!(event = "upstreams_starting");
+                service.tell_first_list();
+                self.rest.await
+            }
+        };
+        if let Err(failure) = started {
             return Some(BootError::new(failure.to_string()));
         }
         if let Some(card) = card {
@@ -68,5 +76,45 @@ impl Starting {
         service.end_starting();
         info!(event = "upstreams_started");
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Command;
+    use ptc_host::aggregator::{AggregatorOptions, SnapshotMode};
+    use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+    use ptc_host::time;
+
+    use crate::concurrency_limiter::CallLimits;
+    use crate::options::command::arguments;
+    use crate::options::flags::ALL;
+    use crate::protocol::tool::Registry;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_list_of_tools_waits_for_a_moment_only() {
+        let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(["start"]);
+        let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+        let env = ProcessEnv::default();
+        let never_listed = r#"{"upstreams": {"a": {"transport": "mcp_stdio", "command": "a"}}}"#;
+        for (file, patience) in
+            [(r#"{"upstreams": {}}"#, FIRST_LIST_IF_KNOWN), (never_listed, FIRST_LIST)]
+        {
+            let config = UpstreamsConfig::from_json(file, &LoadOptions { env: &env, base_dir: None, own_exe: None }).unwrap();
+            let upstreams =
+                Aggregator::open(config, AggregatorOptions::new(SnapshotMode::Frozen)).unwrap();
+            let service = Service::new(Registry::new(Vec::new()), CallLimits::shared(1));
+            service.begin_starting();
+            let starting = Starting { upstreams, rest: futures_util::future::pending().boxed() };
+            let begun = time::now();
+            tokio::select! {
+                _ = starting.finish(&service, &settings, None) => panic!("nothing ever starts"),
+                () = service.until_tools_are_listed() => {}
+            }
+            let waited = time::since(begun);
+            assert!(patience <= waited && waited < patience + Duration::from_millis(10), "{waited:?}");
+            assert!(service.is_starting());
+        }
     }
 }

@@ -123,3 +123,48 @@ async fn sessions_add_their_tools_behind_the_first() {
     assert_eq!(names, wanted.map(|name| format!("lisp_{name}")));
     assert!(listing[1..].iter().all(|tool| tool["inputSchema"]["type"] == "object"));
 }
+
+/// What one provider of models or another refuses in a schema, with its place.
+fn refused(schema: &Value, place: &str, found: &mut Vec<String>) {
+    let mut refuse = |what: &str| found.push(format!("{place}: {what}"));
+    for key in ["oneOf", "allOf", "not", "$ref", "$defs", "patternProperties", "if"] {
+        if !schema[key].is_null() {
+            refuse(key);
+        }
+    }
+    if schema["type"] == "array" && schema["items"].is_null() {
+        refuse("an array without items");
+    }
+    if schema["enum"].as_array().is_some_and(|values| !values.iter().all(Value::is_string)) {
+        refuse("an enum that is not of strings");
+    }
+    if schema["exclusiveMinimum"].is_boolean() || schema["exclusiveMaximum"].is_boolean() {
+        refuse("a bound of draft 4");
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        refused(property, &format!("{place}.{name}"), found);
+    }
+    if schema["items"].is_object() {
+        refused(&schema["items"], &format!("{place}[]"), found);
+    }
+}
+
+#[tokio::test]
+async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
+    let flags = ["start", "--sessions", "--debug-tool", "--questions=auto"];
+    let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(flags);
+    let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
+    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
+    let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
+    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing()).unwrap();
+    assert!(listing.len() > 7);
+    let mut found = Vec::new();
+    for tool in &listing {
+        let name = tool["name"].as_str().unwrap();
+        assert!(name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        let schema = &tool["inputSchema"];
+        assert_eq!((&schema["type"], &schema["anyOf"]), (&json!("object"), &Value::Null), "{name}");
+        refused(schema, name, &mut found);
+    }
+    assert_eq!(found, [""; 0]);
+}

@@ -11,6 +11,7 @@ use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
 use ptc_mcp::json;
 use ptc_mcp::message::strict::Message;
+use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::drain::Drain;
@@ -100,6 +101,8 @@ pub struct Service {
     draining: Drain,
     /// Whether upstreams are still being started, so that the list of tools may change once.
     starting: AtomicBool,
+    /// Whether the list of tools is told: while upstreams start, the first one waits a moment for them.
+    lists_tools: watch::Sender<bool>,
     /// Whether the list of tools follows what the upstreams list.
     changing: AtomicBool,
 }
@@ -125,19 +128,43 @@ impl Service {
             refusals: LogBudget::default(),
             draining: Drain::default(),
             starting: AtomicBool::new(false),
+            lists_tools: watch::Sender::new(true),
             changing: AtomicBool::new(false),
         }
     }
 
-    /// Says that upstreams are still being started.
+    /// Says that upstreams are still being started. The list of tools is told when they have started, or when
+    /// [`tell_first_list`](Self::tell_first_list) says so.
     pub(crate) fn begin_starting(&self) {
         self.starting.store(true, Ordering::Relaxed);
+        self.lists_tools.send_replace(false);
     }
 
-    /// Says that they are no more. The list of tools is made again.
+    /// Tells the list of tools as it is known by now.
+    pub(crate) fn tell_first_list(&self) {
+        self.lists_tools.send_replace(true);
+    }
+
+    /// Says that upstreams are being started no more. The list of tools is made again; if it has not been told yet, nobody has
+    /// to hear that it has changed.
     pub(crate) fn end_starting(&self) {
         self.starting.store(false, Ordering::Relaxed);
-        self.tools.refresh();
+        match *self.lists_tools.borrow() {
+            true => self.tools.refresh(),
+            false => self.tools.refresh_untold(),
+        }
+        self.tell_first_list();
+    }
+
+    /// Whether the list of tools is told.
+    pub(crate) fn lists_tools(&self) -> bool {
+        *self.lists_tools.borrow()
+    }
+
+    /// Completes once the list of tools is told.
+    pub(crate) async fn until_tools_are_listed(&self) {
+        // The sender lives as long as this.
+        let _ = self.lists_tools.subscribe().wait_for(|told| *told).await;
     }
 
     /// Says that the list of tools follows what the upstreams list, for as long as the server runs.

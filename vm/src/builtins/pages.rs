@@ -2,6 +2,7 @@
 
 use super::support::keys::key_name;
 use super::support::{Builder, callee};
+use super::tools::qualified;
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
@@ -78,9 +79,9 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
     let (request, call_args, options) = match args {
         [Value::Map(map)] => (Value::Map(map.clone()), None, None),
         [Value::Map(map), options] => (Value::Map(map.clone()), None, Some(options)),
-        [name @ Value::Symbol(_)] => (name.clone(), None, None),
-        [name @ Value::Symbol(_), args] => (name.clone(), Some(args), None),
-        [name @ Value::Symbol(_), args, options] => (name.clone(), Some(args), Some(options)),
+        [name] if is_name(name) => (name.clone(), None, None),
+        [name, args] if is_name(name) => (name.clone(), Some(args), None),
+        [name, args, options] if is_name(name) => (name.clone(), Some(args), Some(options)),
         args => {
             return Err(Error::new(
                 Reason::InvalidToolArgs,
@@ -141,6 +142,11 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         Some(next) => pages.set("next", next)?,
     }
     Ok(Flow::Push(Box::new(pages)))
+}
+
+/// Whether this names what is called: `tool/call` judges symbols.
+fn is_name(value: &Value) -> bool {
+    matches!(value, Value::Symbol(_)) || qualified(value).is_some()
 }
 
 /// The value of a key of a page, exactly as it is spelt.

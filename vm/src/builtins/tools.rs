@@ -27,8 +27,13 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
         }
     }
     let upstream = name == "call" && ctx.has_upstreams();
-    if upstream && let [Value::Symbol(symbol), rest @ ..] = args {
-        return by_symbol(ctx.max_request_bytes(), symbol, rest, args);
+    if upstream && let [name, rest @ ..] = args {
+        if let Some((server, tool)) = qualified(name) {
+            return by_name(ctx.max_request_bytes(), server, tool, rest, args);
+        }
+        if let Value::Symbol(_) = name {
+            return Err(unqualified(args));
+        }
     }
     let arguments = named_arguments(name, args)?;
     if upstream {
@@ -157,18 +162,21 @@ fn fault(text: String) -> Error {
     Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
 }
 
+/// Server and tool of a symbol or a text such as `server/tool`.
+pub(super) fn qualified(name: &Value) -> Option<(&str, &str)> {
+    let (Value::Symbol(name) | Value::Str(name)) = name else { return None };
+    name.as_str().split_once('/').filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+}
+
+#[cold]
+fn unqualified(args: &[Value]) -> Error {
+    let text = "tool/call symbol form requires a qualified symbol like 'server/tool";
+    Error::new(Reason::InvalidToolArgs, text)
+        .with_hint(format!(". Write {}", call_form::of_positions("call", args)))
+}
+
 /// `(tool/call 'server/tool)`, `(tool/call 'server/tool args)`
-fn by_symbol(most: usize, symbol: &Str, rest: &[Value], args: &[Value]) -> Result<Flow> {
-    let (server, tool) = match symbol.as_str().split_once('/') {
-        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (server, tool),
-        _ => {
-            return Err(Error::new(
-                Reason::InvalidToolArgs,
-                "tool/call symbol form requires a qualified symbol like 'server/tool",
-            )
-            .with_hint(format!(". Write {}", call_form::of_positions("call", args))));
-        }
-    };
+fn by_name(most: usize, server: &str, tool: &str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     let arguments = match rest {
         [] => None,
         [arguments] => Some(arguments),
@@ -237,10 +245,11 @@ fn sent(
     Ok(Flow::Host(HostRequest::Upstream(UpstreamCall { server, tool, arguments })))
 }
 
-/// A non-empty string, or the literal of what stands there instead.
+/// The name that a non-empty string or a keyword is, or the literal of what stands there instead.
 fn name(value: Option<&Value>) -> Result<&str, String> {
     match value {
         Some(Value::Str(name)) if !name.as_str().is_empty() => Ok(name.as_str()),
+        Some(Value::Keyword(name)) => Ok(name.name()),
         other => Err(print::literal(other.unwrap_or(&Value::Nil))),
     }
 }

@@ -10,6 +10,7 @@ use crate::print::grow_string;
 use crate::value::{Map, Str, Value, Vector};
 use num_bigint::BigInt;
 use num_traits::Num;
+use std::str::from_utf8;
 
 /// Bytes that are looked through in one go, and that take as long as a value that is freed.
 const PIECE: usize = 16 << 10;
@@ -24,19 +25,29 @@ pub(crate) fn parse_lenient(text: &str) -> Result<Option<Value>> {
     if let Some(value) = parse::parse(text.as_bytes())? {
         return Ok(Some(value));
     }
-    meter::charge_steps(text.len() as u64 / 4)?;
-    let mut reader = Reader { text, at: 0, depth: 0 };
-    match reader.document() {
-        Ok(value) => Ok(Some(value)),
-        Err(Fault::NotJson) => Ok(None),
-        Err(Fault::Limit(error)) => Err(error),
-    }
+    Reader { text, at: 0, paid: 0, depth: 0, is_python: false }.read()
+}
+
+/// Parses a text that is no JSON but wholly a list or a dictionary as Python prints them (decision 171); `None` for every
+/// other text, also for one with comments or keys without quotes, which a person has written.
+///
+/// Charges steps and memory to the running program, and fails only at its limits.
+pub(crate) fn parse_python(text: &[u8]) -> Result<Option<Value>> {
+    let text = text.trim_ascii();
+    let ([b'[', .., b']'] | [b'{', .., b'}']) = text else { return Ok(None) };
+    meter::charge_steps(text.len() as u64 / 16)?;
+    let Ok(text) = from_utf8(text) else { return Ok(None) };
+    Reader { text, at: 0, paid: 0, depth: 0, is_python: true }.read()
 }
 
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    /// Where the text begins that has not been charged.
+    paid: usize,
     depth: usize,
+    /// Whether only what Python prints is taken.
+    is_python: bool,
 }
 
 impl Nested for Reader<'_> {
@@ -46,12 +57,31 @@ impl Nested for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
+    fn read(mut self) -> Result<Option<Value>> {
+        match self.document() {
+            Ok(value) => Ok(Some(value)),
+            Err(Fault::NotJson) => Ok(None),
+            Err(Fault::Limit(error)) => Err(error),
+        }
+    }
+
     fn document(&mut self) -> Parsed<Value> {
         self.text = self.text.trim_start_matches('\u{feff}');
         self.skip_space()?;
         let value = self.value()?;
         self.skip_space()?;
+        self.pay()?;
         if self.at == self.text.len() { Ok(value) } else { Err(Fault::NotJson) }
+    }
+
+    /// Charges for what has been read and for the piece behind it, so that a text which soon proves to be none of ours costs little.
+    fn pay(&mut self) -> Parsed<()> {
+        while self.paid <= self.at && self.paid < self.text.len() {
+            let piece = PIECE.min(self.text.len() - self.paid);
+            meter::charge_steps(piece as u64 / 4)?;
+            self.paid += piece;
+        }
+        Ok(())
     }
 
     fn rest(&self) -> &'a str {
@@ -91,6 +121,9 @@ impl<'a> Reader<'a> {
         loop {
             meter::uncharged(1);
             self.run(char::is_whitespace);
+            if self.is_python {
+                return Ok(());
+            }
             if self.take("//") || self.take("#") {
                 self.run(|c| c != '\n');
             } else if self.take("/*") {
@@ -104,6 +137,7 @@ impl<'a> Reader<'a> {
 
     /// One value. Native recursion is bounded by [`Nested`].
     fn value(&mut self) -> Parsed<Value> {
+        self.pay()?;
         meter::charge_steps(2)?;
         match self.peek() {
             Some('[') => self.nested(|reader| reader.sequence("]")),
@@ -162,7 +196,9 @@ impl<'a> Reader<'a> {
             Some('"' | '\'') => self.string().map(Str::from_string),
             _ => {
                 let name = self.run(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.'));
-                if name.is_empty() {
+                let is_numeric = name.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+                let is_pythons = is_numeric || matches!(name, "None" | "True" | "False");
+                if name.is_empty() || (self.is_python && !is_pythons) {
                     return Err(Fault::NotJson);
                 }
                 meter::reserve(name.len())?;
@@ -316,13 +352,48 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_lenient;
+    use super::{parse_lenient, parse_python};
     use crate::print;
+    use crate::value::Value;
 
-    fn read(text: &str) -> String {
-        match parse_lenient(text).expect("within the limits") {
+    fn shown(value: Option<Value>) -> String {
+        match value {
             Some(value) => print::readable(&value).expect("within the limits"),
             None => "not JSON".to_owned(),
+        }
+    }
+
+    fn read(text: &str) -> String {
+        shown(parse_lenient(text).expect("within the limits"))
+    }
+
+    #[test]
+    fn what_python_prints_is_told_from_what_people_write() {
+        for (text, value) in [
+            ("[{'id': 1, 'ok': True, 'note': None}]", "[{\"id\" 1, \"note\" nil, \"ok\" true}]"),
+            ("\n{\"it's\": (1, 'x')} ", "{\"it's\" [1 \"x\"]}"),
+            ("[1, 'x']", "[1 \"x\"]"),
+            ("{1: 'a', -2: 'b', None: 'c'}", "{\"-2\" \"b\", \"1\" \"a\", \"None\" \"c\"}"),
+            ("[('a', 1), ('b', 2.5)]", "[[\"a\" 1] [\"b\" 2.5]]"),
+        ] {
+            assert_eq!(shown(parse_python(text.as_bytes()).expect("within the limits")), value, "{text}");
+        }
+        for text in [
+            "[link](http://h)",
+            "[INFO] started [1]",
+            "{name}",
+            "{name: 'x'}",
+            "[1, # one\n 2]",
+            "{'a': 1} {'b': 2}",
+            "[datetime.datetime(2026, 1, 1)]",
+            "(1, 'x')",
+            "'x'",
+            "None",
+            "[",
+            "[}",
+            "",
+        ] {
+            assert_eq!(shown(parse_python(text.as_bytes()).expect("within the limits")), "not JSON", "{text}");
         }
     }
 

@@ -16,7 +16,7 @@ mod rows;
 mod strings;
 mod write;
 
-pub(crate) use lenient::parse_lenient;
+pub(crate) use lenient::{parse_lenient, parse_python};
 pub(crate) use lines::parse_lines;
 pub use parse::{MAX_NESTING, parse};
 pub(crate) use parse::{Read, parse_reply};

@@ -355,6 +355,12 @@ impl Payload {
                 Ok((value, name(|n| &n.json)))
             }
             Read::Malformed(_) if may_be_text => {
+                if let Some(value) = json::parse_python(&bytes)? {
+                    if let Some(watch) = watch {
+                        watch.note_python();
+                    }
+                    return Ok((value, name(|n| &n.json)));
+                }
                 crate::meter::reserve(bytes.len())?;
                 Ok((Value::str(String::from_utf8_lossy(&bytes)), name(|n| &n.text)))
             }

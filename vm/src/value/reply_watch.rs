@@ -9,6 +9,7 @@ pub struct ReplyWatch {
     looked_at: Cell<bool>,
     unreadable: RefCell<Option<String>>,
     mended: Cell<usize>,
+    is_python: Cell<bool>,
 }
 
 impl ReplyWatch {
@@ -18,6 +19,7 @@ impl ReplyWatch {
             looked_at: Cell::new(looked_at),
             unreadable: RefCell::new(unreadable),
             mended: Cell::default(),
+            is_python: Cell::default(),
         }
     }
 
@@ -40,6 +42,16 @@ impl ReplyWatch {
     /// So many halves of surrogate pairs became U+FFFD.
     pub(crate) fn note_mended(&self, count: usize) {
         self.mended.set(self.mended.get().saturating_add(count));
+    }
+
+    /// Whether a text of the result was Python's way to write data, and came as that data (decision 171).
+    pub fn is_python(&self) -> bool {
+        self.is_python.get()
+    }
+
+    /// A text was Python's way to write data.
+    pub(crate) fn note_python(&self) {
+        self.is_python.set(true);
     }
 
     /// All of the result is read.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use ptc_mcp::Era;
 use ptc_mcp::RpcError;
@@ -33,7 +33,7 @@ use crate::maybe_ready::MaybeReady;
 use crate::pace::{AT_ONCE, Pace, STEP, apart};
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
-use crate::upstream::refused::{explain, explain_redirect, retry_after};
+use crate::upstream::refused::{explain, explain_redirect, moved_to, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
     Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
@@ -364,7 +364,7 @@ impl Endpoint {
     fn moved_within(&self, response: &Response) -> Option<Target> {
         let keeps_method =
             matches!(response.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let place = moved_to(&response.headers).filter(|_| keeps_method)?;
+        let place = moved_to(response.status, &response.headers).filter(|_| keeps_method)?;
         let url = self.entry.url.join(&place).ok()?;
         if url.origin() != self.entry.url.origin() {
             return None;
@@ -716,7 +716,7 @@ impl Endpoint {
         let status = response.status;
         let code = status.as_u16();
         let after = retry_after(&response.headers);
-        let moved = status.is_redirection().then(|| moved_to(&response.headers)).flatten();
+        let moved = moved_to(status, &response.headers);
         let body = response.body.beginning(ERROR_BODY).await;
         let error = parse(&body, 1).ok().and_then(|messages| {
             messages.iter().next().and_then(|message| {
@@ -731,7 +731,12 @@ impl Endpoint {
         let plain = || {
             let fault = plain_fault(status).with_bytes(received);
             let fault = match &moved {
-                Some(place) => explain_redirect(fault, &self.entry.url, place),
+                Some(place) => explain_redirect(
+                    fault,
+                    (&self.entry.url, place),
+                    |place| format!("if that is the server, write \"url\": \"{place}\""),
+                    "Redirects are followed within the origin only, if they are 307 or 308, and once.",
+                ),
                 None => fault,
             };
             match self.target.answering_proxy() {
@@ -882,11 +887,6 @@ fn mended_answer(text: &Bytes, id: u64) -> Option<Answer> {
         Piece::Broken { text, at } if id_within(&text) == Some(id) => broken(&text, at),
         _ => None,
     })
-}
-
-/// The `Location` of an answer.
-fn moved_to(headers: &HeaderMap) -> Option<String> {
-    headers.get(LOCATION).and_then(|place| place.to_str().ok()).map(str::to_owned)
 }
 
 /// Whether a body is a page for people.

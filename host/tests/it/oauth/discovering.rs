@@ -65,6 +65,11 @@ async fn a_challenge_that_says_little_or_something_else_is_no_obstacle() {
         assert_eq!(asked.len(), 1, "the usual place is looked at, and no other one");
         assert!(world.server.hits("/elsewhere").is_empty());
     }
+    // Some servers mean 401 and say 403.
+    let world = World::new(Script::default());
+    world.server.script().challenges_with = Some(403);
+    world.log_in().await.unwrap();
+    call(&world.process().await, "whoami").await.unwrap();
     // A challenge that leads to another host is refused rather than followed.
     let world = World::new(Script::default());
     world.server.script().challenge = Some(

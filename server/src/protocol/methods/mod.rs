@@ -84,7 +84,7 @@ fn handshake_request(
     match method {
         Some("initialize") => initialize::answer(service, from.connection, id, &message.params),
         Some("ping") => ping::answer(id),
-        Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
+        Some("tools/list") => tools_list::answer(service, from, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("logging/setLevel") if service.upstreams_say.is_some() && from.connection.lasts() => {
             set_level::answer(from.connection, id, &message.params)
@@ -117,7 +117,7 @@ fn modern_request(
 ) -> Handled {
     match method {
         Some("server/discover") => discover::answer(service, id),
-        Some("tools/list") => tools_list::answer(service, from.era, id, &message.params),
+        Some("tools/list") => tools_list::answer(service, from, id, &message.params),
         Some("tools/call") => tools_call::answer(service, from, id, &message.params),
         Some("subscriptions/listen") => listen::answer(service, from.connection, id, &message.params),
         other => {

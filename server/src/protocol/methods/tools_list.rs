@@ -1,4 +1,5 @@
-//! `tools/list`: the whole list at once. It changes once at most: when upstreams that were slow to start are known.
+//! `tools/list`: the whole list at once. While upstreams start it waits for them, but for a moment only; then it changes once
+//! more at most, when those that were slow are known.
 
 use std::sync::Arc;
 
@@ -9,13 +10,20 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::ParamsMember;
 use tracing::debug;
 
+use super::features;
+use crate::protocol::call::Work;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
 use crate::protocol::results::{write_cache_hints, write_server_meta};
-use crate::protocol::service::Service;
+use crate::protocol::service::{MessageContext, Service};
 
 /// Lists the tools. We issue no cursors, so every cursor is invalid.
-pub(super) fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
+pub(super) fn answer(
+    service: &Arc<Service>,
+    from: MessageContext<'_>,
+    id: &RequestId,
+    params: &ParamsMember<'_>,
+) -> Handled {
     debug!(event = "tools_list", request_id = %id);
     let cursor = params.object().and_then(|params| params.cursor);
     if cursor.is_some_and(|raw| raw.kind() != Kind::Null) {
@@ -24,8 +32,21 @@ pub(super) fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &
             &RpcError::new(RpcError::INVALID_PARAMS, "Invalid params: unknown cursor"),
         );
     }
+    let era = from.era;
+    if service.lists_tools() {
+        return Handled::answered(listed(service, era, id));
+    }
+    let (own, request) = (service.clone(), id.clone());
+    let running = Box::pin(async move {
+        own.until_tools_are_listed().await;
+        listed(&own, era, &request)
+    });
+    features::admit(service, from, id, false, Work::Feature { method: "tools/list", running })
+}
+
+fn listed(service: &Service, era: Era, id: &RequestId) -> Vec<u8> {
     let listing = service.tools.listing();
-    Handled::answered(reply::result(id, |out| {
+    reply::result(id, |out| {
         out.reserve(listing.len() + 256);
         out.extend_from_slice(b"{\"tools\":");
         out.extend_from_slice(&listing);
@@ -35,5 +56,5 @@ pub(super) fn answer(service: &Arc<Service>, era: Era, id: &RequestId, params: &
             write_server_meta(service, out, None);
         }
         out.push(b'}');
-    }))
+    })
 }

@@ -29,11 +29,20 @@ impl Registry {
 
     /// Renders the listing again. Whoever [follows](Self::changes) it is told if it has changed.
     pub(crate) fn refresh(&self) {
+        self.render(true);
+    }
+
+    /// Renders the listing again, of which nobody has seen anything yet.
+    pub(crate) fn refresh_untold(&self) {
+        self.render(false);
+    }
+
+    fn render(&self, tells: bool) {
         let now = rendered(&definitions(&self.tools));
         self.listing.send_if_modified(|listing| {
             let changed = **listing != *now;
             *listing = now;
-            changed
+            changed && tells
         });
     }
 

@@ -32,7 +32,8 @@ impl Shared {
             challenge += &format!(", scope=\"{scope}\"");
         }
         let challenge = script.challenge.clone().unwrap_or(challenge);
-        (401, vec![("www-authenticate".to_owned(), challenge)], Vec::new())
+        let status = script.challenges_with.unwrap_or(401);
+        (status, vec![("www-authenticate".to_owned(), challenge)], Vec::new())
     }
 
     /// The refusal of a call that needs more scopes, if it does.

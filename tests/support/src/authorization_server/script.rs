@@ -118,6 +118,8 @@ pub struct Script {
     pub challenged: Option<&'static str>,
     /// `WWW-Authenticate`, where it is not the right one.
     pub challenge: Option<String>,
+    /// The status of challenges, where it is not 401.
+    pub challenges_with: Option<u16>,
     /// Scopes that the tool `write` needs.
     pub write_needs: Vec<&'static str>,
     /// Secrets of clients that were registered beforehand, by id; without a secret they are public.
@@ -162,6 +164,7 @@ impl Default for Script {
             demands_scope: false,
             challenged: None,
             challenge: None,
+            challenges_with: None,
             write_needs: Vec::new(),
             clients: HashMap::new(),
             redirects: "http://",

@@ -116,7 +116,6 @@ fn snapshots(c: &mut Criterion) {
             granted_bytes: 1 << 20,
             reservation: None,
             deadline: None,
-            clock: || 0,
             bounds: Bounds::default(),
         };
         Machine::restore(bytes, setup).expect("it was written").machine

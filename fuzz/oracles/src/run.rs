@@ -312,7 +312,6 @@ pub fn restored(bytes: &[u8], limits: Limits) -> Result<Machine, Damage> {
         granted_bytes: GRANTED_BYTES,
         reservation: None,
         deadline: None,
-        clock: || 0,
         bounds: Bounds::default(),
     };
     Machine::restore(bytes, setup).map(|restored| restored.machine)

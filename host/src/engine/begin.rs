@@ -231,7 +231,7 @@ fn setup(
         deadline: Some(deadline),
         max_attached_bytes: request.max_attached_bytes,
         note_forks: tools.is_some_and(|tools| tools.watches_forks()),
-        clock,
+        started_at: millis_of_day(),
         history: Default::default(),
         budget: worker.no_budget.clone(),
         journal: None,
@@ -270,8 +270,8 @@ fn take_session(
     Ok(lock)
 }
 
-/// Milliseconds since 1970.
-pub(super) fn clock() -> i64 {
+/// Milliseconds since 1970-01-01T00:00:00Z.
+fn millis_of_day() -> i64 {
     time::time_of_day()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

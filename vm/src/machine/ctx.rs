@@ -11,7 +11,7 @@ use crate::meter;
 use crate::value::{Blob, Keyword, Str, Value};
 use std::rc::Rc;
 
-/// The machine as a builtin sees it: its output, the clock, the namespace, and direct calls.
+/// The machine as a builtin sees it: its output, its time, the namespace, and direct calls.
 pub struct Ctx<'a> {
     pub(super) env: &'a mut Env,
     pub(super) output: &'a mut Output,
@@ -39,9 +39,9 @@ impl Ctx<'_> {
         self.output.check_attached(self.env.max_attached_bytes)
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z, from the host.
-    pub(crate) fn now_millis(&self) -> i64 {
-        (self.env.clock)()
+    /// When the program started, in milliseconds since 1970-01-01T00:00:00Z.
+    pub(crate) fn started_at(&self) -> i64 {
+        self.env.started_at
     }
 
     /// The library that the program runs with.

@@ -34,8 +34,8 @@ pub(crate) struct Env {
     pub(crate) max_request_bytes: usize,
     /// Keys of the map literals that were evaluated last.
     pub(crate) layouts: Layouts,
-    /// Milliseconds since the epoch.
-    pub(crate) clock: fn() -> i64,
+    /// When the program started, in milliseconds since 1970-01-01T00:00:00Z: the one time that it sees.
+    pub(crate) started_at: i64,
 }
 
 impl Env {

@@ -115,8 +115,8 @@ pub struct Setup {
     pub reservation: Option<Rc<dyn Reservation>>,
     /// When the program has to end even in the middle of a builtin. Between slices the host looks at its clock by itself.
     pub deadline: Option<Deadline>,
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    pub clock: fn() -> i64,
+    /// When the program starts, in milliseconds since 1970-01-01T00:00:00Z: the one time that it sees.
+    pub started_at: i64,
 }
 
 impl Setup {
@@ -136,7 +136,7 @@ impl Setup {
             limits: Limits::default(),
             reservation: None,
             deadline: None,
-            clock: || 0,
+            started_at: 0,
         }
     }
 }
@@ -253,7 +253,7 @@ impl Machine {
                 upstreams: setup.upstreams,
                 max_request_bytes: MAX_REQUEST_BYTES,
                 layouts: Layouts::default(),
-                clock: setup.clock,
+                started_at: setup.started_at,
             },
             slots_before,
             ready: if ended.is_none() { VecDeque::from([ROOT]) } else { VecDeque::new() },

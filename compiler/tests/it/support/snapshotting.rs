@@ -62,6 +62,7 @@ pub(crate) const MORE: &[&str] = &[
     "(let [r (range 1000000)] (f 1) (reduce (fn [a x] (if (> x 3) (reduced a) (+ a (f x)))) 0 r))",
     "(let [x [1e300 -0.0 123456789012345678901234567890N \"text\" :k 'sym #\"re\" #{1 :a} #'tool nil true]] (f 1) (pr-str x))",
     "(let [d (java.time.LocalDate/parse \"2024-02-29\")] (f 1) (str d))",
+    "(let [now (fn [] [(currentTimeMillis) (System/nanoTime) (str (Instant/now)) (str (LocalDate/now)) (str (java.util.Date.))]) then (now)] (f 1) [(= then (now)) (now)])",
     "(letfn [(even [n] (if (zero? (f n)) true (odd (dec n)))) (odd [n] (if (zero? n) false (even (dec n))))] (f 1) (even 4))",
     "(let [g ((fn [a & more] (fn ([] (f a)) ([x & ys] [a (f x) ys more]))) 1 2 3)] [(g) (g 4 5 6)])",
     "(for [[k v] {:a 1 :b 2 :c 3} c (str (f v)) :let [z (f k)]] [k c z])",
@@ -150,8 +151,13 @@ pub(crate) fn digest(program: &Program) -> ptc_vm::Result<[u8; 16]> {
 }
 
 pub(crate) fn start(program: &Rc<Program>) -> Machine {
-    let setup =
-        Setup { tools: vec![Rc::from("echo")], upstreams: true, limits: LIMITS, ..Setup::new(library()) };
+    let setup = Setup {
+        tools: vec![Rc::from("echo")],
+        upstreams: true,
+        limits: LIMITS,
+        started_at: 1_700_000_000_123,
+        ..Setup::new(library())
+    };
     Machine::new(program.clone(), setup)
 }
 
@@ -186,7 +192,6 @@ pub(crate) fn lent(compile: &mut dyn FnMut(&str) -> ptc_vm::Result<Rc<Program>>)
         granted_bytes: 1 << 20,
         reservation: None,
         deadline: None,
-        clock: || 0,
         bounds: Bounds::default(),
     }
 }

@@ -3,7 +3,7 @@
 use super::Resume;
 use super::leaving::code_digest;
 use super::record::{self, Record};
-use crate::engine::begin::{checked, clock, deadline};
+use crate::engine::begin::{checked, deadline};
 use crate::engine::call_log::CallLog;
 use crate::engine::compile::compiled_again;
 use crate::engine::context::RunContext;
@@ -109,7 +109,6 @@ pub(in crate::engine) fn restore(
                 .clone()
                 .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
             deadline: Some(deadline),
-            clock,
             bounds: Bounds::default(),
         },
     )?;

@@ -21,7 +21,7 @@ use crate::value::Value;
 pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun("java.util.Date.", DATE, "| x", points::java_date)
         .aliases(&["Date."])
-        .doc("Instant from now, a timestamp (seconds below 10^12, else milliseconds), a text or a date")
+        .doc("Instant from the program's start, a timestamp (seconds below 10^12, else milliseconds), a text or a date")
         .example("(.getTime (java.util.Date. 1700000000))", "1700000000000")
         .example(r#"(str (java.util.Date. "2026-01-08T14:30:00+02:00"))"#, r#""2026-01-08T12:30:00Z""#)
         .example(r#"(str (java.util.Date. "Thu, 8 Jan 2026 14:30:00 +0000"))"#, r#""2026-01-08T14:30:00Z""#),
@@ -40,7 +40,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Date some days after 1970-01-01")
         .example("(LocalDate/ofEpochDay 31)", r#""1970-02-01""#),
     fun("LocalDate/now", LOCAL_DATE, "", points::today)
-        .doc("Date of today in UTC")
+        .doc("Date in UTC when the program started")
         .example("(int? (.toEpochDay (LocalDate/now)))", "true"),
     fun("Instant/ofEpochMilli", INSTANT, "n", points::of_epoch_milli)
         .doc("Instant from Unix milliseconds")
@@ -49,7 +49,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Instant from Unix seconds")
         .example("(Instant/ofEpochSecond 1)", r#""1970-01-01T00:00:01Z""#),
     fun("Instant/now", INSTANT, "", points::now)
-        .doc("Instant of the call")
+        .doc("Instant at which the program started")
         .example("(inst? (Instant/now))", "true"),
     fun(".getTime", DATE, "instant", points::get_time)
         .aliases(&[".toEpochMilli", "inst-ms", "clojure.core/inst-ms", "core/inst-ms"])
@@ -265,11 +265,11 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Whole days of a duration")
         .example(r#"(.toDays (Duration/parse "P1DT12H"))"#, "1"),
     fun("currentTimeMillis", SYSTEM, "", points::current_time_millis)
-        .doc("Current Unix time in milliseconds")
+        .doc("Unix time in milliseconds when the program started")
         .example("(pos? (inc (currentTimeMillis)))", "true")
         .example("(int? (System/currentTimeMillis))", "true"),
     fun("System/nanoTime", SYSTEM, "", points::nano_time)
-        .doc("Current Unix time in nanoseconds, as exact as milliseconds")
+        .doc("Unix time in nanoseconds when the program started, as exact as milliseconds")
         .example("(int? (System/nanoTime))", "true"),
 ]);
 

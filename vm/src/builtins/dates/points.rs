@@ -146,23 +146,23 @@ pub(super) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 
 /// `(Instant/now)`
 pub(super) fn now(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    let micros = ctx.now_millis().checked_mul(1000).ok_or_else(|| out_of_range("Instant/now"))?;
+    let micros = ctx.started_at().checked_mul(1000).ok_or_else(|| out_of_range("Instant/now"))?;
     Ok(instant(Moment { micros, digits: 3 }))
 }
 
 /// `(LocalDate/now)`
 pub(super) fn today(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    date("LocalDate/now", Some(ctx.now_millis().div_euclid(DAY_MILLIS)))
+    date("LocalDate/now", Some(ctx.started_at().div_euclid(DAY_MILLIS)))
 }
 
 /// `(currentTimeMillis)`
 pub(super) fn current_time_millis(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(ctx.now_millis()))
+    Ok(Value::Int(ctx.started_at()))
 }
 
-/// `(System/nanoTime)`: as exact as the host's clock.
+/// `(System/nanoTime)`: as exact as milliseconds.
 pub(super) fn nano_time(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(ctx.now_millis().saturating_mul(1_000_000)))
+    Ok(Value::Int(ctx.started_at().saturating_mul(1_000_000)))
 }
 
 /// `(LocalDate/of year month day)`

@@ -43,7 +43,7 @@ use std::sync::OnceLock;
 /// What a snapshot begins with.
 const MAGIC: &[u8; 4] = b"PTCS";
 /// Version of the format.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 /// Most programs whose texts a snapshot holds.
 const MOST_PROGRAMS: usize = 1024;
 /// Steps that writing and that reading may take, which are none of the program's: several times those of the largest graph.

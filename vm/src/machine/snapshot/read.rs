@@ -44,8 +44,6 @@ pub struct RestoreSetup<'a> {
     pub reservation: Option<Rc<dyn Reservation>>,
     /// When the program has to end even in the middle of a builtin.
     pub deadline: Option<Deadline>,
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    pub clock: fn() -> i64,
     /// How large a snapshot may be.
     pub bounds: Bounds,
 }
@@ -91,7 +89,6 @@ impl Machine {
             granted_bytes,
             reservation,
             deadline,
-            clock,
             bounds,
         } = setup;
         let mut reader = Reader::new(bytes);
@@ -110,7 +107,7 @@ impl Machine {
         let back = {
             let _installed = account.install_with(reservation.clone(), deadline);
             meter::set_work_limit(WORK);
-            let back = read_back(&mut reader, front, limits, granted_bytes, &paid, bounds, clock);
+            let back = read_back(&mut reader, front, limits, granted_bytes, &paid, bounds);
             match meter::overdue() {
                 Some(error) => Err(Damage::Refused(error)),
                 None => back,
@@ -261,7 +258,6 @@ fn read_back(
     most_granted: u64,
     paid: &PaidPatterns,
     bounds: Bounds,
-    clock: fn() -> i64,
 ) -> Result<Back, Damage> {
     let Front { programs, mut namespace, watches, granted } = front;
     let Some(program) = programs.first().cloned() else { return Err(Damage::Invalid("program")) };
@@ -316,7 +312,7 @@ fn read_back(
         upstreams: Portable::read(&mut from)?,
         max_request_bytes: MAX_REQUEST_BYTES,
         layouts: Layouts::default(),
-        clock,
+        started_at: Portable::read(&mut from)?,
     };
     from.begin("limits");
     let limits = Limits::read(&mut from)?;

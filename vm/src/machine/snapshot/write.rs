@@ -99,6 +99,7 @@ impl Machine {
         env.max_attached_bytes.write(&mut to)?;
         env.tools.write(&mut to)?;
         env.upstreams.write(&mut to)?;
+        env.started_at.write(&mut to)?;
         self.limits.write(&mut to)?;
         self.steps_used.write(&mut to)?;
         let peak = u64::try_from(self.account.peak).unwrap_or(0);

@@ -33,6 +33,17 @@ fn reading() {
 }
 
 #[test]
+fn memoized_functions_remember() {
+    check(&[
+        ("(def fib (memoize (fn [n] (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))))) (fib 80)", "23416728348467685"),
+        ("(let [g (memoize vector)] [(g 1) (g 1.0) (g :a) (g \"a\") (g) (g nil) (g 1)])", "[[1] [1.0] [:a] [\"a\"] [] [nil] [1]]"),
+        ("[(= (memoize inc) (memoize inc)) (= (memoize inc) (memoize dec))]", "[true false]"),
+        ("(def slow (memoize (fn [x] (reduce + (range 20000)) x))) (map slow (repeat 100 7)) (last (map slow (repeat 1000 7)))", "7"),
+        ("((memoize 5) 1)", "!type_error"),
+    ]);
+}
+
+#[test]
 fn a_bare_special_form_is_a_step() {
     check(&[
         ("(loop [i 0] (if (< i 5) (-> i inc recur) i))", "5"),

@@ -50,6 +50,7 @@ frame_kinds! {
     "keep" Each<mapping::Present>;
     "map" Each<mapping::Collect>;
     "mapcat" Each<mapping::Splice>;
+    "memoize" calling::Remember;
     "merge-with" maps::MergeWith;
     "pages" pages::Pages;
     "partition-by" Each<runs::Runs>;

@@ -62,7 +62,7 @@ node_kinds! {
 }
 
 /// The kinds of combinators, each at the index that stands for it.
-pub(super) const COMBINATORS: [CombinatorKind; 11] = [
+pub(super) const COMBINATORS: [CombinatorKind; 12] = [
     CombinatorKind::Comp,
     CombinatorKind::Complement,
     CombinatorKind::Constantly,
@@ -70,6 +70,7 @@ pub(super) const COMBINATORS: [CombinatorKind; 11] = [
     CombinatorKind::EveryPred,
     CombinatorKind::Fnil,
     CombinatorKind::Juxt,
+    CombinatorKind::Memoize,
     CombinatorKind::Partial,
     CombinatorKind::Reduced,
     CombinatorKind::SomeFn,

@@ -5,16 +5,16 @@ use super::env::Env;
 use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
-use super::output::Output;
+use super::own::Own;
 use crate::error::Result;
 use crate::meter;
-use crate::value::{Blob, Keyword, Str, Value};
+use crate::value::{Blob, Keyword, Map, Str, Value};
 use std::rc::Rc;
 
 /// The machine as a builtin sees it: its output, its time, the namespace, and direct calls.
 pub struct Ctx<'a> {
     pub(super) env: &'a mut Env,
-    pub(super) output: &'a mut Output,
+    pub(super) own: &'a mut Own,
     /// Work after which a long-running frame should answer [`Flow::Yield`](super::Flow::Yield).
     pub(super) slice: u64,
 }
@@ -22,12 +22,12 @@ pub struct Ctx<'a> {
 impl Ctx<'_> {
     /// Adds one entry to the print log.
     pub fn print(&mut self, entry: Str) {
-        self.output.prints.push(entry);
+        self.own.output.prints.push(entry);
     }
 
     /// Adds a sentence for whoever reads the program's value: something was left out of it.
     pub(crate) fn note(&mut self, note: Str) {
-        self.output.note(note);
+        self.own.output.note(note);
     }
 
     /// Adds binary content to the program's reply.
@@ -35,8 +35,24 @@ impl Ctx<'_> {
     /// # Errors
     /// The reply may carry no more.
     pub(crate) fn attach(&mut self, blob: Rc<Blob>) -> Result<()> {
-        self.output.attach(blob);
-        self.output.check_attached(self.env.max_attached_bytes)
+        self.own.output.attach(blob);
+        self.own.output.check_attached(self.env.max_attached_bytes)
+    }
+
+    /// What the memoized function came to before, if this fiber has called it with these arguments: `call` is the vector of both.
+    pub(crate) fn remembered(&self, call: &Value) -> Option<&Value> {
+        meter::uncharged(1);
+        self.own.remembered.get(call)
+    }
+
+    /// Remembers what the memoized function came to.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub(crate) fn remember(&mut self, call: Value, value: Value) -> Result<()> {
+        meter::reserve(Map::ENTRY_BYTES)?;
+        self.own.remembered.insert(call, value);
+        Ok(())
     }
 
     /// When the program started, in milliseconds since 1970-01-01T00:00:00Z.

@@ -6,6 +6,7 @@ use super::frame::{AnyFrame, Args, Flow, ForkKind, Input};
 use super::host_call::CallId;
 use super::operations;
 use super::output::Output;
+use super::own::Own;
 use super::stack::Stack;
 use crate::code::Arity;
 use crate::error::{Position, Result};
@@ -165,7 +166,7 @@ pub(super) struct Fiber {
     pub(super) stack: Stack,
     pub(super) frames: CallStack,
     pub(super) next: Option<Next>,
-    pub(super) output: Output,
+    pub(super) own: Own,
     /// For a branch: who forked it, and which branch it is.
     pub(super) parent: Option<(FiberId, u32)>,
     /// For a branch: definitions made in it and around it.
@@ -180,7 +181,7 @@ pub(super) struct Fiber {
 }
 
 impl Fiber {
-    const BYTES: usize = 200;
+    const BYTES: usize = 216;
 
     /// A fiber that begins with `next`.
     pub(super) fn new(next: Next) -> Fiber {
@@ -189,7 +190,7 @@ impl Fiber {
             stack: Stack::default(),
             frames: CallStack::default(),
             next: Some(next),
-            output: Output::default(),
+            own: Own::default(),
             parent: None,
             overlay: None,
             fork: None,

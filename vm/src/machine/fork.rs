@@ -77,6 +77,7 @@ impl Machine {
         let index = fork.branches.len() as u32;
         let mut branch = Fiber::new(Next::Call(callee, args));
         branch.parent = Some((parent, index));
+        branch.own.remembered = fiber.own.remembered.clone();
         branch.overlay = Some(fiber.overlay.clone().unwrap_or_default());
         fork.running += 1;
         let id = self.free_fibers.pop().unwrap_or_else(|| {
@@ -102,7 +103,7 @@ impl Machine {
         (parent, index): (FiberId, u32),
         result: Result<Value>,
     ) {
-        let output = std::mem::take(&mut fiber.output);
+        let output = std::mem::take(&mut fiber.own.output);
         drop(fiber);
         self.free_fibers.push(id);
         let Some(parent_fiber) = &mut self.fibers[parent as usize] else { return };
@@ -164,7 +165,7 @@ impl Machine {
         let mut failure = None;
         for (index, branch) in fork.branches.into_iter().enumerate() {
             let Branch::Done(result, output) = branch else { continue };
-            fiber.output.append(output);
+            fiber.own.output.append(output);
             match result {
                 Ok(value) => values.push(value),
                 Err(error) => {
@@ -174,7 +175,7 @@ impl Machine {
             }
         }
         meter::work(values.len() as u64);
-        let failure = failure.or_else(|| fiber.output.check_attached(self.env.max_attached_bytes).err());
+        let failure = failure.or_else(|| fiber.own.output.check_attached(self.env.max_attached_bytes).err());
         fiber.next = Some(match failure {
             Some(error) => Next::Raise(error),
             None => Next::Value(Value::Vector(Vector::from_vec(values))),

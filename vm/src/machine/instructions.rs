@@ -59,7 +59,7 @@ impl Machine {
         let Native::Plain(run) = builtin.native else {
             return hand_over(fiber, library.function(id), stack.take_from(at));
         };
-        let mut ctx = Ctx { env: &mut self.env, output: &mut fiber.output, slice: fuel.left() };
+        let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice: fuel.left() };
         match metered!(fuel, run(&mut ctx, stack.values_from(at))) {
             Ok(result) => {
                 stack.cut(at);
@@ -89,7 +89,7 @@ impl Machine {
         // Callees without frames are done here.
         let args = stack.take_from(at + 1);
         let callee = stack.pop();
-        let mut ctx = Ctx { env: &mut self.env, output: &mut fiber.output, slice: fuel.left() };
+        let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice: fuel.left() };
         match metered!(fuel, call::call_now(&mut ctx, &callee, args))? {
             call::CallNow::Done(value) => stack.push(value),
             call::CallNow::NeedsFrame(args) => return hand_over(fiber, callee, args),

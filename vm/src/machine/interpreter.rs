@@ -614,7 +614,7 @@ impl Machine {
                         let reentry = if left > REENTRY_STEPS {
                             fuel.open();
                             let slice = fuel.left();
-                            let mut ctx = Ctx { env: &mut self.env, output: &mut fiber.output, slice };
+                            let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice };
                             let reentry = native.frame.reenter(&mut ctx, stack, &frame.closure)?;
                             fuel.close();
                             reentry

@@ -25,6 +25,7 @@ mod namespace;
 mod native;
 mod operations;
 mod output;
+mod own;
 mod restoring;
 mod snapshot;
 mod stack;
@@ -373,11 +374,11 @@ impl Machine {
     /// Ends the program. Prints of branches that have not ended follow those of the program itself.
     fn end(&mut self, mut fiber: Box<Fiber>, result: Result<Value>) -> Step {
         if fiber.parent.is_none() {
-            self.output.append(std::mem::take(&mut fiber.output));
+            self.output.append(std::mem::take(&mut fiber.own.output));
         } else {
-            let tail = std::mem::take(&mut fiber.output);
+            let tail = std::mem::take(&mut fiber.own.output);
             if let Some(root) = &mut self.fibers[ROOT as usize] {
-                self.output.append(std::mem::take(&mut root.output));
+                self.output.append(std::mem::take(&mut root.own.output));
             }
             self.output.append(tail);
         }
@@ -394,7 +395,7 @@ impl Machine {
     /// What the program has printed so far. Grows at its end only; what branches print is added when they are joined.
     pub fn printed(&self) -> &[Str] {
         match self.fibers.first() {
-            Some(Some(root)) if self.ended.is_none() => &root.output.prints,
+            Some(Some(root)) if self.ended.is_none() => &root.own.output.prints,
             _ => &self.output.prints,
         }
     }

@@ -48,7 +48,7 @@ impl Machine {
                 meter::work(1);
             }
             let slice = fuel.left();
-            let mut ctx = Ctx { env: &mut self.env, output: &mut fiber.output, slice };
+            let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice };
             let (flow, from_frame) = match next {
                 Next::Raise(error) => return Err(error),
                 Next::Flow(_) => unreachable!("followed above"),

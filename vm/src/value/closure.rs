@@ -92,6 +92,7 @@ pub enum CombinatorKind {
     EveryPred,
     Fnil,
     Juxt,
+    Memoize,
     Partial,
     /// Not a function: a value wrapped by `reduced`, the only part.
     Reduced,

@@ -69,6 +69,8 @@ pub(crate) const MORE: &[&str] = &[
     "(loop [i 0 acc {}] (if (< i 3) (recur (inc i) (assoc acc (f i) (f (str i)))) acc))",
     "(let [[a b & c] (map f [1 2 3]) {:keys [x] :as m} {:x (f 9)}] (f 1) [a b c x m])",
     "(do (step-done \"s\" (f 1)) (task \"t\" (f 2)))",
+    // what memoized functions remember, in the program and in branches
+    "(let [g (memoize (fn [& xs] (println xs) (f xs)))] [(g 1) (g 1) (pmap (fn [x] [(g x) (g x 2) (g x)]) [1 2]) (g 1) (g 2)])",
     "(do (println (f 1)) (budget/remaining) (f 2) [*1 data/x])",
     "(map (fn [r] [(:ok r) (f (:message r))]) [(tool/call {:server \"s\" :tool \"fault\" :args {}})])",
     // questions
@@ -91,6 +93,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("keep", "(keep (fn [x] (f x)) [3 nil])"),
     ("map", "(map f [3 1 2])"),
     ("mapcat", "(mapcat (fn [x] [(f x)]) [3 1])"),
+    ("memoize", "((memoize f) 3)"),
     ("merge-with", "(merge-with (fn [a b] (+ (f a) b)) {:a 1 :b 3} {:a 2 :b 4 :c 5} {:c 6})"),
     ("pages", "(tool/pages {:server \"s\" :tool \"t\" :args {:items [1 2]}})"),
     ("partition-by", "(partition-by (fn [x] (f (odd? x))) [3 1 2])"),

@@ -8,7 +8,7 @@ use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::meter;
 use crate::print;
-use crate::value::{Combinator, CombinatorKind, Value};
+use crate::value::{Combinator, CombinatorKind, Value, Vector};
 use std::mem::take;
 use std::rc::Rc;
 
@@ -25,6 +25,7 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Arg
             fill(&parts[1..], &mut args);
             return Ok(Flow::TailCall(parts[0].clone(), args));
         }
+        CombinatorKind::Memoize => return remembering(ctx, &parts[0], args),
         CombinatorKind::Transducer => return Err(transducers::called()),
         CombinatorKind::Endless | CombinatorKind::Reduced => {
             let shown = print::readable_lossy(&Value::Combinator(combinator.clone()));
@@ -196,6 +197,46 @@ impl NativeFrame for Call {
             }
             if pulse(ctx)? {
                 return Ok(Flow::Yield);
+            }
+        }
+    }
+}
+
+/// Calls a memoized function, unless this fiber has called it with these arguments before.
+fn remembering(ctx: &mut Ctx<'_>, function: &Value, args: Args) -> Result<Flow> {
+    let with = with_first(ctx, std::slice::from_ref(function), args.clone())?;
+    let call = Value::Vector(Vector::from_vec(with.into_vec()));
+    if let Some(value) = ctx.remembered(&call) {
+        return Ok(Flow::Return(value.clone()));
+    }
+    match ctx.call_now(function, args)? {
+        CallNow::Done(value) => {
+            ctx.remember(call, value.clone())?;
+            Ok(Flow::Return(value))
+        }
+        CallNow::NeedsFrame(args) => {
+            Ok(Flow::Push(Box::new(Remember { function: function.clone(), args, call })))
+        }
+    }
+}
+
+/// A memoized function that is called for the first time with its arguments.
+pub(crate) struct Remember {
+    function: Value,
+    args: Args,
+    /// Function and arguments.
+    call: Value,
+}
+
+portable!(Remember { function, args, call });
+
+impl NativeFrame for Remember {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        match input {
+            Input::Start => Ok(Flow::Call(self.function.clone(), take(&mut self.args))),
+            Input::Value(value) => {
+                ctx.remember(take(&mut self.call), value.clone())?;
+                Ok(Flow::Return(value))
             }
         }
     }

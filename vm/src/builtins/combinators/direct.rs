@@ -30,7 +30,10 @@ fn parts_are_direct(library: &Library, combinator: &Combinator, levels: u32) -> 
         CombinatorKind::Comp | CombinatorKind::EveryPred | CombinatorKind::Juxt | CombinatorKind::SomeFn => {
             parts.len() <= PARTS && parts.iter().all(|part| is_direct(library, part, levels))
         }
-        CombinatorKind::Endless | CombinatorKind::Reduced | CombinatorKind::Transducer => false,
+        CombinatorKind::Endless
+        | CombinatorKind::Memoize
+        | CombinatorKind::Reduced
+        | CombinatorKind::Transducer => false,
     }
 }
 
@@ -100,7 +103,10 @@ fn call(ctx: &mut Ctx<'_>, combinator: &Combinator, mut args: Args) -> Result<Va
             }
             Ok(last)
         }
-        CombinatorKind::Endless | CombinatorKind::Reduced | CombinatorKind::Transducer => {
+        CombinatorKind::Endless
+        | CombinatorKind::Memoize
+        | CombinatorKind::Reduced
+        | CombinatorKind::Transducer => {
             unreachable!("only direct combinators are called here")
         }
     }

@@ -76,10 +76,10 @@ pub(super) fn juxt(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     make(ctx, CombinatorKind::Juxt, args)
 }
 
-/// `(memoize f)`: functions have no effects that a memory could spare, so `f` itself does.
-pub(super) fn memoize(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+/// `(memoize f)`
+pub(super) fn memoize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     check::callable("memoize", 1, "callable", &args[0])?;
-    Ok(take(&mut args[0]))
+    make(ctx, CombinatorKind::Memoize, args)
 }
 
 /// `(comparator p)`

@@ -55,7 +55,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("comb", "Combinators").of([
         .example("((juxt :a :b) {:a 1 :b 2})", "[1 2]")
         .example(r#"(map (juxt first count) ["ab" "c"])"#, r#"[["a" 2] ["c" 1]]"#)
         .example("((juxt + -) 5 3)", "[8 2]"),
-    fun("memoize", CORE, "f", making::memoize).doc("f itself").example("((memoize inc) 1)", "2"),
+    fun("memoize", CORE, "f", making::memoize)
+        .doc("f that is called once with the same arguments, for as long as its program or branch of pmap runs")
+        .example("(let [f (memoize (fn [x] (println x) (* x x)))] [(f 3) (f 3)])", "[9 9]"),
     frame("trampoline", CORE, "f & args", calling::trampoline)
         .doc("Calls f, then its result as long as that is a function")
         .example("(trampoline (fn [] (fn [] 3)))", "3"),

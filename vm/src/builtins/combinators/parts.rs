@@ -9,7 +9,10 @@ pub(crate) fn accepts(combinator: &Rc<Combinator>) -> bool {
     let parts = &combinator.parts[..];
     match combinator.kind {
         CombinatorKind::Comp => true,
-        CombinatorKind::Complement | CombinatorKind::Constantly | CombinatorKind::Reduced => parts.len() == 1,
+        CombinatorKind::Complement
+        | CombinatorKind::Constantly
+        | CombinatorKind::Memoize
+        | CombinatorKind::Reduced => parts.len() == 1,
         CombinatorKind::EveryPred
         | CombinatorKind::Fnil
         | CombinatorKind::Juxt

@@ -51,7 +51,10 @@ pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<
                 function = &parts[0];
                 argc += parts.len() - 1;
             }
-            CombinatorKind::Complement | CombinatorKind::Fnil | CombinatorKind::Juxt => function = &parts[0],
+            CombinatorKind::Complement
+            | CombinatorKind::Fnil
+            | CombinatorKind::Juxt
+            | CombinatorKind::Memoize => function = &parts[0],
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::machine::host_call::CallId;
 use crate::machine::output::Output;
 use crate::machine::{ForkKind, Library};
 use crate::meter::Held;
-use crate::value::Value;
+use crate::value::{Map, Value};
 use ahash::AHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -65,7 +65,8 @@ pub(super) fn write_fibers<'m>(
             }
         };
         sees.write(to)?;
-        fiber.output.write(to)?;
+        fiber.own.output.write(to)?;
+        fiber.own.remembered.write(to)?;
         write_stack(fiber, library, to)?;
         match (&fiber.fork, fiber.waiting_for) {
             (None, Some(call)) => {
@@ -166,7 +167,8 @@ pub(super) fn read_fibers(
             _ => return Err(from.damage()),
         };
         from.begin("output");
-        fiber.output = Output::read(from)?;
+        fiber.own.output = Output::read(from)?;
+        fiber.own.remembered = Map::read(from)?;
         read_stack(&mut fiber, &mut heights, library, from)?;
         from.begin("fiber");
         match Waits::read(from)? {

@@ -8,11 +8,11 @@ use super::aggregate::{extremes, fold, grouping, sums};
 use super::collection_predicates::quantifiers;
 use super::combinators::calling;
 use super::discovery::functions as discovery;
-use super::generate::unfolding;
 use super::maps::{path, transform as maps, update};
 use super::ordering::sort;
 use super::pages;
 use super::regex::scan;
+use super::series;
 use super::sets::relational;
 use super::strings::join;
 use super::subset::{grouping as runs, while_true};
@@ -69,7 +69,6 @@ frame_kinds! {
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;
     "tree-seq" tree_seq::TreeSeq;
-    "unfold" unfolding::Unfold;
     "update" Then<update::NewEntry>;
     "update of an element" Then<update::NewElement>;
     "update-in" Then<path::Levels>;
@@ -77,6 +76,7 @@ frame_kinds! {
     "update-vals" Each<maps::NewValues>;
     "update-vals of a vector" Each<maps::Collected>;
     "walk" walk::Once;
+    "walk in step" series::InStep;
     "walk of all nodes" walk::Walk;
     "while" Each<while_true::Prefix>;
 }

@@ -36,6 +36,7 @@ mod parsing;
 mod printing;
 mod regex;
 mod row;
+mod series;
 mod sets;
 mod strings;
 mod subset;
@@ -48,7 +49,9 @@ mod types;
 pub mod words;
 
 pub use crate::machine::{Arities, Builtin, Native};
-pub(crate) use crate::machine::{Example, Examples, FrameFn, Library, LibraryParts, PlainFn, Section};
+pub(crate) use crate::machine::{
+    Example, Examples, FrameFn, Library, LibraryParts, PlainFn, Section, SeriesFn,
+};
 
 use std::sync::LazyLock;
 

@@ -24,7 +24,11 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
             let builtin = library.of(handle);
             let Native::Plain(run) = builtin.native else { return Ok(CallNow::NeedsFrame(args)) };
             library.check_arity(builtin, args.len())?;
-            run(ctx, &mut args).map(CallNow::Done)
+            match run(ctx, &mut args) {
+                Ok(value) => Ok(CallNow::Done(value)),
+                Err(_) if builtin.series_function(&args).is_some() => Ok(CallNow::NeedsFrame(args)),
+                Err(error) => Err(error),
+            }
         }
         Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),

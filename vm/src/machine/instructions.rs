@@ -37,6 +37,11 @@ macro_rules! metered {
 }
 
 impl Machine {
+    /// A function of the library, whatever the program has defined under its name.
+    fn library_function(&self, name: &str) -> Value {
+        self.env.namespace.library().function_named(name).expect("a function of the library")
+    }
+
     /// Calls a builtin with the `argc` values on top.
     pub(super) fn call_builtin(
         &mut self,
@@ -65,7 +70,12 @@ impl Machine {
                 stack.cut(at);
                 stack.push(result);
             }
-            Err(error) => return Err(of_call(error, builtin, stack.values_from(at))),
+            Err(error) => {
+                if builtin.series_function(stack.values_from(at)).is_some() {
+                    return hand_over(fiber, library.function(id), stack.take_from(at));
+                }
+                return Err(of_call(error, builtin, stack.values_from(at)));
+            }
         }
         meter::check_memory()?;
         ON
@@ -316,6 +326,10 @@ impl Machine {
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
                     Value::Vector(vector) => vector.get(index as usize).unwrap_or_default(),
+                    series if series.is_endless() => {
+                        let args = Args::from_iter([series.clone(), Value::Int(i64::from(index))]);
+                        return hand_over(fiber, self.library_function("nth"), args);
+                    }
                     _ => Value::Nil,
                 };
                 stack.push(element);
@@ -325,6 +339,10 @@ impl Machine {
                     Value::Vector(vector) => {
                         meter::reserve(vector.len() * size_of::<Value>())?;
                         vector.slice(from as usize, vector.len())
+                    }
+                    series if series.is_endless() => {
+                        let args = Args::from_iter([series.clone(), Value::Int(i64::from(from))]);
+                        return hand_over(fiber, self.library_function("nthrest"), args);
                     }
                     _ => Vector::new(),
                 };

@@ -32,7 +32,7 @@ mod stack;
 mod unbound;
 
 pub use crate::json::ToolArguments;
-pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section};
+pub use builtin::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section, SeriesFn};
 pub use call::CallNow;
 pub use ctx::Ctx;
 pub use fingerprint::fingerprint;

@@ -150,6 +150,11 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
         let library = ctx.library();
         let builtin = library.of(handle);
         library.check_arity(builtin, args.len())?;
+        if let Some(run) = builtin.series_function(&args)
+            && let Some(flow) = run(ctx, &mut args)?
+        {
+            return Ok(flow);
+        }
         let flow = match builtin.native {
             Native::Frame(run) => run(ctx, &mut args),
             Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),

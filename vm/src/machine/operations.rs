@@ -147,6 +147,7 @@ fn destructure(text: String) -> Error {
 pub(super) fn check_sequential(value: &mut Value) -> Result<()> {
     match value {
         Value::Vector(_) | Value::Nil => Ok(()),
+        series if series.is_endless() => Ok(()),
         other => Err(destructure(format!("expected list or nil, got {}", print::readable_lossy(other)))),
     }
 }

@@ -275,6 +275,12 @@ impl Value {
             || matches!(self, Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Tool(_))
     }
 
+    /// Whether this is a sequence without end, of which functions take a finite part.
+    #[inline]
+    pub(crate) fn is_endless(&self) -> bool {
+        matches!(self, Value::Combinator(combinator) if combinator.kind == CombinatorKind::Endless)
+    }
+
     /// Whether sequence functions take this value (language.md 2.12), `nil` included.
     pub(crate) fn is_seqable(&self) -> bool {
         matches!(self, Value::Nil | Value::Vector(_) | Value::Str(_) | Value::Map(_) | Value::Set(_))
@@ -291,7 +297,7 @@ impl Value {
             Value::Vector(_) => "list",
             Value::Map(_) => "map",
             Value::Set(_) => "set",
-            Value::Combinator(combinator) if combinator.kind == CombinatorKind::Endless => "endless sequence",
+            _ if self.is_endless() => "endless sequence",
             _ if self.is_function() => "function",
             _ => "unknown",
         }

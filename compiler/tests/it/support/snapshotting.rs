@@ -41,6 +41,13 @@ pub(crate) const MORE: &[&str] = &[
     "(take-while (fn [x] (< (f x) 3)) (iterate (fn [x] (inc (f x))) 0))",
     "(take-while (fn [x] (f x)) (cycle [1 2 nil]))",
     "(map (fn [a b] [(f a) b]) [1 2 3] (repeat 7))",
+    // endless sequences: as they are, and walks over them
+    "(let [s (iterate (fn [x] (inc (f x))) 0)] [(first s) (nth s 3) (first (rest s)) (take 2 (drop 1 s))])",
+    "(let [s (filter (fn [x] (odd? (f x))) (map (fn [x] (f (inc x))) (cons 9 (iterate inc 0))))] (f 1) [(take 3 s) (some (fn [x] (f (> x 4))) s)])",
+    "(let [s (concat [1 2] (map f (repeatedly (fn [] (f 7)))))] (f 1) (reduce (fn [a x] (if (> a 20) (reduced [a x]) (+ a (f x)))) s))",
+    "(let [[a b & more] (iterate (fn [x] (* 2 (f x))) 1)] [a b (take 2 more)])",
+    "(into [] (comp (map f) (take 3)) (drop-while (fn [x] (< (f x) 2)) (range)))",
+    "(map (fn [a b] [a (f b)]) [1 2 3] (iterate (fn [x] (inc (f x))) 0))",
     // patterns that have been paid for, in the middle of a replacement and before
     "(do (re-seq #\"a+\" \"aaba\") (str/replace \"xaay\" #\"a+\" (fn [m] (str (f m) (count (re-seq #\"a+\" \"ba\"))))))",
     "(let [r (re-pattern \"(\\\\d)(x?)\")] (f 1) [(re-find r \"1x\") (str/replace \"1x2\" r (fn [[m d]] (str m (f d))))])",
@@ -112,7 +119,6 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("trampoline", "(trampoline (fn [x] (fn [] (f x))) 4)"),
     ("transducers", "(into [] (map f) [3 1 2])"),
     ("tree-seq", "(tree-seq (fn [x] (f (vector? x))) seq [1 [2]])"),
-    ("unfold", "(take 3 (iterate (fn [x] (inc (f x))) 1))"),
     ("update", "(update {:a 5} :a f)"),
     ("update of an element", "(update [5 6] 1 f)"),
     ("update-in", "(update-in {:a {:b [5]}} [:a :b 0] f)"),
@@ -120,6 +126,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("update-vals", "(update-vals {:a 1 :b 2} f)"),
     ("update-vals of a vector", "(update-vals [1 2] f)"),
     ("walk", "(walk/walk (fn [x] (f x)) count [3 1 2])"),
+    ("walk in step", "(map vector (iterate (fn [x] (inc (f x))) 1) [7 8 9])"),
     ("walk of all nodes", "(walk/postwalk (fn [x] (f x)) {:a [1 {:b 2}]})"),
     ("while", "(take-while (fn [x] (f x)) [3 nil])"),
 ];

@@ -28,7 +28,7 @@ pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 }
 
 /// `(interpose sep c)`
-pub(super) fn interpose(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn interpose(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         return transducer(ctx, "interpose", args);
     }

@@ -7,8 +7,6 @@ use super::Builtin;
 use super::namespaces::CORE;
 use super::row::{frame, fun, section};
 
-pub(crate) use unfolding::{beginning, beginning_while};
-
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
     fun("range", CORE, "end | start end | start end step |", ranges::range)

@@ -1,9 +1,8 @@
 //! `take` and `drop` by count.
 
-use crate::builtins::generate;
 use crate::builtins::support::check::count;
 use crate::builtins::support::transducer;
-use crate::builtins::support::{elements, endless, errors};
+use crate::builtins::support::{elements, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector};
@@ -19,9 +18,6 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         return transducer(ctx, "take", args);
     }
-    if let Some(endless) = endless::open(&args[1]) {
-        return generate::beginning(ctx, &endless, n);
-    }
     if let Value::Str(text) = &args[1] {
         // Only the part that is taken becomes graphemes.
         args[1] = Value::Str(text.slice(0, n));
@@ -31,7 +27,7 @@ pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(drop n c)`
-pub(super) fn drop(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn drop(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(n) = count(&args[0]) else { return Err(Error::argument("drop", 1, "integer", &args[0])) };
     if args.len() == 1 {
         return transducer(ctx, "drop", args);
@@ -106,7 +102,7 @@ pub(super) fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// `(take-nth n c)`
-pub(super) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let step = match &args[0] {
         Value::Int(n) if *n > 0 => *n as usize,
         Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Plus => usize::MAX,

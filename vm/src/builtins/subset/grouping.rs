@@ -101,7 +101,7 @@ fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Val
 }
 
 /// `(partition-all n c)`, `(partition-all n step c)`
-pub(super) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         positive("partition-all", "n", &args[0])?;
         return transducer(ctx, "partition-all", args);
@@ -154,7 +154,7 @@ impl Sink for Runs {
 }
 
 /// `(partition-by f c)`
-pub(super) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("partition-by", 1, "keyfn", &args[0])?;
         return transducer(ctx, "partition-by", args);

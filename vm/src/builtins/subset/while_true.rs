@@ -1,8 +1,7 @@
 //! `take-while`, `drop-while`, `split-with`: the longest prefix that satisfies a predicate.
 
-use crate::builtins::generate;
 use crate::builtins::support::transducer;
-use crate::builtins::support::{Feed, Sink, check, each, endless, sequence};
+use crate::builtins::support::{Feed, Sink, check, each, sequence};
 use crate::error::Result;
 use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Cursor, Value, Vector};
@@ -70,14 +69,11 @@ pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> 
         check::callable("take-while", 1, "predicate", &args[0])?;
         return transducer(ctx, "take-while", args);
     }
-    if let (Some(endless), true) = (endless::open(&args[1]), args[0].is_callable()) {
-        return generate::beginning_while(&endless, args[0].clone());
-    }
     prefix(ctx, "take-while", Part::Prefix, args)
 }
 
 /// `(drop-while p c)`
-pub(super) fn drop_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn drop_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("drop-while", 1, "predicate", &args[0])?;
         return transducer(ctx, "drop-while", args);

@@ -1,9 +1,9 @@
 //! Sequences without end: `(range)`, `(repeat x)`, `(cycle c)`, `(iterate f x)`, `(repeatedly f)`, and ranges with
 //! step 0.
 //!
-//! Collections are eager, so these are no collections: a value of this kind only remembers how it was made. `take`
-//! and `take-while` make a vector of its beginning; functions that walk several collections in step take as much of
-//! it as the shortest finite one has elements. Everywhere else it is an error whose text names `take`.
+//! Collections are eager, so these are no collections: a value of this kind only remembers how it was made, and has a
+//! constant size. What `map`, `filter` and their kin make of one is one again: it remembers the transducers that its elements
+//! pass. Elements are made as they are taken, and not kept. Everywhere else it is an error whose text names `take`.
 
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -26,13 +26,77 @@ pub(crate) enum Endless<'a> {
     Iterate(&'a Value, &'a Value),
     /// `(f)`, `(f)` …
     Repeatedly(&'a Value),
+    /// What transducers, the first one first, make of another one, which is none of this kind.
+    Through(&'a [Value], &'a Value),
+    /// The elements of a vector, and then those of another one.
+    After(&'a Vector, &'a Value),
 }
 
 /// The endless sequence that `(name args…)` means.
 pub(crate) fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Value>) -> Value {
-    let mut parts = vec![ctx.library().function_named(name).expect("the function itself")];
+    let mut parts = vec![function(ctx, name)];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
+}
+
+fn function(ctx: &Ctx<'_>, name: &str) -> Value {
+    ctx.library().function_named(name).expect("the function itself")
+}
+
+/// What `transducer` makes of an endless sequence, as one.
+///
+/// # Errors
+/// The program's limits.
+pub(crate) fn through(ctx: &mut Ctx<'_>, transducer: Value, series: Value) -> Result<Value> {
+    let Some(Endless::Through(stages, source)) = open(&series) else {
+        return Ok(make(ctx, "sequence", [transducer, series]));
+    };
+    ctx.charge(stages.len())?;
+    ctx.reserve((stages.len() + 3) * size_of::<Value>())?;
+    let (last, before) = stages.split_last().expect("one at least");
+    let parts = match both_dropped(last, &transducer) {
+        Some(count) => {
+            let dropped = [function(ctx, "drop"), Value::Int(count)];
+            let drop = Combinator::new(CombinatorKind::Transducer, dropped.to_vec());
+            before.iter().cloned().chain([Value::Combinator(drop), source.clone()]).collect::<Vec<_>>()
+        }
+        None => stages.iter().cloned().chain([transducer, source.clone()]).collect(),
+    };
+    Ok(make(ctx, "sequence", parts))
+}
+
+/// How many elements `(drop a)` and then `(drop b)` leave out: a walk by `rest` grows no longer and longer.
+fn both_dropped(a: &Value, b: &Value) -> Option<i64> {
+    let count = |value: &Value| {
+        let Value::Combinator(combinator) = value else { return None };
+        match (combinator.kind, &combinator.parts[..]) {
+            (CombinatorKind::Transducer, [Value::Builtin(builtin), Value::Int(count)])
+                if builtin.name == "drop" =>
+            {
+                Some(*count)
+            }
+            _ => None,
+        }
+    };
+    count(a)?.checked_add(count(b)?)
+}
+
+/// The elements of `front`, and then those of an endless sequence.
+///
+/// # Errors
+/// The program's limits.
+pub(crate) fn after(ctx: &mut Ctx<'_>, mut front: Vector, series: Value) -> Result<Value> {
+    if front.is_empty() {
+        return Ok(series);
+    }
+    let Some(Endless::After(more, rest)) = open(&series) else {
+        return Ok(make(ctx, "concat", [Value::Vector(front), series]));
+    };
+    let work = front.len().min(more.len());
+    ctx.charge(work + 1)?;
+    ctx.reserve(work.saturating_mul(size_of::<Value>()))?;
+    front.append(more);
+    Ok(make(ctx, "concat", [Value::Vector(front), rest.clone()]))
 }
 
 /// What endless sequence this is, if it is one.
@@ -49,13 +113,26 @@ pub(crate) fn open(value: &Value) -> Option<Endless<'_>> {
         ("cycle", [Value::Vector(vector)]) => Endless::Cycle(vector),
         ("iterate", [function, x]) => Endless::Iterate(function, x),
         ("repeatedly", [function]) => Endless::Repeatedly(function),
+        ("sequence", [stages @ .., source]) if !stages.is_empty() && source.is_endless() => {
+            Endless::Through(stages, source)
+        }
+        ("concat", [Value::Vector(front), rest]) if rest.is_endless() => Endless::After(front, rest),
         _ => return None,
     })
 }
 
-/// The error of an endless sequence where a collection is needed.
+/// What another one begins with, before all that is done to it.
+fn source(mut value: &Value) -> &Value {
+    while let Some(Endless::Through(_, inner) | Endless::After(_, inner)) = open(value) {
+        value = inner;
+    }
+    value
+}
+
+/// The error of an endless sequence where a collection is needed: it names where the elements come from.
 #[cold]
 pub(crate) fn error(value: &Value) -> Error {
+    let value = source(value);
     let Value::Combinator(combinator) = value else { return super::errors::not_a_collection(value) };
     let [Value::Builtin(builtin), args @ ..] = &combinator.parts[..] else {
         return super::errors::not_a_collection(value);
@@ -107,7 +184,9 @@ pub(crate) fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) 
             }
             out.take_vector()
         }
-        Endless::Iterate(..) | Endless::Repeatedly(_) => return Ok(None),
+        Endless::Iterate(..) | Endless::Repeatedly(_) | Endless::Through(..) | Endless::After(..) => {
+            return Ok(None);
+        }
     }))
 }
 

@@ -6,7 +6,7 @@
 
 pub(super) mod pipeline;
 mod running;
-mod stage;
+pub(super) mod stage;
 mod stopping;
 
 use super::Builtin;

@@ -1,7 +1,12 @@
 //! A pipeline at work: elements go through the stages one after the other, and into the output.
+//!
+//! They come from collections, or from an endless sequence: then only the output, or a stage that takes so many elements, ends
+//! the run. Nothing of such a sequence is made before it is wanted.
 
-use super::stage::Stage;
+use super::stage::{Stage, stages};
+use crate::builtins::generate::unfolding::{Element, Source};
 use crate::builtins::support::adding::pour;
+use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{Builder, call, callee, check, cursor, pulse};
 use crate::builtins::transform::mapping::spliced;
@@ -12,22 +17,39 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 /// What the elements that come out go into.
-pub(super) enum Output {
+pub(crate) enum Output {
     /// A vector.
     Vector(Builder),
     /// A collection, as by `into`.
     Into(Value),
     /// A fold; `None` as long as the initial value has to be asked for.
     Fold { function: Value, acc: Option<Value> },
+    /// The first element, or what stands for it.
+    First(Value),
+    /// A fold of `reduce`, whose function is not told of the end. Unless it has started, the first element is the accumulator.
+    Reduce { function: Value, acc: Value, started: bool },
+    /// The first truthy (or falsy) answer ends the run: with `decided`, or with that answer.
+    Decide { predicate: Value, decisive: bool, decided: Option<bool>, answer: Value },
 }
 
-portable!(enum Output { 0: Vector(out), 1: Into(target), 2: Fold { function, acc } });
+portable!(enum Output {
+    0: Vector(out),
+    1: Into(target),
+    2: Fold { function, acc },
+    3: First(found),
+    4: Reduce { function, acc, started },
+    5: Decide { predicate, decisive, decided, answer },
+});
 
 /// A run of a pipeline.
 pub(crate) struct Pipeline {
     stages: Vec<Stage>,
     /// What is still to come: elements that enter at a stage, innermost last.
     sources: Vec<(usize, Cursor)>,
+    /// What comes behind those, at the first stage, for as long as it takes elements.
+    endless: Option<Source>,
+    /// Whether a function of the endless sequence runs, whose result is the next element.
+    makes_element: bool,
     /// The element under way and the stage it is about to enter. Kept while the stage's function runs.
     current: Option<(usize, Value)>,
     /// Stages before this one take no more elements, and hold nothing that is still wanted.
@@ -35,7 +57,7 @@ pub(crate) struct Pipeline {
     output: Output,
 }
 
-portable!(Pipeline { stages, sources, current, live, output } if Pipeline::is_sound);
+portable!(Pipeline { stages, sources, endless, makes_element, current, live, output } if Pipeline::is_sound);
 
 /// A call that a stage or the output needs.
 struct Request {
@@ -45,7 +67,55 @@ struct Request {
 
 impl Pipeline {
     pub(super) fn new(stages: Vec<Stage>, items: Cursor, output: Output) -> Pipeline {
-        Pipeline { stages, sources: vec![(0, items)], current: None, live: 0, output }
+        Pipeline {
+            stages,
+            sources: vec![(0, items)],
+            endless: None,
+            makes_element: false,
+            current: None,
+            live: 0,
+            output,
+        }
+    }
+
+    /// One over an endless sequence: its elements pass its own stages, and then these.
+    ///
+    /// # Errors
+    /// The program's limits.
+    pub(super) fn over(
+        ctx: &mut Ctx<'_>,
+        series: &Value,
+        more: Vec<Stage>,
+        output: Output,
+    ) -> Result<Pipeline> {
+        // Outermost first: what is done to the elements, from its end, and what comes before them.
+        let (mut backwards, mut fronts) = (Vec::new(), Vec::new());
+        let mut value = series;
+        let endless = loop {
+            ctx.charge(1)?;
+            match endless::open(value) {
+                Some(Endless::Through(transducers, inner)) => {
+                    for transducer in transducers.iter().rev() {
+                        let more = stages(ctx, "sequence", 1, transducer)?;
+                        ctx.reserve((backwards.len() + more.len()) * size_of::<Stage>())?;
+                        backwards.extend(more.into_iter().rev());
+                    }
+                    value = inner;
+                }
+                Some(Endless::After(front, inner)) => {
+                    ctx.reserve((fronts.len() + 1) * size_of::<(usize, Cursor)>())?;
+                    fronts.push((backwards.len(), front));
+                    value = inner;
+                }
+                Some(plain) => break Source::of(&plain),
+                None => return Err(endless::error(series)),
+            }
+        };
+        let own = backwards.len();
+        let enter = |(passed, front): (usize, &Vector)| (own - passed, Cursor::Vector(front.iter()));
+        let sources = fronts.into_iter().rev().map(enter).collect();
+        let stages = backwards.into_iter().rev().chain(more).collect();
+        Ok(Pipeline { stages, sources, endless, makes_element: false, current: None, live: 0, output })
     }
 
     /// Whether all its numbers are those of stages, or of the output behind them.
@@ -54,23 +124,38 @@ impl Pipeline {
         let current = self.current.as_ref().map(|(stage, _)| stage);
         self.sources.iter().map(|(stage, _)| stage).chain(current).all(|stage| *stage <= count)
             && self.live <= count + 1
+            && (!self.makes_element || self.endless.is_some() && self.current.is_none())
     }
 
-    /// The next element to work on: from the sources, then what stages hold back.
-    fn next(&mut self) -> Option<(usize, Value)> {
+    /// The next element to work on, or the call that makes it: from the sources, then what stages hold back.
+    fn next(&mut self) -> Result<Option<(usize, Element)>> {
         while let Some((stage, items)) = self.sources.last_mut() {
             if let Some(item) = items.advance() {
-                return Some((*stage, item));
+                return Ok(Some((*stage, Element::Ready(item))));
             }
             self.sources.pop();
+        }
+        if self.live == 0
+            && let Some(endless) = &mut self.endless
+        {
+            return Ok(Some((0, endless.next()?)));
         }
         while let Some(stage) = self.stages.get_mut(self.live) {
             self.live += 1;
             if let Some(rest) = stage.flush() {
-                return Some((self.live, rest));
+                return Ok(Some((self.live, Element::Ready(rest))));
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// An element of the endless sequence has been made.
+    fn made(&mut self, element: Value) {
+        self.makes_element = false;
+        if let Some(endless) = &mut self.endless {
+            endless.remember(&element);
+        }
+        self.current = Some((0, element));
     }
 
     /// No more elements before or in stage `at`.
@@ -89,7 +174,12 @@ impl Pipeline {
                     let args = callee::two(acc.take().unwrap_or_default(), item.clone());
                     Some(Request { function: function.clone(), args })
                 }
-                _ => None,
+                Output::Reduce { function, acc, started: true } => {
+                    let args = callee::two(take(acc), item.clone());
+                    Some(Request { function: function.clone(), args })
+                }
+                Output::Decide { predicate, .. } => one(predicate),
+                Output::Vector(_) | Output::Into(_) | Output::First(_) | Output::Reduce { .. } => None,
             },
             Some(
                 Stage::Map(function)
@@ -128,6 +218,24 @@ impl Pipeline {
                     self.stop(at);
                 }
                 Output::Fold { acc, .. } => *acc = Some(answer),
+                Output::Reduce { acc, started: started @ false, .. } => {
+                    (*acc, *started) = (item, true);
+                }
+                Output::Reduce { acc, .. } if is_reduced(&answer) => {
+                    *acc = unreduced(answer);
+                    self.stop(at);
+                }
+                Output::Reduce { acc, .. } => *acc = answer,
+                Output::First(found) => {
+                    *found = item;
+                    self.stop(at);
+                }
+                Output::Decide { decisive, decided, answer: found, .. } => {
+                    if answer.is_truthy() == *decisive {
+                        *found = decided.map_or(answer, Value::bool);
+                        self.stop(at);
+                    }
+                }
             }
             return Ok(ControlFlow::Continue(()));
         };
@@ -246,6 +354,9 @@ impl Pipeline {
             Output::Vector(out) => out.take(),
             Output::Into(target) => take(target),
             Output::Fold { acc, .. } => acc.take().unwrap_or_default(),
+            Output::First(found) | Output::Decide { answer: found, .. } | Output::Reduce { acc: found, .. } => {
+                take(found)
+            }
         };
         Flow::TailCall(result, callee::two(acc, item))
     }
@@ -255,7 +366,10 @@ impl Pipeline {
     fn finish(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
         Ok(match &mut self.output {
             Output::Vector(out) => Flow::Return(out.take()),
-            Output::Into(target) => Flow::Return(take(target)),
+            Output::Into(found)
+            | Output::First(found)
+            | Output::Decide { answer: found, .. }
+            | Output::Reduce { acc: found, .. } => Flow::Return(take(found)),
             Output::Fold { function, acc } => {
                 let acc = acc.take().unwrap_or_default();
                 if check::takes(ctx, function, 1)? {
@@ -266,6 +380,22 @@ impl Pipeline {
             }
         })
     }
+}
+
+/// What `output` makes of an endless sequence whose elements pass these stages.
+///
+/// # Errors
+/// The program's limits.
+pub(crate) fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>, output: Output) -> Result<Flow> {
+    Ok(Flow::Push(Box::new(Pipeline::over(ctx, series, more, output)?)))
+}
+
+/// A vector of so many elements, if it is known how many.
+///
+/// # Errors
+/// There is no room.
+pub(crate) fn vector_of(count: usize) -> Result<Output> {
+    Builder::with_capacity(count).map(Output::Vector)
 }
 
 impl NativeFrame for Pipeline {
@@ -279,12 +409,29 @@ impl NativeFrame for Pipeline {
                 None
             }
             (Input::Start, _) => None,
+            (Input::Value(element), _) if self.makes_element => {
+                self.made(element);
+                None
+            }
             (Input::Value(answer), _) => Some(answer),
         };
         loop {
-            let (at, item) = match self.current.take().or_else(|| self.next()) {
+            let (at, item) = match self.current.take() {
                 Some(work) => work,
-                None => return self.finish(ctx),
+                None => match self.next()? {
+                    None => return self.finish(ctx),
+                    Some((at, Element::Ready(item))) => (at, item),
+                    Some((_, Element::Call(function, args))) => match call(ctx, &function, args)? {
+                        CallNow::Done(element) => {
+                            self.made(element);
+                            continue;
+                        }
+                        CallNow::NeedsFrame(args) => {
+                            self.makes_element = true;
+                            return Ok(Flow::Call(function, args));
+                        }
+                    },
+                },
             };
             let answer = match answer.take() {
                 Some(answer) => answer,

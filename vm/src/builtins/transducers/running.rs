@@ -1,19 +1,29 @@
 //! What puts transducers to work.
 
-use super::pipeline::{Output, Pipeline};
-use super::stage::stages;
+use super::pipeline::{Output, Pipeline, over};
+use super::stage::{Stage, stages};
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
 use crate::builtins::support::adding::is_target;
-use crate::builtins::support::{Builder, check, elements, transducer};
+use crate::builtins::support::{Builder, check, elements, endless, transducer};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Combinator, CombinatorKind, Value};
 use std::mem::take;
 
-fn run(stages: Vec<super::stage::Stage>, items: crate::value::Cursor, output: Output) -> Flow {
-    Flow::Push(Box::new(Pipeline::new(stages, items, output)))
+/// Runs over argument `n` of a call of `name`.
+fn run(
+    ctx: &mut Ctx<'_>,
+    (name, n, collection): (&str, usize, &Value),
+    stages: Vec<Stage>,
+    output: Output,
+) -> Result<Flow> {
+    if collection.is_endless() {
+        return over(ctx, collection, stages, output);
+    }
+    let items = check::seqable(ctx, name, n, collection)?;
+    Ok(Flow::Push(Box::new(Pipeline::new(stages, items, output))))
 }
 
 /// `(transduce xf f c)`, `(transduce xf f init c)`
@@ -21,24 +31,27 @@ pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let stages = stages(ctx, "transduce", 1, &args[0])?;
     check::callable("transduce", 2, "callable", &args[1])?;
     let last = args.len() - 1;
-    let items = check::seqable(ctx, "transduce", last + 1, &args[last])?;
     let acc = (last == 3).then(|| take(&mut args[2]));
-    Ok(run(stages, items, Output::Fold { function: take(&mut args[1]), acc }))
+    let output = Output::Fold { function: take(&mut args[1]), acc };
+    run(ctx, ("transduce", last + 1, &args[last]), stages, output)
 }
 
 /// `(into to xf from)`
 pub(crate) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let stages = stages(ctx, "into", 2, &args[1])?;
-    let items = check::seqable(ctx, "into", 3, &args[2])?;
-    if !is_target(&args[0]) {
+    if args[2].is_seqable() && !is_target(&args[0]) {
         return Err(Error::argument_types("into", args));
     }
-    Ok(run(stages, items, Output::Into(take(&mut args[0]))))
+    let target = take(&mut args[0]);
+    run(ctx, ("into", 3, &args[2]), stages, Output::Into(target))
 }
 
 /// `(sequence c)`, `(sequence xf c)`
 pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [collection] = args {
+        if collection.is_endless() {
+            return Ok(Flow::Return(take(collection)));
+        }
         if !collection.is_seqable() {
             return Err(Error::argument("sequence", 1, "seqable", collection));
         }
@@ -46,8 +59,10 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Ok(Flow::Return(Value::Vector(all)));
     }
     let stages = stages(ctx, "sequence", 1, &args[0])?;
-    let items = check::seqable(ctx, "sequence", 2, &args[1])?;
-    Ok(run(stages, items, Output::Vector(Builder::new())))
+    if args[1].is_endless() && !stages.iter().any(Stage::ends) {
+        return endless::through(ctx, take(&mut args[0]), take(&mut args[1])).map(Flow::Return);
+    }
+    run(ctx, ("sequence", 2, &args[1]), stages, Output::Vector(Builder::new()))
 }
 
 /// `(eduction xf & xfs c)`
@@ -57,8 +72,7 @@ pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     for (i, transducer) in args[..last].iter().enumerate() {
         all.append(&mut stages(ctx, "eduction", i + 1, transducer)?);
     }
-    let items = check::seqable(ctx, "eduction", last + 1, &args[last])?;
-    Ok(run(all, items, Output::Vector(Builder::new())))
+    run(ctx, ("eduction", last + 1, &args[last]), all, Output::Vector(Builder::new()))
 }
 
 /// `(halt-when p)`, `(halt-when p result)`

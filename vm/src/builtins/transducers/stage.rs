@@ -6,7 +6,7 @@ use crate::machine::{Ctx, portable};
 use crate::value::{CombinatorKind, Value};
 
 /// One step of a pipeline, with what it remembers from element to element.
-pub(super) enum Stage {
+pub(crate) enum Stage {
     Map(Value),
     MapIndexed(Value, i64),
     Mapcat(Value),
@@ -106,6 +106,11 @@ impl Stage {
             Stage::TakeNth { step, .. } => *step > 0,
             _ => true,
         }
+    }
+
+    /// Whether it may end a run by itself.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self, Stage::Take(_) | Stage::TakeWhile(_) | Stage::HaltWhen { .. })
     }
 
     /// What a stage that gathers elements still holds when there are no more.

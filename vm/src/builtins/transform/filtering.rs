@@ -37,7 +37,7 @@ fn select(args: &mut [Value], items: crate::value::Cursor, truthy: bool) -> Flow
 }
 
 /// `(filter p c)`
-pub(super) fn filter(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn filter(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [first, second] = &*args {
         let collection_first = !matches!(first, Value::Set(_)) && first.is_seqable();
         if collection_first && second.is_function() {
@@ -59,7 +59,7 @@ pub(super) fn filterv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(remove p c)`
-pub(super) fn remove(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn remove(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("remove", 1, "predicate", &args[0])?;
     if args.len() == 1 {
         return transducer(ctx, "remove", args);
@@ -99,7 +99,7 @@ pub(super) fn distinct_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 }
 
 /// `(distinct c)`
-pub(super) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(collection) = args.first_mut() else { return transducer(ctx, "distinct", args) };
     match collection {
         Value::Vector(_) | Value::Str(_) | Value::Nil => {}
@@ -119,7 +119,7 @@ pub(super) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(dedupe c)`
-pub(super) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(collection) = args.first_mut() else { return transducer(ctx, "dedupe", args) };
     let Some(mut items) = cursor(ctx, collection)? else { return Err(errors::not_a_collection(collection)) };
     ctx.charge(items.remaining())?;

@@ -114,7 +114,7 @@ fn map_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(map f c & cs)`
-pub(super) fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("map", 1, "keyfn", &args[0])?;
         return transducer(ctx, "map", args);
@@ -128,7 +128,7 @@ pub(super) fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(mapcat f c & cs)`
-pub(super) fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("mapcat", 1, "callable", &args[0])?;
     if args.len() == 1 {
         return transducer(ctx, "mapcat", args);
@@ -148,7 +148,7 @@ fn indexed(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<Feed> {
 }
 
 /// `(map-indexed f c)`
-pub(super) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("map-indexed", 1, "callable", &args[0])?;
         return transducer(ctx, "map-indexed", args);
@@ -159,7 +159,7 @@ pub(super) fn map_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 }
 
 /// `(keep f c)`
-pub(super) fn keep(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn keep(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("keep", 1, "keyfn", &args[0])?;
     if args.len() == 1 {
         return transducer(ctx, "keep", args);
@@ -169,7 +169,7 @@ pub(super) fn keep(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(keep-indexed f c)`
-pub(super) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
         check::callable("keep-indexed", 1, "callable", &args[0])?;
         return transducer(ctx, "keep-indexed", args);

@@ -1,0 +1,297 @@
+//! What functions make of endless sequences: again an endless one, or the finite part that they take of it.
+//!
+//! The rows of those functions name one of these beside their own implementation. Walks go over the sequence from its beginning: a
+//! second one makes the elements, and calls functions for them, once more.
+
+use super::subset::{counting, grouping, while_true};
+use super::support::endless::{self, Endless};
+use super::support::{callee, check, elements, sequence};
+use super::transducers::pipeline::{self, Output};
+use super::transducers::stage::Stage;
+use super::transform::{filtering, mapping};
+use super::{FrameFn, combine, generate};
+use crate::error::Result;
+use crate::machine::{Ctx, Flow, Input, NativeFrame, portable};
+use crate::value::{Value, Vector};
+use std::mem::take;
+
+/// The sequence that the transducer which `make` makes of the other arguments makes of the last one.
+fn through(ctx: &mut Ctx<'_>, make: FrameFn, args: &mut [Value]) -> Result<Option<Flow>> {
+    let Some((series, own)) = args.split_last_mut() else { return Ok(None) };
+    if !series.is_endless() || own.len() > 1 {
+        return Ok(None);
+    }
+    let Flow::Return(transducer) = make(ctx, own)? else { return Ok(None) };
+    endless::through(ctx, transducer, take(series)).map(|made| Some(Flow::Return(made)))
+}
+
+/// The functions with a transducer of their own, which goes over the elements.
+macro_rules! through {
+    ($($name:ident $make:expr;)*) => {
+        $(pub(super) fn $name(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+            through(ctx, $make, args)
+        })*
+    };
+}
+
+through! {
+    filter filtering::filter;
+    remove filtering::remove;
+    distinct filtering::distinct;
+    dedupe filtering::dedupe;
+    map_indexed mapping::map_indexed;
+    keep mapping::keep;
+    keep_indexed mapping::keep_indexed;
+    take_nth counting::take_nth;
+    drop counting::drop;
+    drop_while while_true::drop_while;
+    partition grouping::partition_all;
+    partition_by grouping::partition_by;
+    interpose combine::mixing::interpose;
+}
+
+/// `(map f s)`; of several collections a walk in step.
+pub(super) fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    if let [_, _] = args { through(ctx, mapping::map, args) } else { in_step(ctx, "map", args) }
+}
+
+/// `(mapcat f s)`; of several collections a walk in step.
+pub(super) fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    if let [_, _] = args { through(ctx, mapping::mapcat, args) } else { in_step(ctx, "mapcat", args) }
+}
+
+/// `(mapv f s c)`: a walk in step.
+pub(super) fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    in_step(ctx, "mapv", args)
+}
+
+/// `(interleave s c)`: a walk in step.
+pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    in_step(ctx, "interleave", args)
+}
+
+/// `(zipmap ks s)`: a walk in step.
+pub(super) fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    in_step(ctx, "zipmap", args)
+}
+
+/// What is made of the elements behind the first `count`.
+fn run(ctx: &mut Ctx<'_>, count: usize, series: &Value, output: Output) -> Result<Option<Flow>> {
+    let more = if count > 0 { vec![Stage::Drop(count)] } else { Vec::new() };
+    pipeline::over(ctx, series, more, output).map(Some)
+}
+
+/// `(first s)`
+pub(super) fn first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    run(ctx, 0, &args[0], Output::First(Value::Nil))
+}
+
+/// `(second s)`, `(fnext s)`
+pub(super) fn second(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    run(ctx, 1, &args[0], Output::First(Value::Nil))
+}
+
+/// `(nth s i)`, `(nth s i default)`: there is an element at each index from 0 on.
+pub(super) fn nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    match (args[0].is_endless(), &args[1]) {
+        (true, Value::Int(index)) => match usize::try_from(*index) {
+            Ok(index) => run(ctx, index, &args[0], Output::First(Value::Nil)),
+            Err(_) => Ok(Some(Flow::Return(args.get_mut(2).map(take).unwrap_or_default()))),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The sequence without its first `count` elements.
+fn behind(ctx: &mut Ctx<'_>, count: usize, series: &mut Value) -> Result<Option<Flow>> {
+    let Flow::Return(transducer) = counting::drop(ctx, &mut [Value::Int(count as i64)])? else {
+        return Ok(None);
+    };
+    endless::through(ctx, transducer, take(series)).map(|made| Some(Flow::Return(made)))
+}
+
+/// `(rest s)`, `(next s)`
+pub(super) fn rest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    behind(ctx, 1, &mut args[0])
+}
+
+/// `(nnext s)`
+pub(super) fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    behind(ctx, 2, &mut args[0])
+}
+
+/// `(nthrest s n)`, `(nthnext s n)`
+pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    match (args[0].is_endless(), check::count(&args[1])) {
+        (true, Some(count)) => behind(ctx, count, &mut args[0]),
+        _ => Ok(None),
+    }
+}
+
+/// `(seq s)`, `(not-empty s)`
+pub(super) fn itself(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    Ok(Some(Flow::Return(take(&mut args[0]))))
+}
+
+/// `(empty? s)`
+pub(super) fn empty_p(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Option<Flow>> {
+    Ok(Some(Flow::Return(Value::False)))
+}
+
+/// `(cons x s)`
+pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    if !args[1].is_endless() {
+        return Ok(None);
+    }
+    let front = Vector::from_vec(vec![take(&mut args[0])]);
+    endless::after(ctx, front, take(&mut args[1])).map(|made| Some(Flow::Return(made)))
+}
+
+/// `(concat c s)`: what comes behind an endless sequence never comes.
+pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let Some(at) = args.iter().position(Value::is_endless) else { return Ok(None) };
+    if !args.iter().all(|arg| arg.is_seqable() || arg.is_endless()) {
+        return Ok(None);
+    }
+    let mut front = Vector::new();
+    for arg in &mut args[..at] {
+        let more = elements(ctx, take(arg))?.unwrap_or_default();
+        combine::adding::append(ctx, &mut front, &more)?;
+    }
+    endless::after(ctx, front, take(&mut args[at])).map(|made| Some(Flow::Return(made)))
+}
+
+/// `(take n s)`
+pub(super) fn take_count(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let [count, series] = args else { return Ok(None) };
+    let (true, Some(count)) = (series.is_endless(), check::count(count)) else { return Ok(None) };
+    beginning(ctx, series, count).map(Some)
+}
+
+/// The first `count` elements.
+fn beginning(ctx: &mut Ctx<'_>, series: &Value, count: usize) -> Result<Flow> {
+    if let Some(plain) = endless::open(series) {
+        if let Some(items) = endless::beginning(ctx, &plain, count)? {
+            return Ok(Flow::Return(Value::Vector(items)));
+        }
+        if let Endless::Repeatedly(function) = plain {
+            return generate::unfolding::times(count, function.clone());
+        }
+    }
+    if count == 0 {
+        return Ok(Flow::Return(Value::vector([])));
+    }
+    pipeline::over(ctx, series, vec![Stage::Take(count)], pipeline::vector_of(count)?)
+}
+
+/// `(take-while p s)`
+pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let [predicate, series] = args else { return Ok(None) };
+    if !(series.is_endless() && predicate.is_callable()) {
+        return Ok(None);
+    }
+    let more = vec![Stage::TakeWhile(take(predicate))];
+    pipeline::over(ctx, series, more, pipeline::vector_of(0)?).map(Some)
+}
+
+/// `(some p s)` and its kin: the first answer that is truthy (or falsy) decides.
+fn decide(
+    ctx: &mut Ctx<'_>,
+    args: &mut [Value],
+    decisive: bool,
+    decided: Option<bool>,
+) -> Result<Option<Flow>> {
+    let [predicate, series] = args else { return Ok(None) };
+    if !(series.is_endless() && predicate.is_callable()) {
+        return Ok(None);
+    }
+    let output = Output::Decide { predicate: take(predicate), decisive, decided, answer: Value::Nil };
+    run(ctx, 0, series, output)
+}
+
+/// `(some p s)`
+pub(super) fn some(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    decide(ctx, args, true, None)
+}
+
+/// `(every? p s)`
+pub(super) fn every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    decide(ctx, args, false, Some(false))
+}
+
+/// `(not-any? p s)`
+pub(super) fn not_any(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    decide(ctx, args, true, Some(false))
+}
+
+/// `(not-every? p s)`
+pub(super) fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    decide(ctx, args, false, Some(true))
+}
+
+/// `(reduce f s)`, `(reduce f init s)`: until the function says `reduced`.
+pub(super) fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let (function, acc, series) = match args {
+        [function, series] => (function, None, series),
+        [function, acc, series] => (function, Some(take(acc)), series),
+        _ => return Ok(None),
+    };
+    if !series.is_endless() {
+        return Ok(None);
+    }
+    check::callable("reduce", 1, "callable", function)?;
+    let started = acc.is_some();
+    let output = Output::Reduce { function: take(function), acc: acc.unwrap_or_default(), started };
+    run(ctx, 0, series, output)
+}
+
+/// Makes finite parts of the endless ones among several collections, as long as the shortest finite one, and calls the function
+/// with those.
+pub(crate) struct InStep {
+    function: Value,
+    args: Vec<Value>,
+    /// The argument whose part is made.
+    at: usize,
+    /// How many elements are wanted.
+    count: usize,
+}
+
+portable!(InStep { function, args, at, count } if |walk: &InStep| walk.at < walk.args.len());
+
+impl NativeFrame for InStep {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(part) = input {
+            self.args[self.at] = part;
+        }
+        let Some(at) = self.args.iter().position(Value::is_endless) else {
+            return Ok(Flow::TailCall(take(&mut self.function), self.args.drain(..).collect()));
+        };
+        self.at = at;
+        let count = i64::try_from(self.count).unwrap_or(i64::MAX);
+        let part = callee::two(Value::Int(count), take(&mut self.args[at]));
+        Ok(Flow::Call(named(ctx, "take"), part))
+    }
+}
+
+fn named(ctx: &Ctx<'_>, name: &str) -> Value {
+    ctx.library().function_named(name).expect("a function of the library")
+}
+
+/// A walk over several collections, of which some never end.
+fn in_step(ctx: &mut Ctx<'_>, name: &'static str, args: &mut [Value]) -> Result<Option<Flow>> {
+    let collections = if matches!(name, "interleave" | "zipmap") { &*args } else { &args[1..] };
+    let finite = collections.iter().filter(|collection| !collection.is_endless());
+    let Some(counts) = finite.map(sequence::count).collect::<Option<Vec<usize>>>() else { return Ok(None) };
+    // Those that call nothing are walked as they are.
+    let calls = |value: &Value| {
+        use Endless::{After, Iterate, Repeatedly, Through};
+        matches!(endless::open(value), Some(Iterate(..) | Repeatedly(_) | Through(..) | After(..)))
+    };
+    let (Some(count), true) = (counts.into_iter().min(), collections.iter().any(calls)) else {
+        return Ok(None);
+    };
+    ctx.charge(args.len())?;
+    ctx.reserve(size_of_val(args))?;
+    let args = args.iter_mut().map(take).collect();
+    Ok(Some(Flow::Push(Box::new(InStep { function: named(ctx, name), args, at: 0, count }))))
+}

@@ -12,7 +12,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
     fun("range", CORE, "end | start end | start end step |", ranges::range)
         .doc(
             "Numbers from start (0) up to end, which is excluded, by step (1); (range) never \
-             ends: only for take and for walks in step with another collection",
+             ends, and is made as it is taken",
         )
         .example("(range 4)", "[0 1 2 3]")
         .example("(range 2 5)", "[2 3 4]")
@@ -20,14 +20,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
         .example("(range 0 1 0.5)", "[0 0.5]"),
     fun("repeat", CORE, "n x | x", ranges::repeat)
         .doc(
-            "n times x; without n it never ends: only for take and for \
-             walks in step with another collection",
+            "n times x; without n it never ends, and is made as it is taken",
         )
         .example("(repeat 3 :a)", "[:a :a :a]")
         .example("(take 2 (repeat 0))", "[0 0]")
         .example("(zipmap [:a :b] (repeat 0))", "{:a 0 :b 0}"),
     frame("repeatedly", CORE, "n f | f", unfolding::repeatedly)
-        .doc("Results of n calls of f; without n it never ends: only for take and take-while")
+        .doc("Results of n calls of f; without n it never ends, and is made as it is taken")
         .example("(repeatedly 2 (fn [] 1))", "[1 1]")
         .example("(take 2 (repeatedly (fn [] 1)))", "[1 1]"),
     fun("iterate", CORE, "f x", unfolding::iterate)

@@ -10,7 +10,7 @@
 //! | [`check`] | what the positions of functions and collections accept |
 //! | [`keys`] | keys of maps that stand for arguments |
 //! | [`table`] | a hash table by identity, for counting and grouping |
-//! | [`endless`] | sequences without end, which only `take` and walks in step accept |
+//! | [`endless`] | sequences without end, of which functions take a finite part |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |

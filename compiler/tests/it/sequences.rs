@@ -185,7 +185,7 @@ fn transducers_work_as_one_package() {
     check(&[
         (
             "(into [] (comp (filter odd?) (map inc) (take 2)) (range))",
-            "!runtime_error Runtime error: (range) never ends: take a finite part of it, for instance (take 10 (range))",
+            "[2 4]",
         ),
         ("(into [] (comp (filter odd?) (map inc) (take 2)) (range 100))", "[2 4]"),
         ("(into #{} (map (fn [x] (mod x 3))) (range 10))", "#{0 1 2}"),

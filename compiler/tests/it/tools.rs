@@ -440,7 +440,7 @@ fn misshapen_calls_show_the_right_form() {
     for (source, text) in [
         ("(tool/call \"s\" \"t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         ("(tool/call {:server \"s\" :tool \"t\" :arguments {}})", "unknown key \"arguments\". Write :args"),
-        ("(tool/call \"s/t\" {:a 1})", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
+        ("(tool/call \"s/t\" :a 1)", "Write (tool/call {:server \"s\" :tool \"t\" :args {:a 1}})"),
         (
             "(tool/call \"s.t\")",
             "Got string \"s.t\". Write (tool/call {:server \"s\" :tool \"t\" :args {…}})",

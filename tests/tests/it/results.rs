@@ -282,7 +282,7 @@ async fn a_text_that_is_wholly_python_s_is_the_data_that_it_writes() {
     let result = r#"{"content":[{"type":"text","text":"[{'id': 1, 'ok': True}]"},{"type":"text","text":"more"}]}"#;
     let eval = async |result: &str, form: &str| world.eval(&program("answer", result, 0, form)).await;
     let outcome = eval(result, "[(:value_kind r) (get-in r [:value 0 :ok]) (mapv :text (:content r))]").await;
-    assert_eq!(text(&outcome), r#"[:json true [[{"id" 1, "ok" true}] "more"]]"#);
+    assert_eq!(text(&outcome), r#"[:json true [[{"id" 1 "ok" true}] "more"]]"#);
     let told = "the answer of `fake.answer` is a text of Python literals, and came as the data that it writes";
     assert!(notes(&outcome).iter().any(|note| note == told), "{:?}", notes(&outcome));
     // What only begins so is a text.

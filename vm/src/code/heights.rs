@@ -21,6 +21,8 @@ impl Op {
     pub fn may_call(self) -> bool {
         match self {
             Op::Call(_) | Op::TailCall(_) | Op::Native { .. } => true,
+            // The elements of an endless sequence are made by its functions.
+            Op::Element { .. } | Op::ElementsFrom { .. } => true,
             Op::Add
             | Op::Subtract
             | Op::Multiply
@@ -118,8 +120,6 @@ impl Op {
             | Op::LookupLocal { .. }
             | Op::Recur { .. }
             | Op::CheckSequential(_)
-            | Op::Element { .. }
-            | Op::ElementsFrom { .. }
             | Op::CheckMap(_)
             | Op::KeywordArguments(_)
             | Op::Entry { .. }

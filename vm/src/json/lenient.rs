@@ -370,10 +370,10 @@ mod tests {
     #[test]
     fn what_python_prints_is_told_from_what_people_write() {
         for (text, value) in [
-            ("[{'id': 1, 'ok': True, 'note': None}]", "[{\"id\" 1, \"note\" nil, \"ok\" true}]"),
+            ("[{'id': 1, 'ok': True, 'note': None}]", "[{\"id\" 1 \"note\" nil \"ok\" true}]"),
             ("\n{\"it's\": (1, 'x')} ", "{\"it's\" [1 \"x\"]}"),
             ("[1, 'x']", "[1 \"x\"]"),
-            ("{1: 'a', -2: 'b', None: 'c'}", "{\"-2\" \"b\", \"1\" \"a\", \"None\" \"c\"}"),
+            ("{1: 'a', -2: 'b', None: 'c'}", "{\"-2\" \"b\" \"1\" \"a\" \"None\" \"c\"}"),
             ("[('a', 1), ('b', 2.5)]", "[[\"a\" 1] [\"b\" 2.5]]"),
         ] {
             assert_eq!(shown(parse_python(text.as_bytes()).expect("within the limits")), value, "{text}");

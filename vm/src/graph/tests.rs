@@ -1,6 +1,6 @@
 use super::*;
 use crate::builtins::library;
-use crate::code::{Capture, DefInfo, Function, Module, Op, Parameters, Program, Reserved};
+use crate::code::{Capture, DefInfo, Function, LANGUAGE_VERSION, Module, Op, Parameters, Program, Reserved};
 use crate::error::{Position, Reason};
 use crate::json;
 use crate::machine::{Namespace, Restoring};
@@ -750,6 +750,10 @@ fn code_is_told_from_other_code() {
     };
     let own = digest(&program());
     assert_eq!(own, digest(&program()));
+    assert!(
+        own.starts_with(&LANGUAGE_VERSION.to_le_bytes()),
+        "the same code means something else in another language"
+    );
     let changed = |change: fn(&mut Program)| {
         let mut program = Rc::try_unwrap(program()).expect("nobody else has it");
         change(&mut program);

@@ -507,6 +507,7 @@ fn program() -> Rc<Program> {
             source: "(defn f [] 1)".into(),
         })],
         local_names: Vec::new(),
+        notes: Vec::new(),
         shadows_builtin: false,
         source_bytes: 13,
         text: None,

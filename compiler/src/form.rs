@@ -12,6 +12,7 @@ use ptc_vm::meter::Held;
 
 use crate::names::{self, Name, Names};
 use crate::source::Span;
+use crate::token::NumberKind;
 
 /// A form and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,6 +165,8 @@ pub struct Forms<'s> {
     source: &'s str,
     tables: Box<Tables>,
     program: Items,
+    /// What is said of spellings that are read as something else, the first of each kind.
+    notes: Vec<(NumberKind, String)>,
     /// What the tables take, on the account of the program.
     held: Held,
 }
@@ -205,7 +208,7 @@ impl<'s> Forms<'s> {
     pub(crate) fn with_tables(source: &'s str, mut tables: Box<Tables>) -> Self {
         let names = Names::with_tables(source, std::mem::take(&mut tables.names));
         tables.nodes.reserve(source.len() / 6 + 8);
-        Self { names, source, tables, program: Items::default(), held: Held::default() }
+        Self { names, source, tables, program: Items::default(), notes: Vec::new(), held: Held::default() }
     }
 
     /// The tables, emptied.
@@ -256,6 +259,18 @@ impl<'s> Forms<'s> {
     #[inline]
     pub(crate) fn add_read(&mut self, forms: &[Form], contents: Contents) -> Items {
         Items { contents, ..self.add(forms) }
+    }
+
+    /// Notes how the first number of this kind is read.
+    pub(crate) fn note(&mut self, kind: NumberKind, text: impl FnOnce() -> String) {
+        if self.notes.iter().all(|(noted, _)| *noted != kind) {
+            self.notes.push((kind, text()));
+        }
+    }
+
+    /// What is said of the spellings of numbers.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().map(|(_, note)| note.as_str())
     }
 
     /// Enters a string that stands in the program's text as it is.

@@ -62,7 +62,7 @@ pub enum Token {
     NaN,
     /// Digits, with `-`, fraction, exponent
     #[regex(r"-?[0-9]+", number)]
-    #[regex(r"-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", |_| NumberKind::Float)]
+    #[regex(r"-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", float)]
     Number(NumberKind),
     /// `:name`
     #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
@@ -98,6 +98,10 @@ pub enum NumberKind {
     Radix,
     /// `12N`
     Big,
+    /// `1/2`
+    Ratio,
+    /// `1M`, `1.5M`
+    Decimal,
 }
 
 /// Whether a word is a name or a number with a plus sign.
@@ -146,16 +150,19 @@ fn end_of_word(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
     if ends_here(lex) { Ok(()) } else { Err(LexError::Unexpected) }
 }
 
-/// The spellings `0x1F`, `36rZZ` and `12N` of Clojure, if the whole word is one. Anything else splits after the digits.
+/// The spellings `0x1F`, `36rZZ`, `12N`, `12M` and `1/2` of Clojure, if the whole word is one. Anything else splits after the
+/// digits.
 fn number(lex: &mut Lexer<'_, Token>) -> NumberKind {
     let digits = lex.slice();
     let rest = lex.remainder().as_bytes();
-    if !matches!(rest.first(), Some(b'N' | b'x' | b'X' | b'r' | b'R')) {
+    if !matches!(rest.first(), Some(b'N' | b'M' | b'/' | b'x' | b'X' | b'r' | b'R')) {
         return NumberKind::Integer;
     }
     let word = rest.iter().take_while(|&&b| is_name_byte(b)).count();
     let (kind, valid) = match rest.first() {
         Some(b'N') => (NumberKind::Big, word == 1),
+        Some(b'M') => (NumberKind::Decimal, word == 1),
+        Some(b'/') => (NumberKind::Ratio, word > 1 && rest[1..word].iter().all(u8::is_ascii_digit)),
         Some(b'x' | b'X') => {
             let zero = matches!(digits, "0" | "-0");
             (NumberKind::Hex, zero && word > 1 && rest[1..word].iter().all(u8::is_ascii_hexdigit))
@@ -174,6 +181,17 @@ fn number(lex: &mut Lexer<'_, Token>) -> NumberKind {
     }
     lex.bump(word);
     kind
+}
+
+/// `1.5M` if that is the whole word.
+fn float(lex: &mut Lexer<'_, Token>) -> NumberKind {
+    match lex.remainder().as_bytes() {
+        [b'M', rest @ ..] if !rest.first().is_some_and(|&byte| is_name_byte(byte)) => {
+            lex.bump(1);
+            NumberKind::Decimal
+        }
+        _ => NumberKind::Float,
+    }
 }
 
 /// `+5` is a number where a word begins (`1+5` is not such a place), and only if all of the word is one.
@@ -264,7 +282,11 @@ mod tests {
         assert_eq!(words("12abc"), ["12", "abc"]);
         assert_eq!(words("-1abc --1 -x -"), ["-1", "abc", "--1", "-x", "-"]);
         assert_eq!(words("1. .5 1e 1e5 1.5e-3x"), ["1", ".", ".5", "1", "e", "1e5", "1.5e-3", "x"]);
-        assert_eq!(words("1/2 a/b/c 1'a"), ["1", "/2", "a/b/c", "1", "'a"]);
+        assert_eq!(words("1/2 a/b/c 1'a"), ["1/2", "a/b/c", "1", "'a"]);
+        assert_eq!(
+            words("1/x 1/2x 1/2/3 1/ 1Mx 1.5Mx"),
+            ["1", "/x", "1", "/2x", "1", "/2/3", "1", "/", "1", "Mx", "1.5", "Mx"]
+        );
         assert_eq!(words("'-1 '- '-> '-' #'x"), ["'-1", "'-", "'->", "'-'", "#'x"]);
         assert_eq!(words("\\newlinex \\ab \\( \\  \\,"), ["\\newline", "x", "\\a", "b", "\\(", "\\ ", "\\,"]);
         assert_eq!(words("a ; (b\n c"), ["a", "; (b", "c"]);
@@ -279,6 +301,8 @@ mod tests {
         assert_eq!(kinds("0x1F"), [Token::Number(Hex)]);
         assert_eq!(kinds("-36rZZ"), [Token::Number(Radix)]);
         assert_eq!(kinds("12N"), [Token::Number(Big)]);
+        assert_eq!(kinds("1/2 -4/2"), [Token::Number(Ratio); 2]);
+        assert_eq!(kinds("12M -1.5M 1e3M"), [Token::Number(Decimal); 3]);
         assert_eq!(kinds("0xZZ"), [Token::Number(Integer), Token::Name(Name)]);
         assert_eq!(kinds("1x10"), [Token::Number(Integer), Token::Name(Name)]);
         assert_eq!(kinds("12Nx"), [Token::Number(Integer), Token::Name(Name)]);

@@ -197,6 +197,8 @@ struct Body {
 
 /// What arithmetic says of an argument that is no number.
 const BAD_ARGUMENT: &str = "bad argument in arithmetic expression";
+/// What arithmetic says of a result, or of an integer beside a float, that no float can hold.
+const FLOAT_TOO_LARGE: &str = "number too large for a float (at most about 1.8e308); integers have no bound";
 
 /// Which arguments of a call were `nil` where the function that was called refuses `nil`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,6 +250,12 @@ impl Error {
     #[cold]
     pub(crate) fn bad_arithmetic() -> Error {
         Error::new(Reason::ArithmeticError, BAD_ARGUMENT)
+    }
+
+    /// `arithmetic_error: number too large for a float …`
+    #[cold]
+    pub(crate) fn float_too_large() -> Error {
+        Error::new(Reason::ArithmeticError, FLOAT_TOO_LARGE)
     }
 
     /// `arithmetic_error: division by zero`

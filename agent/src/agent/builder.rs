@@ -77,7 +77,6 @@ impl AgentBuilder {
             thinking: false,
             compaction: None,
             format: FormatOptions::default(),
-            float_precision: Some(2),
             context_descriptions: BTreeMap::new(),
             field_descriptions: BTreeMap::new(),
             validators: Vec::new(),
@@ -430,14 +429,6 @@ impl AgentBuilder {
     #[must_use]
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.config.compaction = Some(compaction);
-        self
-    }
-
-    /// Decimals of floats in results that the model reads; 2 by default, `None` for all. A number that is not zero keeps
-    /// significant digits instead of becoming zero. Answers, prints and what programs compute with are never rounded.
-    #[must_use]
-    pub fn float_precision(mut self, digits: impl Into<Option<u32>>) -> Self {
-        self.config.float_precision = digits.into();
         self
     }
 

@@ -11,7 +11,6 @@ mod content;
 mod extract;
 mod fail;
 mod feedback;
-mod floats;
 mod inputs;
 mod lisp;
 mod native;

@@ -1,7 +1,6 @@
 //! Execution of one program, and the record of it (agent.md 8.6, 8.7).
 
 use super::advice;
-use super::floats::rounded;
 use super::shared::RunScope;
 use super::state::Rules;
 use super::tools::ProgramTools;
@@ -205,17 +204,6 @@ async fn show_shapes_only(run: &RunScope, changed: &mut [Changed]) {
     }
 }
 
-/// Rounds the floats in what the model reads.
-fn round_floats(config: &Config, result: &mut Result<FinalValue, Failure>, changed: &mut [Changed]) {
-    let Some(digits) = config.float_precision else { return };
-    let round = |text: &mut String| *text = rounded(text, digits).into_owned();
-    match result {
-        Ok(answer) => round(&mut answer.text),
-        Err(failure) => failure.payload.iter_mut().for_each(round),
-    }
-    changed.iter_mut().for_each(|it| round(&mut it.preview));
-}
-
 /// A print of at most `max` characters; the language itself cuts at 2000.
 fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
     if max >= LANGUAGE_PRINT {
@@ -255,10 +243,8 @@ impl ProgramOutcome {
             if over_memory.is_some() { (Vec::new(), Vec::new()) } else { (report.changed, report.stored) };
         let (prints, prints_cut) = kept_prints(&run.config, outcome.prints);
         show_shapes_only(run, &mut changed).await;
-        let mut result = outcome.result;
-        round_floats(&run.config, &mut result, &mut changed);
         ProgramOutcome {
-            result,
+            result: outcome.result,
             returned: outcome.returned,
             prints_cut,
             prints,

@@ -69,7 +69,6 @@ pub(crate) struct Config {
     pub(crate) thinking: bool,
     pub(crate) compaction: Option<Compaction>,
     pub(crate) format: FormatOptions,
-    pub(crate) float_precision: Option<u32>,
     pub(crate) context_descriptions: BTreeMap<String, String>,
     pub(crate) field_descriptions: BTreeMap<String, String>,
     pub(crate) validators: Vec<Arc<Validator>>,

@@ -40,9 +40,13 @@ impl Analyzer<'_, '_> {
         (self.names[name.index()].defined == 0).then_some(id)
     }
 
-    /// What stands before the `/` of a qualified name, aliases resolved.
+    /// What stands before the `/` of a qualified name, aliases resolved. `clojure.math` needs no `require`, as no namespace does
+    /// whose members the language has.
     fn prefix(&self, namespace: Name) -> &str {
-        self.loaded.alias(namespace).unwrap_or_else(|| self.text(namespace))
+        match self.loaded.alias(namespace).unwrap_or_else(|| self.text(namespace)) {
+            "clojure.math" => "Math",
+            prefix => prefix,
+        }
     }
 
     /// A name that is not lexical. Names that nothing certainly defines are noted for phase 5.

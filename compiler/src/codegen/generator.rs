@@ -247,6 +247,7 @@ impl<'a> Generator<'a> {
                 .iter()
                 .map(|name| Rc::from(self.forms.names.text(*name)))
                 .collect(),
+            notes: self.forms.notes().map(Rc::from).collect(),
             shadows_builtin: analysis.shadows_builtin,
             source_bytes: self.source.len(),
             text: None,

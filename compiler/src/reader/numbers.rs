@@ -1,6 +1,7 @@
 //! The values of number literals.
 
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
+use ptc_vm::{Value, print};
 
 use crate::error::{CompileError, Result};
 use crate::form::{FormKind, Forms};
@@ -15,12 +16,43 @@ pub(super) fn number(forms: &mut Forms<'_>, kind: NumberKind, text: &str, span: 
         NumberKind::Integer => integer(forms, text, 10, span),
         NumberKind::Float => float(text, span),
         NumberKind::Big => integer(forms, &text[..text.len() - 1], 10, span),
+        NumberKind::Ratio => ratio(forms, text, span),
+        NumberKind::Decimal => decimal(forms, text, span),
         NumberKind::Hex => with_radix(forms, text, 16, span),
         NumberKind::Radix => {
             let radix = text.trim_start_matches('-').split(['r', 'R']).next().and_then(|r| r.parse().ok());
             with_radix(forms, text, radix.unwrap_or(10), span)
         }
     }
+}
+
+/// `1/2`: the number, or the nearest float if it is no integer.
+fn ratio(forms: &mut Forms<'_>, text: &str, span: Span) -> Result<FormKind> {
+    let (above, below) = text.split_once('/').unwrap_or((text, "1"));
+    check_digits(above.trim_start_matches('-').len().max(below.len()), span)?;
+    let big = |digits: &str| BigInt::parse_bytes(digits.as_bytes(), 10).unwrap_or_default();
+    let (dividend, divisor) = (big(above), big(below));
+    if divisor.sign() == Sign::NoSign {
+        return Err(CompileError::parse(span, format!("division by zero in the ratio {text}")));
+    }
+    if (&dividend % &divisor).sign() == Sign::NoSign {
+        return integer(forms, &(dividend / divisor).to_string(), 10, span);
+    }
+    // Both are finite, since literals have few digits.
+    let float = |digits: &str| digits.parse::<f64>().unwrap_or(f64::NAN);
+    let value = float(above) / float(below);
+    forms.note(NumberKind::Ratio, || {
+        let shown = print::readable_lossy(&Value::float(value));
+        format!("{text} is read as the float {shown}: the language has no ratios")
+    });
+    Ok(FormKind::Float(value))
+}
+
+/// `1M`, `1.5M`: an integer, or a float.
+fn decimal(forms: &mut Forms<'_>, text: &str, span: Span) -> Result<FormKind> {
+    let number = &text[..text.len() - 1];
+    forms.note(NumberKind::Decimal, || format!("{text} is read as {number}: the language has no decimals"));
+    if number.contains(['.', 'e', 'E']) { float(number, span) } else { integer(forms, number, 10, span) }
 }
 
 pub(super) fn positive(forms: &mut Forms<'_>, kind: NameKind, text: &str, span: Span) -> Result<FormKind> {

@@ -18,6 +18,13 @@ fn reading() {
         ("\\newline", r#""\n""#),
         ("[\\a \\( \\space \\u0041]", r#"["a" "(" " " "A"]"#),
         ("[007 -0 1e3 -1.50 0x1F +5]", "[7 0 1000.0 -1.5 31 5]"),
+        ("[1/2 -1/2 4/2 -4/2 9/5 0/7 1M -1.5M 1e3M]", "[0.5 -0.5 2 -2 1.8 0 1 -1.5 1000.0]"),
+        (
+            "[(+ 1/2 0.5) (integer? 4/2) (case 2 4/2 :two) (= 1M 1) (integer? 1M)]",
+            "[1.0 true :two true true]",
+        ),
+        ("10000000000000000000000/10", "1000000000000000000000"),
+        ("1/0", "!parse_error division by zero in the ratio 1/0"),
         ("[:a:b]", "[:a :b]"),
         ("(def x 5) [#'x]", "[5]"),
         ("#_1 2", "2"),
@@ -78,6 +85,25 @@ fn memoized_functions_remember() {
         ("[(= (memoize inc) (memoize inc)) (= (memoize inc) (memoize dec))]", "[true false]"),
         ("(def slow (memoize (fn [x] (reduce + (range 20000)) x))) (map slow (repeat 100 7)) (last (map slow (repeat 1000 7)))", "7"),
     ]);
+}
+
+#[test]
+fn numbers_that_are_read_as_others_are_noted_once_a_kind() {
+    let notes = |source: &str| {
+        let program =
+            ptc_compiler::compile(source, library(), &CompileOptions::default()).expect("a program");
+        let mut machine = Machine::new(Rc::new(program), Setup::new(library()));
+        while let Step::Slice = machine.resume(100_000) {}
+        machine.finish(true).notes.iter().map(|note| note.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        notes("[1/3 2/3 1.5M 2M]"),
+        [
+            "1/3 is read as the float 0.3333333333333333: the language has no ratios",
+            "1.5M is read as 1.5: the language has no decimals"
+        ]
+    );
+    assert_eq!(notes("[4/2 (/ 1 3) 0.5 1N]"), [""; 0]);
 }
 
 #[test]
@@ -151,7 +177,7 @@ fn keywords_read_each_element() {
         ("(map :a-b [{:a_b 1} {\"a_b\" 2} {\"a-b\" 3 :a_b 4}])", "[1 2 3]"),
         (
             "(group-by :k [{:k 1 :v 1} {:k nil} {:k 1 :v 2} {}])",
-            "{1 [{:k 1 :v 1} {:k 1 :v 2}] nil [{:k nil} {}]}",
+            "{nil [{:k nil} {}] 1 [{:k 1 :v 1} {:k 1 :v 2}]}",
         ),
         ("(map :a {:a 1})", "[nil]"),
     ]);
@@ -302,7 +328,7 @@ fn threading() {
         ("[(some-> {:a nil} :a inc) (some-> {:a 1} :a inc) (some->> nil (map inc))]", "[nil 2 nil]"),
         ("(-> 5 #(+ % 1))", "6"),
         ("(-> 5 ((fn [x] (* x x))))", "25"),
-        ("(-> 10 (- 1) (- 2) (/ 7))", "1.0"),
+        ("(-> 10 (- 1) (- 2) (/ 7))", "1"),
         ("(-> {} (assoc :a 1) (cond-> true (assoc :b 2)) (assoc :c 3))", "{:a 1 :b 2 :c 3}"),
         ("(-> x (or 5) inc)", "6"),
         ("(let [x 1] (-> x (+ x) (+ x)))", "3"),
@@ -423,7 +449,8 @@ fn numbers_are_rounded_to_digits() {
             "[1.0e300 0.0 ##Inf 0.1 100.0 0]",
         ),
         ("(round 1.5 nil)", "!type_error type_error: round: invalid argument types: number, nil"),
-        ("(Math/round 2.5)", "3"),
+        ("[(Math/round 2.5) (Math/round -2.5) (Math/floor 2.5) (Math/ceil 2.1)]", "[3 -2 2.0 3.0]"),
+        ("[(clojure.math/sqrt 9) (clojure.math/floor 2.5) clojure.math/PI]", "[3.0 2.0 3.141592653589793]"),
     ]);
 }
 

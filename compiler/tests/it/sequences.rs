@@ -83,6 +83,49 @@ fn functions_of_every_kind_are_accepted_everywhere() {
 }
 
 #[test]
+fn floats_are_counts_and_indexes() {
+    check(&[
+        ("[(take 2.0 [1 2 3]) (drop 2.0 [1 2 3]) (split-at 1.0 [1 2 3])]", "[[1 2] [3] [[1] [2 3]]]"),
+        // What counts down to zero takes one more for a fraction.
+        (
+            "[(take 1.5 [1 2 3]) (take 0.5 [1 2]) (drop 1.5 [1 2 3]) (split-at 1.5 [1 2])]",
+            "[[1 2] [1] [3] [[1 2] []]]",
+        ),
+        ("[(take-last 1.5 [1 2 3]) (drop-last 1.5 [1 2 3]) (take-last 1.0 \"ab\")]", "[[2 3] [1] [\"b\"]]"),
+        (
+            "[(nthrest [1 2 3] 1.0) (nthnext [1 2 3] 1.5) (take -1.5 [1]) (take ##NaN [1])]",
+            "[[2 3] [3] [] []]",
+        ),
+        ("[(take ##Inf [1 2]) (drop ##Inf [1 2]) (take 2.0 (range))]", "[[1 2] [] [0 1]]"),
+        // What takes an integer leaves the fraction out.
+        (
+            "[(nth [1 2 3] 1.0) (nth [1 2 3] 1.7) (nth [1 2] -0.5) (nth \"abc\" 2.0) (nth [1] 9.0 :none)]",
+            "[2 2 1 \"c\" :none]",
+        ),
+        ("[(subs \"abcdef\" 1.0 3.0) (subs \"abcdef\" 1.9 3.2) (subs \"abc\" -1)]", "[\"bc\" \"bc\" \"\"]"),
+        ("[(subvec [1 2 3 4] 2.0) (subvec [1 2 3 4] 1.9 3.9)]", "[[3 4] [2 3]]"),
+        ("[(repeat 2.9 :x) (repeatedly 1.5 (fn [] 1)) (repeat -1.0 :x)]", "[[:x :x] [1 1] []]"),
+        (
+            "[(partition 2.0 [1 2 3 4 5]) (partition 2.5 1 [1 2 3]) (partition 2 1.0 [1 2 3])]",
+            "[[[1 2] [3 4]] [] [[1 2] [2 3]]]",
+        ),
+        ("[(partition-all 2.0 [1 2 3]) (take-nth 2.0 [1 2 3])]", "[[[1 2] [3]] [1 3]]"),
+        (
+            "[(into [] (take 2.0) [1 2 3]) (into [] (comp (drop 1.0) (take-nth 2.0)) [1 2 3 4]) (into [] (partition-all 2.0) [1 2 3])]",
+            "[[1 2] [2 4] [[1 2] [3]]]",
+        ),
+        (
+            "[(str/index-of \"abcabc\" \"b\" 2.0) (str/last-index-of \"abcabc\" \"b\" 3.0) (str/split \"a,b,c\" #\",\" 2.0)]",
+            "[4 1 [\"a\" \"b,c\"]]",
+        ),
+        // No float is a key of a vector.
+        ("[(get [1 2] 1.0) (get [1 2] 1.0 :none) (bounded-count 2.0 [1 2 3])]", "[nil :none 3]"),
+        ("[(range 3 3 0) (count (range 3.5 3.5 0)) (take 2 (range 1 5 0))]", "[[] 0 [1 1]]"),
+        ("(take \"2\" [1 2])", "!type_error type_error: take: arg 1 expected integer, got string"),
+    ]);
+}
+
+#[test]
 fn swapped_and_wrong_arguments_have_the_texts_of_the_specification() {
     check(&[
         (
@@ -103,7 +146,7 @@ fn swapped_and_wrong_arguments_have_the_texts_of_the_specification() {
         ),
         ("(some even? 5)", "!type_error type_error: expected a collection, got number 5"),
         ("(distinct #{1})", "!type_error type_error: distinct does not support sets (sets are unordered)"),
-        ("(nth [1 2] 1.0)", "!type_error type_error: nth: invalid argument types: list, number"),
+        ("(nth [1 2] \"1\")", "!type_error type_error: nth: invalid argument types: list, string"),
         (
             "(partition 0 [1])",
             "!type_error type_error: type_error: partition: n must be a positive integer, got 0",
@@ -152,7 +195,10 @@ fn sorting_is_stable_and_follows_comparators_of_every_kind() {
         ("(sort (fn [a b] (- b a)) [1 3 2])", "[3 2 1]"),
         ("(sort #(compare (second %1) (second %2)) [[1 2] [2 1] [3 1]])", "[[2 1] [3 1] [1 2]]"),
         ("(sort [##NaN 1 ##Inf -1 ##-Inf])", "[##-Inf -1 1 ##Inf ##NaN]"),
-        ("(sort [3 \"b\" nil :k 1 [2]])", "[1 3 nil :k [2] \"b\"]"),
+        ("(sort [3 \"b\" nil :k 1 [2]])", "[nil 1 3 :k [2] \"b\"]"),
+        ("(sort [[1 2 3] [5 5] [9]])", "[[9] [5 5] [1 2 3]]"),
+        ("(sort-by :n [{:n 2} {} {:n 1}])", "[{} {:n 1} {:n 2}]"),
+        ("(map first (sorted-map 1 :a nil :b))", "[nil 1]"),
         (
             "(sort (fn [a b] nil) [1 2])",
             "!type_error type_error: sort: comparator must return a boolean or an integer, got nil",

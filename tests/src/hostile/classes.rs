@@ -363,7 +363,7 @@ pub const CLASSES: &[Class] = &[
         work: Work::Constant,
         calls: "
             (bit-test x 5) (pow x 2) (bigint x) (byte x) (ceil x) (double x) (float x) (floor x) (int x) (long x) (num x) (round x)
-            (short x) (sqrt x) (trunc x) (Math/acos x) (Math/asin x) (Math/atan x) (Math/atan2 x x) (Math/cbrt x)
+            (short x) (sqrt x) (trunc x) (Math/floor x) (Math/ceil x) (Math/round x) (Math/acos x) (Math/asin x) (Math/atan x) (Math/atan2 x x) (Math/cbrt x)
             (Math/cos x) (Math/cosh x) (Math/exp x) (Math/hypot x x) (Math/log x) (Math/log10 x) (Math/signum x)
             (Math/sin x) (Math/sinh x) (Math/tan x) (Math/tanh x) (Math/toDegrees x) (Math/toRadians x)
             (Duration/ofDays x) (Duration/ofHours x) (Duration/ofMillis x) (Duration/ofMinutes x) (Duration/ofSeconds x)

@@ -99,7 +99,6 @@ fn is_data(value: &Value) -> bool {
         Value::BigInt(_) => print::readable(value).is_ok_and(|text| text.len() <= 100),
         // Backspace prints as `\b` (language.md 6.1), which literals keep as two characters (ruling 8).
         Value::Str(text) => !text.as_str().contains('\u{8}'),
-        // The readable printer rounds (language.md 6.1), so what is read is what was shown, not what it was.
         Value::Float(x) => x.is_finite(),
         Value::Vector(items) => items.iter().all(|item| is_data(&item)),
         Value::Map(map) => map.iter().all(|(key, value)| is_data(key) && is_data(value)),

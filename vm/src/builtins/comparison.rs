@@ -81,7 +81,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
         .doc("Strictly ascending in the total order")
         .example("(< 1 2 3)", "true")
         .example(r#"(< "a" "b")"#, "true")
-        .example("(< 1 nil)", "true"),
+        .example("(< nil 1)", "true"),
     fun("<=", CORE, "x & xs", less_or_equal)
         .doc("Ascending in the total order")
         .example("(<= 1 1 2)", "true"),
@@ -95,7 +95,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
         .doc("-1, 0 or 1: how two values are ordered")
         .example("(compare 1 1.0)", "0")
         .example(r#"(compare "a" "b")"#, "-1")
-        .example("(compare nil 1)", "1"),
+        .example("(compare nil 1)", "-1")
+        .example("(compare [1 9] [2])", "1"),
 ]);
 
 #[cfg(test)]
@@ -132,7 +133,9 @@ mod tests {
         ] {
             assert_eq!(display(name, ints(ns)), text, "{name} {ns:?}");
         }
-        assert_eq!(display("compare", [Value::Nil, Value::Int(1)]), "1");
+        assert_eq!(display("compare", [Value::Nil, Value::Int(1)]), "-1");
+        assert_eq!(display("compare", [Value::Int(1), Value::Nil]), "1");
+        assert_eq!(display("compare", [Value::Nil, Value::False]), "-1");
         assert_eq!(display("compare", [Value::Int(1), Value::float(1.0)]), "0");
         assert_eq!(display("<", []), "! arity error: < requires at least 1 argument, got 0");
     }

@@ -57,19 +57,34 @@ fn charge(ctx: &mut Ctx<'_>, value: &Value) -> Result<()> {
     }
 }
 
-/// The float that a string spells: `[+-]?D+(.D+)?([eE][+-]?D+)?` or a special one by its Java name; else `nil`.
+/// The float that a string spells, as `Double/valueOf` reads it: `[+-]?(D+.?D*|.D+)([eE][+-]?D+)?[fFdD]?` or a special one by its
+/// Java name, with spaces and control characters around it; else `nil`.
 fn parse_double(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     charge(ctx, &args[0])?;
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };
-    Ok(match text.as_str() {
+    Ok(match trimmed(text.as_str()) {
         "Infinity" | "+Infinity" => Value::float(f64::INFINITY),
         "-Infinity" => Value::float(f64::NEG_INFINITY),
-        "NaN" => Value::float(f64::NAN),
-        text => match decimal(text) {
-            Some(x) if x.is_finite() => Value::float(x),
-            _ => Value::Nil,
-        },
+        "NaN" | "+NaN" | "-NaN" => Value::float(f64::NAN),
+        text => {
+            decimal(text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text)).map_or(Value::Nil, Value::float)
+        }
     })
+}
+
+/// A text without the ASCII spaces and control characters around it.
+fn trimmed(text: &str) -> &str {
+    let is_kept = |byte| byte > b' ';
+    let Some(start) = position(text, is_kept) else { return "" };
+    let mut end = text.len();
+    for piece in text.as_bytes().rchunks(PIECE) {
+        meter::uncharged(piece.len() / 8);
+        match piece.iter().rposition(|&byte| is_kept(byte)) {
+            Some(at) => return &text[start..end - piece.len() + at + 1],
+            None => end -= piece.len(),
+        }
+    }
+    ""
 }
 
 /// Bytes of a number that are read in one go.
@@ -95,10 +110,13 @@ fn decimal(text: &str) -> Option<f64> {
 }
 
 fn parts(text: &str) -> Option<Decimal<'_>> {
-    let (whole, mut rest) = digits(text)?;
+    let (whole, mut rest) = digits(text).unwrap_or(("", text));
     let (mut fraction, mut exponent) = ("", "");
     if let Some(after) = rest.strip_prefix('.') {
-        (fraction, rest) = digits(after)?;
+        (fraction, rest) = digits(after).unwrap_or(("", after));
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
     }
     if let Some(after) = rest.strip_prefix(['e', 'E']) {
         let (_, end) = digits(after.strip_prefix(['+', '-']).unwrap_or(after))?;
@@ -199,7 +217,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("parse", "Parsing").of([
         .doc("Read a float, nil on failure")
         .example(r#"(parse-double "1.5e3")"#, "1500.0")
         .example(r#"(parse-double "3")"#, "3.0")
-        .example(r#"(parse-double ".5")"#, "nil"),
+        .example(r#"(parse-double " .5 ")"#, "0.5")
+        .example(r#"(parse-double "1,5")"#, "nil"),
     fun("parse-boolean", CORE, "s", parse_boolean)
         .also_in(STRING)
         .doc("Read a boolean, nil on failure")
@@ -253,12 +272,36 @@ mod tests {
     }
 
     #[test]
-    fn decimals_need_digits_on_both_sides_of_the_point() {
-        for text in ["1", "-1.5", "+0.5e-3", "1E10"] {
+    fn decimals_need_a_digit_on_one_side_of_the_point() {
+        for text in ["1", "-1.5", "+0.5e-3", "1E10", ".5", "-.5e1", "1.", "1.e2", "1e400"] {
             assert_eq!(decimal(text), text.parse().ok(), "{text}");
         }
-        for text in ["", ".5", "1.", "1e", "e5", "1.5.2", " 1", "1f", "inf", "nan", "0x1p3"] {
+        for text in ["", ".", "-.", ".e5", "1e", "e5", "1.5.2", " 1", "1f", "inf", "nan", "0x1p3"] {
             assert_eq!(decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn doubles_are_read_as_java_does() {
+        use crate::builtins::support::testing::display;
+        let spaces = " ".repeat(2 * PIECE + 3);
+        for (text, shown) in [
+            (" 1.5\n", "1.5"),
+            (&*format!("{spaces}-2{spaces}"), "-2.0"),
+            (&*spaces, "nil"),
+            ("1.", "1.0"),
+            (".5", "0.5"),
+            ("2f", "2.0"),
+            ("2.5D", "2.5"),
+            ("1e400", "##Inf"),
+            ("-1e400", "##-Inf"),
+            ("Infinity", "##Inf"),
+            ("1 2", "nil"),
+            ("1\u{a0}", "nil"),
+            ("f", "nil"),
+            ("Inf", "nil"),
+        ] {
+            assert_eq!(display("parse-double", [Value::str(text)]), shown, "{text}");
         }
     }
 

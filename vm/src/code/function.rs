@@ -24,6 +24,8 @@ pub struct Program {
     pub defs: Vec<Rc<DefInfo>>,
     /// Names that the text binds or defines, for the hint of a name that is missing. Empty if nothing is required.
     pub local_names: Vec<Rc<str>>,
+    /// What the compiler says of the text to whoever reads the value: numbers that are read as others.
+    pub notes: Vec<Rc<str>>,
     /// Whether the text defines a name that a builtin has.
     pub shadows_builtin: bool,
     /// Size of the program's text in bytes.

@@ -19,3 +19,12 @@ mod op;
 pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requirement, Reserved};
 pub use module::Module;
 pub use op::Op;
+
+/// The version of what programs mean. It grows when a program that compiled before gives another value, so that what was
+/// suspended or kept under the former meaning is refused and never goes on under another one.
+///
+/// | Version | Since |
+/// |---|---|
+/// | 1 | the beginning |
+/// | 2 | decisions 172 to 174: programs of plain Clojure have the values that they have there |
+pub const LANGUAGE_VERSION: u16 = 2;

@@ -1,16 +1,18 @@
 //! Compiled code as bytes, to tell whether a text came to the same code again.
 
 use super::{Bounds, Encoder, Unwritten, Writer};
-use crate::code::Program;
+use crate::code::{LANGUAGE_VERSION, Program};
 use std::fmt::Write as _;
 
 /// Gives `sink` all that decides what a compiled program does, piece by piece: the same pieces for the same code only, as
-/// long as the build is the same one. Who keeps a program's text keeps a digest of this beside it. Charges a step for each
+/// long as the build is the same one. The first piece is the version of the language, since the same code may mean something
+/// else in another one. Who keeps a program's text keeps a digest of this beside it. Charges a step for each
 /// 64 bytes.
 ///
 /// # Errors
 /// The account is at its limits, or the constants are more than [`Bounds::default`] admits.
 pub fn write_code(program: &Program, sink: &mut dyn FnMut(&[u8])) -> Result<(), Unwritten> {
+    sink(&LANGUAGE_VERSION.to_le_bytes());
     let mut constants = Encoder::new(Bounds::default());
     let mut text = String::new();
     let mut flush = |text: &mut String| {

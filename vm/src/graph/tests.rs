@@ -1,6 +1,6 @@
 use super::*;
 use crate::builtins::library;
-use crate::code::{Capture, DefInfo, Function, Module, Op, Parameters, Program, Reserved};
+use crate::code::{Capture, DefInfo, Function, LANGUAGE_VERSION, Module, Op, Parameters, Program, Reserved};
 use crate::error::{Position, Reason};
 use crate::json;
 use crate::machine::{Namespace, Restoring};
@@ -507,6 +507,7 @@ fn program() -> Rc<Program> {
             source: "(defn f [] 1)".into(),
         })],
         local_names: Vec::new(),
+        notes: Vec::new(),
         shadows_builtin: false,
         source_bytes: 13,
         text: None,
@@ -750,6 +751,10 @@ fn code_is_told_from_other_code() {
     };
     let own = digest(&program());
     assert_eq!(own, digest(&program()));
+    assert!(
+        own.starts_with(&LANGUAGE_VERSION.to_le_bytes()),
+        "the same code means something else in another language"
+    );
     let changed = |change: fn(&mut Program)| {
         let mut program = Rc::try_unwrap(program()).expect("nobody else has it");
         change(&mut program);

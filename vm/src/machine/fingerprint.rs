@@ -1,16 +1,22 @@
 //! What tells one build's snapshots from another's.
 
 use super::{Arities, Library};
+use crate::code::LANGUAGE_VERSION;
 use crate::graph::NODE_KINDS;
 
 /// The instructions as they are declared.
 const INSTRUCTIONS: &str = include_str!("../code/op.rs");
 
 /// Sixty-four bits that differ between builds which would understand the same bytes differently: they cover the version of
-/// the format, names and operands of instructions, names and arities of builtins, kinds of nodes, and what the caller adds
-/// (waiting.md 2.5). No secret and no proof: who writes is trusted, or sealed.
+/// the language ([`LANGUAGE_VERSION`]), the version of the format, names and operands of instructions, names and arities of
+/// builtins, kinds of nodes, and what the caller adds (waiting.md 2.5). No secret and no proof: who writes is trusted, or sealed.
 pub fn fingerprint(library: &Library, format: u16, more: &[&str]) -> [u8; 8] {
+    of_language(LANGUAGE_VERSION, library, format, more)
+}
+
+fn of_language(language: u16, library: &Library, format: u16, more: &[&str]) -> [u8; 8] {
     let mut hash = Fnv::new();
+    hash.add(&language.to_le_bytes());
     hash.add(&format.to_le_bytes());
     for line in INSTRUCTIONS.lines().map(str::trim) {
         // Comments explain, and change nothing.
@@ -62,5 +68,12 @@ mod tests {
         assert_ne!(own, fingerprint(library(), 2, &["frame: fields"]));
         assert_ne!(own, fingerprint(library(), 1, &["frame: field", "s"]));
         assert!(INSTRUCTIONS.contains("AddLocals {"), "the instructions are declared there");
+    }
+
+    #[test]
+    fn another_language_version_has_another_fingerprint() {
+        let own = fingerprint(library(), 1, &[]);
+        assert_eq!(own, of_language(LANGUAGE_VERSION, library(), 1, &[]));
+        assert_ne!(own, of_language(LANGUAGE_VERSION - 1, library(), 1, &[]));
     }
 }

@@ -161,7 +161,8 @@ pub struct Outcome {
     pub prints: Vec<Str>,
     /// What it attached to its reply, in order; within the limit unless it failed for passing it.
     pub attached: Vec<Rc<Blob>>,
-    /// What builtins say of values that they left something out of; the first few.
+    /// What builtins say of values that they left something out of, and the compiler of numbers that it reads as others; the
+    /// first few.
     pub notes: Vec<Str>,
     /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
     pub namespace: Namespace,
@@ -233,7 +234,10 @@ impl Machine {
             Ok(module) => {
                 let _installed = account.install_with(setup.reservation.clone(), None);
                 let main = Closure::new(module, 0, Captures::new(Default::default()));
-                let fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
+                let mut fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
+                for note in own.iter().flat_map(|program| &program.notes) {
+                    fiber.output.note(Str::new(note));
+                }
                 (vec![Some(Box::new(fiber))], None)
             }
             Err(error) => (vec![None], Some(Err(error))),

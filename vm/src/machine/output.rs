@@ -1,4 +1,5 @@
-//! What a program gives out besides its value: prints, attachments, and notes of builtins on what they left out.
+//! What a program gives out besides its value: prints, attachments, notes of builtins on what they left out, and of the compiler
+//! on what it reads as something else.
 
 use super::portable;
 use crate::error::{Error, Reason, Result};

@@ -5,7 +5,7 @@ use super::pieces::{floor_quotient_and_remainder, product, quotient_and_remainde
 use crate::error::{Error, Result};
 use crate::meter::pieces;
 use crate::value::{Value, compare};
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -77,7 +77,7 @@ fn checked(result: f64, a: f64, b: f64) -> Result<Value> {
     if result.is_finite() || !a.is_finite() || !b.is_finite() {
         Ok(Value::float(result))
     } else {
-        Err(Error::bad_arithmetic())
+        Err(Error::float_too_large())
     }
 }
 
@@ -85,7 +85,7 @@ fn checked(result: f64, a: f64, b: f64) -> Result<Value> {
 #[cold]
 fn unfit(why: &Unfit, name: &str, a: &Value, b: &Value) -> Error {
     match why {
-        Unfit::OutOfRange => Error::bad_arithmetic(),
+        Unfit::OutOfRange => Error::float_too_large(),
         Unfit::NotNumbers => Error::argument_types(name, &[a.clone(), b.clone()]),
     }
 }
@@ -148,18 +148,25 @@ pub(crate) fn negate(a: &Value) -> Result<Value> {
     }
 }
 
-/// `(/ a b)`: always a float. The integer zero divides nothing; the float zero gives the infinity of the
-/// dividend's sign, whatever its own.
+/// `(/ a b)`: integers give an integer where it is exact, and a float otherwise (decision 172). An integer is not divided by
+/// the integer zero; beside a float, zero divides as IEEE 754 says.
 pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
-    if let (Some(x), Value::Int(0)) = (float(a), b) {
-        return if x.is_nan() { Ok(Value::float(x)) } else { Err(Error::division_by_zero()) };
-    }
     match pair(a, b) {
-        Pair::Ints(x, y) => Ok(Value::float(x as f64 / y as f64)),
-        Pair::Floats(x, y) if y == 0.0 => Ok(Value::float(x / y.abs())),
+        Pair::Ints(_, 0) => Err(Error::division_by_zero()),
+        Pair::Ints(x, y) => Ok(match (x.checked_div(y), x.checked_rem(y)) {
+            (Some(quotient), Some(0)) => Value::Int(quotient),
+            (Some(_), _) => Value::float(x as f64 / y as f64),
+            (None, _) => Value::integer(-BigInt::from(x)),
+        }),
+        Pair::Floats(x, y) if y == 0.0 => Ok(Value::float(x / y)),
         Pair::Floats(x, y) => checked(x / y, x, y),
+        Pair::Bigs(_, y) if y.sign() == Sign::NoSign => Err(Error::division_by_zero()),
         Pair::Bigs(x, y) => {
             admit(x.bits().max(y.bits()))?;
+            let (quotient, remainder) = quotient_and_remainder(&x, &y)?;
+            if remainder.sign() == Sign::NoSign {
+                return Ok(Value::integer(quotient));
+            }
             let ((x, ex), (y, ey)) = (scaled(&x), scaled(&y));
             checked(unscaled(x / y, ex - ey), 0.0, 0.0)
         }
@@ -178,12 +185,12 @@ fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
         return Err(Error::division_by_zero());
     }
     match pair(a, b) {
-        Pair::Neither(_) => Err(Error::bad_arithmetic()),
+        Pair::Neither(_) => Err(Error::float_too_large()),
         pair => Ok(pair),
     }
 }
 
-/// `(quot a b)`: an integer, rounded toward zero.
+/// `(quot a b)`: rounded toward zero; a float where an operand is one.
 pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
         return Ok(Value::Int(x / y));
@@ -194,12 +201,13 @@ pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
             None => Value::integer(-BigInt::from(x)),
         }),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
-        Pair::Floats(x, y) if (x / y).is_finite() => Ok(integral((x / y).trunc())),
+        // Adding zero makes 0.0 of -0.0, as a quotient that was an integer in between would be.
+        Pair::Floats(x, y) => checked((x / y).trunc() + 0.0, x, y),
         Pair::Bigs(x, y) => {
             admit(x.bits())?;
             Ok(Value::integer(quotient_and_remainder(&x, &y)?.0))
         }
-        _ => Err(Error::bad_arithmetic()),
+        Pair::Neither(_) => Err(Error::bad_arithmetic()),
     }
 }
 
@@ -228,7 +236,12 @@ pub(crate) fn modulo(a: &Value, b: &Value) -> Result<Value> {
     match dividing(a, b)? {
         Pair::Ints(x, y) => Ok(Value::Int(if y == -1 { 0 } else { x.mod_floor(&y) })),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
-        Pair::Floats(x, y) => checked(x - y * (x / y).floor(), x, y),
+        Pair::Floats(x, y) => {
+            // In two steps, as Clojure computes it: the last digits depend on that.
+            let remainder = x - y * (x / y).trunc();
+            let same_sign = (x > 0.0) == (y > 0.0);
+            checked(if remainder == 0.0 || same_sign { remainder } else { remainder + y }, x, y)
+        }
         Pair::Bigs(x, y) => {
             admit(y.bits() + 1)?;
             Ok(Value::integer(floor_quotient_and_remainder(&x, &y)?.1))
@@ -260,7 +273,7 @@ pub(crate) fn increment(a: &Value, by: i64) -> Result<Value> {
     }
 }
 
-/// The first of the values that no other one exceeds in this direction (`max`: `Greater`); a NaN among them
+/// The last of the values that no other one exceeds in this direction (`max`: `Greater`); a NaN among them
 /// wins.
 pub(crate) fn extreme(values: &mut [Value], direction: Ordering) -> Value {
     let (mut best, mut at) = (0, 0);
@@ -270,7 +283,7 @@ pub(crate) fn extreme(values: &mut [Value], direction: Ordering) -> Value {
                 best = at;
                 break 'all;
             }
-            if compare(value, &values[best]) == direction {
+            if compare(value, &values[best]) != direction.reverse() {
                 best = at;
             }
             at += 1;

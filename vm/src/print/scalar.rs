@@ -41,7 +41,7 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
         }
         Value::Float(x) => {
             grow_string(out, 32)?;
-            number::write_float_shortest(x.get(), out);
+            number::write_float_plain(x.get(), out);
             Ok(())
         }
         Value::Temporal(t) => {
@@ -85,7 +85,7 @@ pub(super) fn push(value: &Value, out: &mut String) {
                 let _ = write!(out, "an integer of {} bits", n.get().bits());
             }
         }
-        Value::Float(x) => number::write_float_fixed(x.get(), out),
+        Value::Float(x) => number::write_float(x.get(), out),
         Value::Keyword(k) => {
             out.push(':');
             out.push_str(k.name());

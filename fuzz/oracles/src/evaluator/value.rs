@@ -39,8 +39,9 @@ impl Value {
 
     fn rank(&self) -> Result<u8> {
         Ok(match self {
+            Value::Nil => 0,
             Value::Int(_) => 1,
-            Value::Nil | Value::Bool(_) => 2,
+            Value::Bool(_) => 2,
             Value::Keyword(_) => 3,
             Value::Set(_) => 6,
             Value::Map(_) => 7,
@@ -52,17 +53,12 @@ impl Value {
 
     /// The total order of language.md 2.11; functions are left open.
     pub fn compare(&self, other: &Value) -> Result<Ordering> {
-        let flag = |value: &Value| match value {
-            Value::Bool(false) => 0,
-            Value::Nil => 1,
-            _ => 2,
-        };
         Ok(match (self, other) {
             (Value::Int(a), Value::Int(b)) => a.cmp(b),
             (Value::Keyword(a), Value::Keyword(b)) | (Value::Str(a), Value::Str(b)) => a.cmp(b),
-            (Value::Vector(a), Value::Vector(b)) => {
-                elementwise(a.iter(), b.iter())?.then(a.len().cmp(&b.len()))
-            }
+            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => elementwise(a.iter(), b.iter())?,
+            (Value::Vector(a), Value::Vector(b)) => a.len().cmp(&b.len()),
             (Value::Set(a), Value::Set(b)) if a.len() == b.len() => elementwise(a.iter(), b.iter())?,
             (Value::Set(a), Value::Set(b)) => a.len().cmp(&b.len()),
             (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
@@ -70,7 +66,7 @@ impl Value {
                 keys.then(elementwise(a.iter().map(|e| &e.1), b.iter().map(|e| &e.1))?)
             }
             (Value::Map(a), Value::Map(b)) => a.len().cmp(&b.len()),
-            _ => self.rank()?.cmp(&other.rank()?).then(flag(self).cmp(&flag(other))),
+            _ => self.rank()?.cmp(&other.rank()?),
         })
     }
 

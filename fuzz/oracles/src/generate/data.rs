@@ -39,8 +39,7 @@ const CHARACTERS: [char; 24] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Value,
-    /// Part of a map key or of a set, where readable print must keep apart and in order what is not equal. It rounds
-    /// floats (language.md 6.1), so here they are quarters.
+    /// Part of a map key or of a set. Floats are quarters there, so that many of them meet an equal integer.
     Key,
 }
 

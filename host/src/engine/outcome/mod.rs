@@ -51,7 +51,8 @@ pub struct EvalOutcome {
     pub resume_fault: Option<ResumeFault>,
     /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
     pub missed_keys: Vec<MissedKey>,
-    /// What builtins say of values that they left something out of, if it came to a value.
+    /// What builtins say of values that they left something out of, and the compiler of numbers that it reads as others, if it
+    /// came to a value.
     pub notes: Vec<String>,
     /// From the program's first step to its end.
     pub duration: Duration,

@@ -1,7 +1,7 @@
 //! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth` and
 //! the functions of vectors.
 
-use crate::builtins::support::{elements, errors};
+use crate::builtins::support::{check, elements, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Graphemes, Str, Value, Vector, last_grapheme};
@@ -79,7 +79,9 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let index = match (&args[0], &args[1]) {
         (Value::Vector(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => usize::try_from(*i).ok(),
-        (Value::Vector(_) | Value::Str(_) | Value::Nil, Value::BigInt(_)) => None,
+        (Value::Vector(_) | Value::Str(_) | Value::Nil, other) if other.is_number() => {
+            check::position(other).and_then(|i| usize::try_from(i).ok())
+        }
         (_, Value::Map(_)) => return Err(errors::no_maps("nth")),
         _ => return Err(Error::argument_types("nth", args)),
     };
@@ -177,11 +179,7 @@ pub(super) fn pop(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(subvec v a)`, `(subvec v a b)`
 pub(super) fn subvec(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let bound = |value: &Value| match value {
-        Value::Int(i) => Some(usize::try_from(*i).unwrap_or(0)),
-        Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
-        _ => None,
-    };
+    let bound = |value: &Value| check::position(value).map(|i| usize::try_from(i).unwrap_or(0));
     if let (Value::Vector(vector), Some(from)) = (&args[0], bound(&args[1])) {
         match args.get(2).map(bound) {
             None => return Ok(Value::Vector(vector.slice(from, vector.len()))),

@@ -27,7 +27,7 @@ pub(super) fn count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(bounded-count n c)`: everything is counted already.
 pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match (&args[0], sequence::count(&args[1])) {
-        (Value::Int(_), Some(n)) => Ok(Value::Int(n as i64)),
+        (limit, Some(n)) if limit.is_number() => Ok(Value::Int(n as i64)),
         _ => Err(Error::argument_types("bounded-count", args)),
     }
 }

@@ -8,23 +8,35 @@ use std::cmp::Ordering;
 use std::mem::take;
 use std::ops::ControlFlow;
 
-/// Keeps the item with the best key so far; the first one of equals.
+/// Keeps the item with the best key so far.
 pub(crate) struct Extreme {
     better: Ordering,
-    skips_nil: bool,
+    rule: Rule,
     best: Option<(Value, Value)>,
 }
 
-portable!(Extreme { better, skips_nil, best });
+portable!(Extreme { better, rule, best });
+
+/// What becomes of equal keys and of `nil`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// `min-by`, `max-by`: the first of equals, `nil` is skipped.
+    FirstOfSome,
+    /// `min-key`, `max-key`: the last of equals, as in Clojure.
+    LastOfAll,
+}
+
+portable!(enum Rule { 0: FirstOfSome, 1: LastOfAll });
 
 impl Sink for Extreme {
     const KEEPS_ITEM: bool = true;
 
     fn accept(&mut self, _: &mut Ctx<'_>, item: Value, key: Value) -> Result<ControlFlow<Value>> {
-        if !(self.skips_nil && key.is_nil()) {
-            let replaces = match &self.best {
-                None => true,
-                Some((best, _)) => order::compare(&key, best)? == self.better,
+        if !(self.rule == Rule::FirstOfSome && key.is_nil()) {
+            let replaces = match (&self.best, self.rule) {
+                (None, _) => true,
+                (Some((best, _)), Rule::FirstOfSome) => order::compare(&key, best)? == self.better,
+                (Some((best, _)), Rule::LastOfAll) => order::compare(&key, best)? != self.better.reverse(),
             };
             if replaces {
                 self.best = Some((key, item));
@@ -71,7 +83,7 @@ fn by(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> Re
         ctx.charge(args.len())?;
         arguments_as_items(&mut args[1..])
     };
-    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, skips_nil: true, best: None }))
+    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, rule: Rule::FirstOfSome, best: None }))
 }
 
 /// `(min-by k c)`, `(min-by k x & more)`
@@ -97,7 +109,7 @@ fn key(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> R
     }
     ctx.charge(args.len())?;
     let items = arguments_as_items(&mut args[1..]);
-    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, skips_nil: false, best: None }))
+    Ok(each(take(&mut args[0]), Feed::One(items), Extreme { better, rule: Rule::LastOfAll, best: None }))
 }
 
 /// `(min-key f x & more)`

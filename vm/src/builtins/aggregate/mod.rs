@@ -54,13 +54,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("aggregate", "Aggregation and 
         .example("(max-by val {:a 1 :b 2})", "[:b 2]"),
     frame("min-key", CORE, "f x & more", extremes::min_key)
         .at_least(0)
-        .doc("Argument for which the function value is least")
+        .doc("Argument for which the function value is least, the last of equals")
         .example(r#"(min-key count "abc" "a")"#, r#""a""#)
         .example("(apply min-key second {:a 3 :b 1})", "[:b 1]"),
     frame("max-key", CORE, "f x & more", extremes::max_key)
         .at_least(0)
-        .doc("Argument for which the function value is greatest")
+        .doc("Argument for which the function value is greatest, the last of equals")
         .example("(max-key abs -7 3)", "-7")
+        .example(r#"(apply max-key count ["ab" "cd" "e"])"#, r#""cd""#)
         .example("(apply max-key val {:a 3 :b 7})", "[:b 7]"),
     frame("group-by", CORE, "k c", grouping::group_by)
         .doc("Map from key value to the items having it")

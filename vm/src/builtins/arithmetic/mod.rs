@@ -53,13 +53,20 @@ fn difference(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
+/// Whether an integer zero divides what integers have come to, which may be a float by then.
+fn divides_integers_by_zero(args: &[Value]) -> bool {
+    let mut integers = meter::pieces(args).flatten().take_while(|value| !matches!(value, Value::Float(_)));
+    integers.next().is_some_and(Value::is_number) && integers.any(|value| matches!(value, Value::Int(0)))
+}
+
 /// `(/ x & xs)`
 fn ratio(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(args.len())?;
     match args {
-        [] => Ok(Value::float(1.0)),
+        [] => Ok(Value::Int(1)),
         [one] if one.is_number() => divide(&Value::Int(1), one),
         [_] => Err(Error::argument_types("/", args)),
+        [_, _, _, ..] if divides_integers_by_zero(args) => Err(Error::division_by_zero()),
         [first, rest @ ..] => chain(take(first), rest, divide),
     }
 }
@@ -110,16 +117,16 @@ pub(super) static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
         .example("(* 2 3 4)", "24")
         .example("(* 2 1.5)", "3.0"),
     fun("/", CORE, "x & xs", ratio)
-        .doc("Division, always giving a float")
+        .doc("Quotient: an integer where that is exact, else a float")
         .example("(/ 10 4)", "2.5")
-        .example("(/ 6 3)", "2.0")
+        .example("(/ 6 3)", "2")
         .example("(/ 2)", "0.5")
         .example("(/ -1 0.0)", "##-Inf"),
     fun("quot", CORE, "a b", quot)
         .also_in(MATH)
-        .doc("Integer quotient truncated toward zero")
+        .doc("Quotient truncated toward zero; a float where an argument is one")
         .example("(quot -7 2)", "-3")
-        .example("(quot 7.5 2)", "3"),
+        .example("(quot 7.5 2)", "3.0"),
     fun("rem", CORE, "a b", rem)
         .doc("Remainder with the sign of the dividend")
         .example("(rem -7 3)", "-1")
@@ -141,13 +148,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
     fun("dec'", CORE, "x", dec).doc("Same as dec").example("(dec' 1)", "0"),
     fun("max", CORE, "x & xs", max)
         .also_in(MATH)
-        .doc("Largest argument in the total order")
+        .doc("Largest argument in the total order, the last of equals")
         .example("(max 1 2.5)", "2.5")
-        .example("(max 1 1.0)", "1")
+        .example("(max 1 1.0)", "1.0")
         .example("(apply max [3 9 4])", "9"),
     fun("min", CORE, "x & xs", min)
         .also_in(MATH)
-        .doc("Smallest argument in the total order")
+        .doc("Smallest argument in the total order, the last of equals")
         .example("(min 4 2 3)", "2")
         .example(r#"(min "b" "a")"#, r#""a""#),
 ]);

@@ -49,6 +49,7 @@ pub(super) fn range(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let before_end = match compare(&step, &Value::Int(0)) {
         Ordering::Greater => Ordering::Less,
         Ordering::Less => Ordering::Greater,
+        Ordering::Equal if compare(&start, &end).is_eq() => return Ok(Value::vector([])),
         Ordering::Equal => return Ok(endless::make(ctx, "range", [start, Value::Int(0)])),
     };
     by_addition(ctx, start, &end, &step, before_end).map(Value::Vector)
@@ -91,8 +92,8 @@ pub(super) fn repeat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(1)?;
     match args {
         [x] => Ok(endless::make(ctx, "repeat", [take(x)])),
-        [n, x] => match check::count(n) {
-            Some(count) => Ok(Value::Vector(Vector::repeat(take(x), count))),
+        [n, x] => match check::position(n) {
+            Some(count) => Ok(Value::Vector(Vector::repeat(take(x), usize::try_from(count).unwrap_or(0)))),
             None => Err(Error::argument("repeat", 1, "integer", n)),
         },
         _ => unreachable!("one or two arguments have been checked"),

@@ -12,7 +12,7 @@ fn to_double(name: &str, args: &mut [Value]) -> Result<Value> {
         Value::Float(x) => Ok(Value::float(x.get())),
         Value::BigInt(n) => match to_float(n.get()) {
             x if x.is_finite() => Ok(Value::float(x)),
-            _ => Err(Error::bad_arithmetic()),
+            _ => Err(Error::float_too_large()),
         },
         _ => Err(Error::argument_types(name, args)),
     }

@@ -1,7 +1,8 @@
 //! Rounding, conversion between kinds of numbers, and real functions (functions.md 16, 37.2).
 //!
-//! `Math/NAME` is the bare function where there is one: `Math/floor` gives an integer, unlike Java's. The others
-//! exist under their qualified names only, because programs like to call their own functions `log` or `exp`.
+//! `Math/NAME` is the bare function where there is one, but for `Math/floor`, `Math/ceil` and `Math/round`, which are Java's: the bare
+//! ones give integers and round halves away from zero. The others exist under their qualified names only, because programs like to
+//! call their own functions `log` or `exp`.
 
 mod convert;
 mod real;
@@ -20,15 +21,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .example("(abs -5)", "5")
         .example("(abs -2.5)", "2.5"),
     fun("floor", EXTENSION, "x", rounding::floor)
-        .also_in(MATH)
         .doc("Largest integer not above")
         .example("(floor -3.2)", "-4"),
-    fun("ceil", EXTENSION, "x", rounding::ceil)
-        .also_in(MATH)
-        .doc("Smallest integer not below")
-        .example("(ceil 3.2)", "4"),
+    fun("ceil", EXTENSION, "x", rounding::ceil).doc("Smallest integer not below").example("(ceil 3.2)", "4"),
     fun("round", EXTENSION, "x | x digits", rounding::round)
-        .also_in(MATH)
         .doc("Nearest integer, halves away from zero; with digits, a float of so many decimals")
         .example("(round 2.5)", "3")
         .example("(round -2.5)", "-3")
@@ -72,6 +68,16 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .doc("Truncates to an integer, without a range check")
         .example("(byte 3.9)", "3"),
     fun("num", CORE, "x", convert::num).doc("The number itself").example("(num 1.5)", "1.5"),
+    fun("Math/floor", MATH, "x", rounding::java_floor)
+        .doc("Largest whole number not above, as a float")
+        .example("(Math/floor -3.2)", "-4.0"),
+    fun("Math/ceil", MATH, "x", rounding::java_ceil)
+        .doc("Smallest whole number not below, as a float")
+        .example("(Math/ceil 3.2)", "4.0"),
+    fun("Math/round", MATH, "x | x digits", rounding::java_round)
+        .doc("Nearest integer, halves up; with digits as round")
+        .example("(Math/round 2.5)", "3")
+        .example("(Math/round -2.5)", "-2"),
     fun("Math/log", MATH, "x", real::log).doc("Natural logarithm").example("(Math/log 1)", "0.0"),
     fun("Math/log10", MATH, "x", real::log10).doc("Logarithm to base 10").example("(Math/log10 1000)", "3.0"),
     fun("Math/exp", MATH, "x", real::exp).doc("e to the power of x").example("(Math/exp 0)", "1.0"),
@@ -111,11 +117,11 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
     constant("Math/PI", MATH, || Value::float(std::f64::consts::PI))
         .calls(&["Math/PI"])
         .doc("The ratio of a circle's circumference to its diameter")
-        .example("Math/PI", "3.1415926536"),
+        .example("Math/PI", "3.141592653589793"),
     constant("Math/E", MATH, || Value::float(std::f64::consts::E))
         .calls(&["Math/E"])
         .doc("The base of natural logarithms")
-        .example("Math/E", "2.7182818285"),
+        .example("Math/E", "2.718281828459045"),
     constant("Long/MAX_VALUE", EXTENSION, || Value::Int(i64::MAX))
         .calls(&["Long/MAX_VALUE"])
         .doc("Largest integer of 64 bits")

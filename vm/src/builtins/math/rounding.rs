@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::number::{admit, integral, negate};
+use crate::number::{admit, float, integral, negate};
 use crate::value::Value;
 use num_bigint::Sign;
 use std::mem::take;
@@ -105,6 +105,36 @@ fn round_text(text: &str, digits: i64) -> Option<String> {
     let whole: String = whole.iter().map(digit).collect();
     let fraction: String = fraction.iter().map(digit).collect();
     Some(format!("{sign}{whole}.{fraction}0"))
+}
+
+/// A rounding of Java's: always a float.
+fn rounded_to_float(name: &str, args: &[Value], round: fn(f64) -> f64) -> Result<Value> {
+    match float(&args[0]) {
+        Some(x) => Ok(Value::float(round(x))),
+        None => Err(Error::argument_types(name, args)),
+    }
+}
+
+/// `(Math/floor x)`
+pub(super) fn java_floor(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    rounded_to_float("Math/floor", args, f64::floor)
+}
+
+/// `(Math/ceil x)`
+pub(super) fn java_ceil(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    rounded_to_float("Math/ceil", args, f64::ceil)
+}
+
+/// `(Math/round x)`: an integer, halves up. With digits as `round`, which Java does not have.
+pub(super) fn java_round(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if args.len() > 1 {
+        return round(ctx, args);
+    }
+    rounded("Math/round", args, |x| {
+        let floor = x.floor();
+        // Exact, unlike the sum of `x` and a half.
+        if x - floor >= 0.5 { floor + 1.0 } else { floor }
+    })
 }
 
 /// `(trunc x)`

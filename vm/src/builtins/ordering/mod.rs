@@ -20,7 +20,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("order", "Ordering").of([
         .example("(sort [3 1 2])", "[1 2 3]")
         .example("(sort > [1 3 2])", "[3 2 1]")
         .example("(sort {:b 1 :a 2})", "[[:a 2] [:b 1]]")
-        .example(r#"(sort [3 "b" nil :k 1])"#, r#"[1 3 nil :k "b"]"#)
+        .example(r#"(sort [3 "b" nil :k 1])"#, r#"[nil 1 3 :k "b"]"#)
         .example("(sort (fn [a b] (compare b a)) [1 3 2])", "[3 2 1]")
         .example("(sort :desc [1 3 2])", "[3 2 1]"),
     frame("sort-by", CORE, "k c | k cmp c", sort::sort_by)

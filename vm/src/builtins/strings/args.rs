@@ -1,8 +1,8 @@
 //! Reading arguments: strings and positions.
 
+pub(super) use crate::builtins::support::check::position;
 use crate::error::{Error, Result};
 use crate::value::{Str, Value};
-use num_bigint::Sign;
 
 /// The only or first argument, which must be a string; `name` is the spelling of TYPES texts.
 pub(super) fn text(name: &str, args: &[Value]) -> Result<Str> {
@@ -17,15 +17,5 @@ pub(super) fn two_texts(name: &str, args: &[Value]) -> Result<(Str, Str)> {
     match args {
         [Value::Str(a), Value::Str(b), ..] => Ok((a.clone(), b.clone())),
         _ => Err(Error::argument_types(name, args)),
-    }
-}
-
-/// An integer as a position; one outside 64 bits lies before or behind every text. `None` for other kinds.
-pub(super) fn position(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(n) => Some(*n),
-        Value::BigInt(n) if n.get().sign() == Sign::Minus => Some(i64::MIN),
-        Value::BigInt(_) => Some(i64::MAX),
-        _ => None,
     }
 }

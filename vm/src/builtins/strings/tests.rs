@@ -28,7 +28,7 @@ fn positions_count_graphemes() {
 }
 
 #[test]
-fn subs_never_fails_for_integers() {
+fn subs_never_fails_for_numbers() {
     let huge = Value::integer("100000000000000000000".parse().expect("an integer"));
     for (start, end, want) in [
         (Value::Int(1), Some(Value::Int(3)), "\"el\""),
@@ -39,7 +39,9 @@ fn subs_never_fails_for_integers() {
         (Value::Int(3), Some(Value::Int(1)), "\"\""),
         (huge.clone(), None, "\"\""),
         (Value::Int(1), Some(huge), "\"ello\""),
-        (Value::float(1.0), None, "! type_error: subs: invalid argument types: string, number"),
+        (Value::float(1.0), Some(Value::float(2.9)), "\"e\""),
+        (Value::float(f64::INFINITY), None, "\"\""),
+        (s("1"), None, "! type_error: subs: invalid argument types: string, string"),
     ] {
         let args: Vec<Value> = [s("hello"), start].into_iter().chain(end).collect();
         assert_eq!(display("subs", args), want);

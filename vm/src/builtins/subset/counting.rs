@@ -1,5 +1,6 @@
 //! `take` and `drop` by count.
 
+use super::grouping::positive;
 use crate::builtins::support::check::count;
 use crate::builtins::support::transducer;
 use crate::builtins::support::{elements, errors};
@@ -103,12 +104,9 @@ pub(super) fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(take-nth n c)`
 pub(crate) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let step = match &args[0] {
-        Value::Int(n) if *n > 0 => *n as usize,
-        Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Plus => usize::MAX,
-        other => return Err(super::grouping::not_positive("take-nth", "n", other)),
-    };
+    let step = positive("take-nth", "n", &args[0])?;
     if args.len() == 1 {
+        args[0] = Value::Int(i64::try_from(step).unwrap_or(i64::MAX));
         return transducer(ctx, "take-nth", args);
     }
     if !args[1].is_seqable() {

@@ -14,19 +14,21 @@ const GROUP: usize = 64;
 
 /// `NAME: WHAT must be a positive integer, got V`; the doubled prefix is the text of the specification.
 #[cold]
-pub(super) fn not_positive(name: &str, what: &str, got: &Value) -> Error {
+fn not_positive(name: &str, what: &str, got: &Value) -> Error {
     Error::type_error(format!(
         "type_error: {name}: {what} must be a positive integer, got {}",
         print::readable_lossy(got)
     ))
 }
 
+/// A count that is more than zero.
 pub(crate) fn positive(name: &str, what: &str, value: &Value) -> Result<usize> {
-    match value {
-        Value::Int(n) if *n > 0 => Ok(*n as usize),
-        Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Plus => Ok(usize::MAX),
-        other => Err(not_positive(name, what, other)),
-    }
+    check::count(value).filter(|n| *n > 0).ok_or_else(|| not_positive(name, what, value))
+}
+
+/// Whether this is no whole number, so that no group has as many elements.
+fn is_fraction(n: &Value) -> bool {
+    matches!(n, Value::Float(x) if x.get().fract() != 0.0)
 }
 
 /// What becomes of the groups at the end that have fewer than n elements.
@@ -90,6 +92,9 @@ pub(super) fn partitionv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
     if args.len() < 4 {
         let (n, step, all) = arguments(ctx, name, args)?;
+        if is_fraction(&args[0]) {
+            return Ok(Value::vector([]));
+        }
         return groups(ctx, n, step, &all, &Tail::Drop);
     }
     if matches!(args[2], Value::Str(_)) || !args[2].is_seqable() {
@@ -103,7 +108,8 @@ fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Val
 /// `(partition-all n c)`, `(partition-all n step c)`
 pub(crate) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 1 {
-        positive("partition-all", "n", &args[0])?;
+        let n = positive("partition-all", "n", &args[0])?;
+        args[0] = Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         return transducer(ctx, "partition-all", args);
     }
     let (n, step, all) = arguments(ctx, "partition-all", args)?;

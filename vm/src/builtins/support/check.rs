@@ -91,11 +91,27 @@ pub(crate) fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value
     }
 }
 
-/// A count argument, clamped to what fits; negative counts are 0. `None` when it is no integer.
+/// A count argument, clamped to what fits; negative counts are 0. A fraction counts as one more, as where Clojure counts down
+/// to zero. `None` when it is no number.
 pub(crate) fn count(value: &Value) -> Option<usize> {
     match value {
         Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
         Value::BigInt(n) => Some(if n.get().sign() == num_bigint::Sign::Minus { 0 } else { usize::MAX }),
+        // The cast saturates, and makes 0 of NaN.
+        Value::Float(x) => Some(x.get().ceil() as usize),
+        _ => None,
+    }
+}
+
+/// A number as an index or a length: without its fraction, as where Clojure takes a `long`. One outside 64 bits lies before or
+/// behind everything. `None` when it is no number.
+pub(crate) fn position(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(n) => Some(*n),
+        Value::BigInt(n) if n.get().sign() == num_bigint::Sign::Minus => Some(i64::MIN),
+        Value::BigInt(_) => Some(i64::MAX),
+        // The cast saturates, and makes 0 of NaN.
+        Value::Float(x) => Some(x.get() as i64),
         _ => None,
     }
 }

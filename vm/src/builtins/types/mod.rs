@@ -21,8 +21,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("number?", CORE, "x", is_number).doc("True for any number").example("(number? ##NaN)", "true"),
     fun("int?", CORE, "x", is_integer).doc("True for integers").example("(int? 5.0)", "false"),
     fun("integer?", CORE, "x", is_integer).doc("True for integers").example("(integer? 7)", "true"),
-    fun("float?", CORE, "x", is_float).doc("True for finite floats").example("(float? 1.5)", "true"),
-    fun("double?", CORE, "x", is_float).doc("True for finite floats").example("(double? 2)", "false"),
+    fun("float?", CORE, "x", is_float)
+        .doc("True for floats, infinities and NaN among them")
+        .example("(float? 1.5)", "true"),
+    fun("double?", CORE, "x", is_float).doc("Same as float?").example("(double? 2)", "false"),
     fun("rational?", CORE, "x", is_integer)
         .doc("True for integers: there are no ratios")
         .example("(rational? 3)", "true"),

@@ -23,7 +23,7 @@ predicates! {
     is_false = |v| matches!(v, Value::False);
     is_number = Value::is_number;
     is_integer = |v| matches!(v, Value::Int(_) | Value::BigInt(_));
-    is_float = |v| matches!(v, Value::Float(x) if x.is_finite());
+    is_float = |v| matches!(v, Value::Float(_));
     is_string = |v| matches!(v, Value::Str(_));
     is_char = |v| matches!(v, Value::Str(s) if s.len() == 1);
     is_keyword = |v| matches!(v, Value::Keyword(_));
@@ -93,7 +93,7 @@ mod tests {
             ("number?", &[3, 4, 5]),
             ("int?", &[3]),
             ("rational?", &[3]),
-            ("float?", &[4]),
+            ("float?", &[4, 5]),
             ("string?", &[6, 7]),
             ("char?", &[7]),
             ("keyword?", &[8]),

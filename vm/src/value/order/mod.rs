@@ -1,4 +1,4 @@
-//! Equality, identity and the total order of values (language.md 2.10, 2.11; ruling 2).
+//! Equality, identity and the total order of values (language.md 2.10, 2.11; ruling 2, decision 172).
 //!
 //! | Function | What it means |
 //! |---|---|
@@ -79,7 +79,7 @@ pub(crate) fn identical(a: &Value, b: &Value) -> bool {
         (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Keyword(x), Value::Keyword(y)) => x == y,
         (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
-        _ => traversal::order(a, b, Mode::IDENTICAL) == Ordering::Equal,
+        _ => traversal::order(a, b, Mode::STRICT) == Ordering::Equal,
     }
 }
 
@@ -114,8 +114,9 @@ pub(super) fn may_have_dash(name: &str) -> bool {
 /// The groups of 2.11, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
+    Nil,
     Number,
-    Simple,
+    Boolean,
     Keyword,
     Opaque,
     Temporal,
@@ -128,7 +129,8 @@ pub(super) enum Rank {
 pub(super) fn rank(value: &Value) -> Rank {
     match value {
         Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Rank::Number,
-        Value::Nil | Value::True | Value::False => Rank::Simple,
+        Value::Nil => Rank::Nil,
+        Value::True | Value::False => Rank::Boolean,
         Value::Keyword(_) => Rank::Keyword,
         Value::Temporal(_) => Rank::Temporal,
         Value::Set(_) => Rank::Set,

@@ -8,31 +8,26 @@ use functions::Opaque;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Which of the four questions is asked.
+/// Which of the three questions is asked.
 #[derive(Clone, Copy)]
 pub(super) struct Mode {
     /// An integer comes before an equal float.
     strict: bool,
-    /// Only equality counts, so that vectors of different lengths need no look inside.
-    equality: bool,
     /// The values are the operands themselves, so that NaN equals nothing.
     operand: bool,
 }
 
 impl Mode {
-    pub(super) const LOOSE: Mode = Mode { strict: false, equality: false, operand: false };
-    pub(super) const STRICT: Mode = Mode { strict: true, equality: false, operand: false };
-    pub(super) const EQUAL: Mode = Mode { strict: false, equality: true, operand: true };
-    pub(super) const IDENTICAL: Mode = Mode { strict: true, equality: true, operand: false };
+    pub(super) const LOOSE: Mode = Mode { strict: false, operand: false };
+    pub(super) const STRICT: Mode = Mode { strict: true, operand: false };
+    pub(super) const EQUAL: Mode = Mode { strict: false, operand: true };
 
     fn inside(self) -> Mode {
         Mode { operand: false, ..self }
     }
 
     /// Keys of maps and elements of sets are the same only if identical, whatever is asked.
-    fn of_keys(self) -> Mode {
-        Mode { strict: true, operand: false, ..self }
-    }
+    const KEYS: Mode = Mode::STRICT;
 }
 
 /// What a look at two values without entering them tells.
@@ -43,16 +38,12 @@ enum Look {
 
 /// A pair of collections that is being compared.
 enum Level {
+    /// Of the same length.
     Vectors(VectorIter, VectorIter, Mode),
     /// Of the same size. All keys come first, then all values.
-    Maps {
-        a: MapIter,
-        b: MapIter,
-        keys: bool,
-        mode: Mode,
-    },
+    Maps { a: MapIter, b: MapIter, keys: bool, mode: Mode },
     /// Of the same size.
-    Sets(SetIter, SetIter, Mode),
+    Sets(SetIter, SetIter),
     /// Of closures.
     Captures(std::vec::IntoIter<Value>, std::vec::IntoIter<Value>, Mode),
     /// The parts from this one on.
@@ -120,7 +111,7 @@ impl Level {
     fn advance(&mut self) -> Result<(Value, Value, Mode), Ordering> {
         match self {
             Level::Vectors(a, b, mode) => pair(a.next(), b.next(), *mode),
-            Level::Sets(a, b, mode) => pair(a.next(), b.next(), *mode),
+            Level::Sets(a, b) => pair(a.next(), b.next(), Mode::KEYS),
             Level::Captures(a, b, mode) => pair(a.next(), b.next(), *mode),
             Level::Combinators(a, b, at, mode) => {
                 let parts = (a.parts.get(*at).cloned(), b.parts.get(*at).cloned());
@@ -130,7 +121,7 @@ impl Level {
             Level::Maps { a, b, keys, mode } => {
                 if *keys {
                     if let (Some((x, _)), Some((y, _))) = (a.next(), b.next()) {
-                        return Ok((x, y, mode.of_keys()));
+                        return Ok((x, y, Mode::KEYS));
                     }
                     a.restart();
                     b.restart();
@@ -177,7 +168,7 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
         (Value::Vector(x), Value::Vector(y)) => {
             if x.same_allocation(y) {
                 Ordering::Equal
-            } else if mode.equality && x.len() != y.len() {
+            } else if x.len() != y.len() {
                 x.len().cmp(&y.len())
             } else {
                 return Look::Enter(Level::Vectors(x.iter(), y.iter(), mode.inside()));
@@ -200,13 +191,14 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 x.len().cmp(&y.len())
             } else {
                 let (a, b) = (x.clone().into_iter(), y.clone().into_iter());
-                return Look::Enter(Level::Sets(a, b, mode.of_keys()));
+                return Look::Enter(Level::Sets(a, b));
             }
         }
         (Value::Temporal(x), Value::Temporal(y)) => temporal_key(x).cmp(&temporal_key(y)),
         _ => match rank_a {
             Rank::Number => numbers::compare(a, b, mode.strict),
-            Rank::Simple => simple(a).cmp(&simple(b)),
+            Rank::Nil => Ordering::Equal,
+            Rank::Boolean => a.is_truthy().cmp(&b.is_truthy()),
             _ => match functions::compare(a, b) {
                 Opaque::Decided(order) => order,
                 Opaque::Captures(x, y) => {
@@ -223,15 +215,6 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
 
 fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float(x) if x.is_nan())
-}
-
-/// `false`, `nil`, `true`, in this order.
-fn simple(value: &Value) -> u8 {
-    match value {
-        Value::False => 0,
-        Value::Nil => 1,
-        _ => 2,
-    }
 }
 
 /// Dates before instants before durations, each by time. Instants of the same time that were given with different

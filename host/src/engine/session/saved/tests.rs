@@ -4,6 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
+use ptc_vm::code::LANGUAGE_VERSION;
 use ptc_vm::machine::{Namespace, Setup};
 use ptc_vm::value::{Map, Str};
 use ptc_vm::{Machine, Program, Step, Value, print};
@@ -159,6 +160,28 @@ fn what_another_build_wrote_is_read_if_its_programs_come_to_the_same_code() {
     let mut strange = of_another_build(&saved(&data, &last, b""));
     strange.push(0);
     assert_eq!(fault(&strange), Some(SessionFault::OtherBuild));
+}
+
+/// The digest of a program's code under another version of the language.
+fn digest_in_language(version: u16, program: &Program) -> [u8; DIGEST] {
+    let mut pieces = Vec::new();
+    ptc_vm::graph::write_code(program, &mut |piece| pieces.push(piece.to_vec())).expect("it fits");
+    pieces[0] = version.to_le_bytes().to_vec();
+    let digest = ring::digest::digest(&ring::digest::SHA256, &pieces.concat());
+    digest.as_ref()[..DIGEST].try_into().expect("as many bytes")
+}
+
+#[test]
+fn functions_of_another_language_version_are_refused() {
+    let text = "(defn f [] (/ 6 2))";
+    let (functions, last) = after(&[text], Namespace::new(library()));
+    let mut blob = saved(&functions, &last, b"").to_vec();
+    let code = program(text).expect("a program");
+    let own = digest(&code).expect("it fits");
+    assert_eq!(own, digest_in_language(LANGUAGE_VERSION, &code));
+    let at = blob.windows(DIGEST).position(|bytes| bytes == own).expect("the digest is beside the text");
+    blob[at..at + DIGEST].copy_from_slice(&digest_in_language(LANGUAGE_VERSION - 1, &code));
+    assert_eq!(fault(&blob), Some(SessionFault::OtherBuild));
 }
 
 proptest! {

@@ -90,6 +90,7 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         tools: Vec::new(),
         defs: Vec::new(),
         local_names: Vec::new(),
+        notes: Vec::new(),
         shadows_builtin: false,
         source_bytes: 0,
         text: None,

@@ -315,20 +315,24 @@ impl Machine {
             }
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(vector) => vector.get(index as usize).unwrap_or_default(),
+                    Value::Vector(items) | Value::List(items) => {
+                        items.get(index as usize).unwrap_or_default()
+                    }
                     _ => Value::Nil,
                 };
                 stack.push(element);
             }
             Op::ElementsFrom { slot, from } => {
-                let rest = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(vector) => {
-                        meter::reserve(vector.len() * size_of::<Value>())?;
-                        vector.slice(from as usize, vector.len())
+                let whole = stack.at(base + usize::from(slot));
+                let rest = match whole {
+                    Value::Vector(items) | Value::List(items) => {
+                        meter::reserve(items.len() * size_of::<Value>())?;
+                        items.slice(from as usize, items.len())
                     }
                     _ => Vector::new(),
                 };
-                stack.push(Value::Vector(rest));
+                let rest = whole.sequence_like(rest);
+                stack.push(rest);
             }
             Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,
             Op::KeywordArguments(slot) => {

@@ -121,6 +121,8 @@ pub(crate) enum Node {
         /// Whether it can be built before the program runs.
         constant: bool,
     },
+    /// A quoted list, or `()`.
+    List(Run),
     /// A map; keys and values in turn.
     Map {
         /// Keys and values.
@@ -671,7 +673,8 @@ impl Ast {
             | Node::Symbol(_)
             | Node::Tool(_)
             | Node::Builtin(_)
-            | Node::Literal { .. } => true,
+            | Node::Literal { .. }
+            | Node::List(_) => true,
             Node::Vector { constant, .. } | Node::Map { constant, .. } | Node::Set { constant, .. } => {
                 constant
             }

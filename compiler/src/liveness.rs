@@ -115,6 +115,7 @@ impl Pass<'_> {
             | Node::Budget
             | Node::Hole
             | Node::Literal { .. }
+            | Node::List(_)
             | Node::Var(_) => {}
             Node::Local { local, .. } => {
                 let last = !self.live.contains(local);

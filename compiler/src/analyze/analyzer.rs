@@ -219,9 +219,7 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     pub(super) fn list_form(&mut self, form: Form, items: Items, tail: bool) -> Result<NodeId> {
         if items.is_empty() {
-            // `()` is the empty vector (ruling 14).
-            let node = Node::Vector { items: Run::default(), constant: true };
-            return Ok(self.ast.add(node, form.span));
+            return Ok(self.ast.add(Node::List(Run::default()), form.span));
         }
         let head = self.forms.at(items, 0);
         match self.special_form(head) {

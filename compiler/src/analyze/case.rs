@@ -55,10 +55,10 @@ impl Analyzer<'_, '_> {
                 "case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)";
             return Err(CompileError::form(form.span, text));
         }
-        self.expr(form, false)
+        self.quoted(form)
     }
 
-    /// Scalars, and (as in Clojure) vectors, maps and sets of them.
+    /// Scalars, and (as in Clojure) collections of them. A list that is no group stands for itself.
     fn is_case_constant(&self, form: Form) -> bool {
         match form.kind {
             FormKind::Nil
@@ -68,7 +68,7 @@ impl Analyzer<'_, '_> {
             | FormKind::Float(_)
             | FormKind::Str(_)
             | FormKind::Keyword(_) => true,
-            FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
+            FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
                 self.forms[items].iter().all(|&item| self.is_case_constant(item))
             }
             _ => false,

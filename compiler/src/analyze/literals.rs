@@ -135,7 +135,7 @@ impl Analyzer<'_, '_> {
         self.quoted(self.forms.at(items, 0))
     }
 
-    /// A form as data: symbols become symbol references, lists become vectors.
+    /// A form as data: symbols become symbol references.
     pub(super) fn quoted(&mut self, form: Form) -> Result<NodeId> {
         let node = match form.kind {
             FormKind::Symbol(name) => Node::Symbol(name),
@@ -144,9 +144,8 @@ impl Analyzer<'_, '_> {
                 let start = form.span.end - written as u32;
                 Node::Symbol(self.intern(Span { start, ..form.span }))
             }
-            FormKind::List(items) | FormKind::Vector(items) => {
-                Node::Vector { items: self.quoted_items(items)?, constant: true }
-            }
+            FormKind::List(items) => Node::List(self.quoted_items(items)?),
+            FormKind::Vector(items) => Node::Vector { items: self.quoted_items(items)?, constant: true },
             FormKind::Map(items) => {
                 self.refuse_duplicates(items, 2, "key", "map")?;
                 Node::Map { items: self.quoted_items(items)?, constant: true }

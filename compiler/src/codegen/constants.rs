@@ -72,16 +72,8 @@ impl Generator<'_> {
             Node::Literal { kind: Collection::Vector, items } => self.literal_vector(items)?,
             Node::Literal { kind: Collection::Map, items } => self.literal_map(items)?,
             Node::Literal { kind: Collection::Set, items } => self.literal_set(items)?,
-            Node::Vector { items, .. } => {
-                // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
-                let items = ast.list(items);
-                self.charge_values(items.len(), || ast.span(id))?;
-                let mut values = Vec::with_capacity(items.len());
-                for &item in items {
-                    values.push(self.constant(item)?);
-                }
-                Value::vector(values)
-            }
+            Node::Vector { items, .. } => Value::vector(self.constant_items(id, items)?),
+            Node::List(items) => Value::list(self.constant_items(id, items)?),
             Node::Map { items, .. } => {
                 self.charge_values(ast.list(items).len(), || ast.span(id))?;
                 let mut pairs = SmallVec::<[Value; 16]>::new();
@@ -100,6 +92,19 @@ impl Generator<'_> {
             }
             _ => Value::Nil,
         })
+    }
+
+    /// The values of the items of a vector or a list.
+    fn constant_items(&mut self, id: NodeId, items: Run) -> Result<Vec<Value>> {
+        let ast = self.ast;
+        // Loops, no adaptors: this recurses as deep as literals are nested, on threads with small stacks.
+        let items = ast.list(items);
+        self.charge_values(items.len(), || ast.span(id))?;
+        let mut values = Vec::with_capacity(items.len());
+        for &item in items {
+            values.push(self.constant(item)?);
+        }
+        Ok(values)
     }
 
     /// For a map literal with constant keys that are all different, the map from each key to where its value comes in the

@@ -85,7 +85,7 @@ fn special_forms() {
             "!invalid_form invalid_form: case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)",
         ),
         (
-            "(case 1 (1 (2)) 2)",
+            "(case 1 (1 (f 2)) 2)",
             "!invalid_form invalid_form: case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)",
         ),
         (

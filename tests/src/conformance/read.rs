@@ -90,6 +90,9 @@ impl<'a> Reader<'a> {
         if self.eat("[") {
             return self.until(']').map(Tagged::Sequence);
         }
+        if self.eat("(") {
+            return self.until(')').map(Tagged::Sequence);
+        }
         if self.eat("{") {
             let items = self.until('}')?;
             if items.len() % 2 != 0 {
@@ -215,6 +218,7 @@ mod tests {
         assert_eq!(items.len(), 12);
         assert_eq!(items[2], Tagged::Str("a\nb".into()));
         assert_eq!(items[6], Tagged::Regex("x\\\"y".into()));
+        assert_eq!(parse("(1 [2])"), parse("[1 (2)]"));
         assert!(parse("[1").is_none() && parse("1 2").is_none() && parse("{1}").is_none());
     }
 }

@@ -101,6 +101,8 @@ fn is_data(value: &Value) -> bool {
         Value::Str(text) => !text.as_str().contains('\u{8}'),
         Value::Float(x) => x.is_finite(),
         Value::Vector(items) => items.iter().all(|item| is_data(&item)),
+        // What is printed of a list is a call to who reads it.
+        Value::List(_) => false,
         Value::Map(map) => map.iter().all(|(key, value)| is_data(key) && is_data(value)),
         Value::Set(set) => set.iter().all(is_data),
         _ => false,

@@ -15,7 +15,9 @@ fn apply(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Err(Error::new(Reason::InvalidArity, "expected (apply f coll) or (apply f x y coll)"));
     };
     let items = match last {
-        Value::Vector(_) | Value::Set(_) | Value::Map(_) if function.is_callable() => cursor(ctx, last)?,
+        Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_) if function.is_callable() => {
+            cursor(ctx, last)?
+        }
         _ => None,
     };
     let Some(mut items) = items else {

@@ -47,6 +47,8 @@ pub(super) enum Open {
         at: usize,
     },
     Long(VectorIter),
+    /// A list, with the vector of its elements.
+    List(Option<Vector>),
     Pieces {
         pieces: Pieces,
         repeated: Option<Value>,
@@ -165,6 +167,10 @@ impl Open {
                 vector.as_flat()?.get(*at - 1).map(Met::held)
             }
             Open::Long(items) => items.next().map(Met::of_tree),
+            Open::List(items) => {
+                let items = Child::Value(Value::Vector(items.take()?));
+                Some(Met { child: items, once: false })
+            }
             Open::Pieces { pieces, repeated, items, piece, taken } => {
                 if let Some(value) = repeated.take() {
                     return Some(Met::of_tree(value));

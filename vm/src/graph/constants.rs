@@ -75,6 +75,11 @@ impl Constants {
                     Value::Vector(vector) => Some(Open::vector(vector.clone())),
                     Value::Map(map) => Some(Open::map(map.clone())),
                     Value::Set(set) => Some(Open::set(set.clone())),
+                    // A list has its elements in common with a vector, and is told by it.
+                    Value::List(items) => {
+                        let items = Child::Value(Value::Vector(items.clone()));
+                        return self.meet(Met { child: items, once: false });
+                    }
                     // A name has its text in common with strings, and is told by it.
                     Value::Var(text) | Value::Symbol(text) | Value::Tool(text) => {
                         let text = Met { child: Child::Text(text.clone()), once: false };

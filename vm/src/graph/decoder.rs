@@ -265,6 +265,10 @@ impl<'a> Table<'a, '_> {
                 Value::Vector(Vector::from_vec(self.values(count)?))
             }
             NodeKind::LongVector => self.long_vector()?,
+            NodeKind::List => match self.numbered()? {
+                Node::Value(Value::Vector(items)) => Value::List(items.clone()),
+                _ => return Err(Unread::Invalid("list")),
+            },
             NodeKind::Shape => return self.shape().map(Node::Shape),
             NodeKind::ShapedMap => Value::Map(self.shaped_map()?),
             NodeKind::WatchedMap => {

@@ -374,6 +374,8 @@ impl Encoder {
                 let text = Some(text.clone());
                 return Ok(Look::Enter(Open::Named { value, text }, None));
             }
+            // It has its elements in common with a vector, and is told by it.
+            Value::List(items) => return Ok(Look::Enter(Open::List(Some(items)), None)),
             value => value,
         };
         if again
@@ -535,6 +537,7 @@ impl Encoder {
         let places: SmallVec<[Place; 16]> = self.places.drain(base..).collect();
         match open {
             Open::Flat { .. } | Open::Long(_) => self.list(NodeKind::Vector, &places),
+            Open::List(_) => self.shaped(NodeKind::List, &places),
             Open::Pieces { pieces, .. } => {
                 self.kind(NodeKind::LongVector);
                 let mut places = &places[..];

@@ -59,6 +59,7 @@ node_kinds! {
     28 Blob "kind, type, address, base64";
     29 Unnamed "text";
     30 Constant "program, number of a part of its constants";
+    31 List "node of a vector";
 }
 
 /// The kinds of combinators, each at the index that stands for it.

@@ -119,6 +119,7 @@ fn collections_of_every_size_come_back() {
                 all
             }))
         });
+        comes_back(|| Value::list(ints(0..len)));
         comes_back(|| Value::Set(ints(0..len).into_iter().collect()));
         comes_back(|| Value::Map(ints(0..len).into_iter().map(|n| (n.clone(), n)).collect()));
         // Trees that have become as small as a tree gets.
@@ -137,6 +138,27 @@ fn collections_of_every_size_come_back() {
             Value::Vector(long.slice(7, 7 + len as usize))
         });
     }
+}
+
+#[test]
+fn lists_come_back_as_lists_and_share_their_elements() {
+    let items = Vector::from_vec(ints(0..100));
+    let both = comes_back(|| {
+        let items = Vector::from_vec(ints(0..100));
+        let list = Value::List(items.clone());
+        Value::vector([Value::Vector(items), list.clone(), Value::list([list])])
+    });
+    let Value::Vector(both) = both else { panic!("a vector") };
+    let both = both.to_vec();
+    let [Value::Vector(vector), Value::List(list), Value::List(outer)] = &both[..] else {
+        panic!("a vector and two lists")
+    };
+    assert!(vector.same_allocation(list) && identical(&Value::Vector(items), &both[1]));
+    assert!(matches!(outer.first(), Some(Value::List(inner)) if inner.same_allocation(vector)));
+    comes_back(|| Value::List(Vector::range(0, 1, 100_000)));
+    // A tree by sharing costs its nodes and not its paths.
+    let shared = (0..60).fold(Value::list([]), |all, _| Value::list([all.clone(), all]));
+    assert!(encoded(&shared).1.len() < 1000);
 }
 
 /// What vectors with stretches go through.
@@ -663,12 +685,15 @@ fn what_is_not_as_an_encoder_writes_it_is_refused() {
     refused("program", &[18, 0, 0, 0]);
     refused("date", &[21, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01]);
     refused("instant", &[22, 0, 7]);
+    refused("number of a node", &[31, 0]);
     refused("vector", &[11, 0, 1, 1, 0, 2, 0, 0]);
     refused("vector", &[11, 0, 1, 1, 0, 1, 0]);
     refused("integer", &[2, 1, 5]);
     refused("regular expression", &[8, 1, b'(']);
     refused("reason", &[27, 1, b'x']);
     refused("binary content", &[28, 1, b'x', 0, 0, 0]);
+    let list_of_a_text = [2, 4, 1, b'x', 31, 0, 8];
+    assert!(matches!(decoded(&list_of_a_text, &origins(&[])), Err(Unread::Invalid("list"))));
     let mut long = encoded(&Value::str("x")).1;
     long.push(0);
     assert!(matches!(decoded(&long, &origins(&[])), Err(Unread::Invalid("end"))));

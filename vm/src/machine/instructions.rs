@@ -325,7 +325,9 @@ impl Machine {
             }
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(vector) => vector.get(index as usize).unwrap_or_default(),
+                    Value::Vector(items) | Value::List(items) => {
+                        items.get(index as usize).unwrap_or_default()
+                    }
                     series if series.is_endless() => {
                         let args = Args::from_iter([series.clone(), Value::Int(i64::from(index))]);
                         return hand_over(fiber, self.library_function("nth"), args);
@@ -335,10 +337,11 @@ impl Machine {
                 stack.push(element);
             }
             Op::ElementsFrom { slot, from } => {
-                let rest = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(vector) => {
-                        meter::reserve(vector.len() * size_of::<Value>())?;
-                        vector.slice(from as usize, vector.len())
+                let whole = stack.at(base + usize::from(slot));
+                let rest = match whole {
+                    Value::Vector(items) | Value::List(items) => {
+                        meter::reserve(items.len() * size_of::<Value>())?;
+                        items.slice(from as usize, items.len())
                     }
                     series if series.is_endless() => {
                         let args = Args::from_iter([series.clone(), Value::Int(i64::from(from))]);
@@ -346,7 +349,8 @@ impl Machine {
                     }
                     _ => Vector::new(),
                 };
-                stack.push(Value::Vector(rest));
+                let rest = whole.sequence_like(rest);
+                stack.push(rest);
             }
             Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,
             Op::KeywordArguments(slot) => {

@@ -143,10 +143,10 @@ fn destructure(text: String) -> Error {
     Error::new(Reason::DestructureError, text)
 }
 
-/// Makes the value in a slot a vector or `nil`, for a vector pattern.
+/// Refuses what a vector pattern cannot take apart.
 pub(super) fn check_sequential(value: &mut Value) -> Result<()> {
     match value {
-        Value::Vector(_) | Value::Nil => Ok(()),
+        Value::Vector(_) | Value::List(_) | Value::Nil => Ok(()),
         series if series.is_endless() => Ok(()),
         other => Err(destructure(format!("expected list or nil, got {}", print::readable_lossy(other)))),
     }
@@ -162,7 +162,7 @@ pub(super) fn check_map(value: &Value) -> Result<()> {
 
 /// Makes a map of `k v k v …`; a single map stands for itself.
 pub(super) fn keyword_arguments(value: &mut Value) -> Result<()> {
-    let Value::Vector(args) = &*value else { return Ok(()) };
+    let (Value::Vector(args) | Value::List(args)) = &*value else { return Ok(()) };
     let map = match args.len() {
         1 if matches!(args.get(0), Some(Value::Map(_))) => args.get(0).unwrap_or_default(),
         n if n % 2 == 0 => {

@@ -5,7 +5,7 @@ use crate::value::{MapIter, SetIter, Value, VectorIter};
 /// Deepest nesting that is printed or written as JSON.
 pub const MAX_DEPTH: usize = 10_000;
 
-/// A vector, set or map whose elements are being visited. A map gives keys and values in turn.
+/// A vector, list, set or map whose elements are being visited. A map gives keys and values in turn.
 pub(crate) struct Level {
     items: Items,
     total: usize,
@@ -17,6 +17,7 @@ pub(crate) struct Level {
 
 enum Items {
     Vector(VectorIter),
+    List(VectorIter),
     Set(SetIter),
     Map {
         entries: MapIter,
@@ -28,7 +29,7 @@ enum Items {
 
 /// Whether a [`Level`] can be opened on it.
 pub(crate) fn is_collection(value: &Value) -> bool {
-    matches!(value, Value::Vector(_) | Value::Set(_) | Value::Map(_))
+    matches!(value, Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_))
 }
 
 impl Level {
@@ -36,6 +37,7 @@ impl Level {
     pub(crate) fn of(value: &Value) -> Option<Level> {
         let (items, total) = match value {
             Value::Vector(v) => (Items::Vector(v.clone().into_iter()), v.len()),
+            Value::List(v) => (Items::List(v.clone().into_iter()), v.len()),
             Value::Set(s) => (Items::Set(s.clone().into_iter()), s.len()),
             Value::Map(m) => {
                 (Items::Map { entries: m.clone().into_iter(), key: Value::Nil, value: None }, m.len())
@@ -48,7 +50,7 @@ impl Level {
     /// The next element, key or value.
     pub(crate) fn next(&mut self) -> Option<Value> {
         let next = match &mut self.items {
-            Items::Vector(items) => items.next(),
+            Items::Vector(items) | Items::List(items) => items.next(),
             Items::Set(items) => items.next(),
             Items::Map { entries, key, value } => {
                 if let Some(value) = value.take() {
@@ -104,6 +106,7 @@ impl Level {
     pub(crate) fn opening(&self) -> &'static str {
         match &self.items {
             Items::Vector(_) => "[",
+            Items::List(_) => "(",
             Items::Set(_) => "#{",
             Items::Map { .. } => "{",
         }
@@ -112,6 +115,7 @@ impl Level {
     pub(crate) fn closing(&self) -> char {
         match &self.items {
             Items::Vector(_) => ']',
+            Items::List(_) => ')',
             Items::Set(_) | Items::Map { .. } => '}',
         }
     }

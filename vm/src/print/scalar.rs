@@ -6,7 +6,7 @@ use crate::meter;
 use crate::value::{Temporal, Value};
 use std::fmt::Write as _;
 
-/// Appends the readable form of anything but a vector, map or set. Charges steps and memory to the program.
+/// Appends the readable form of anything but a collection. Charges steps and memory to the program.
 pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
     meter::charge_steps(1)?;
     match value {
@@ -22,7 +22,7 @@ pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
     }
 }
 
-/// Appends the plain form of anything but a vector, map or set. Charges steps and memory to the program.
+/// Appends the plain form of anything but a collection. Charges steps and memory to the program.
 pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
     meter::charge_steps(1)?;
     match value {
@@ -70,7 +70,7 @@ pub(super) fn len_bound(value: &Value) -> usize {
     }
 }
 
-/// Appends the readable form of anything but a vector, map or set; charges for nothing but the digits of large integers.
+/// Appends the readable form of anything but a collection; charges for nothing but the digits of large integers.
 pub(super) fn push(value: &Value, out: &mut String) {
     match value {
         Value::Nil => out.push_str("nil"),
@@ -127,6 +127,6 @@ pub(super) fn push(value: &Value, out: &mut String) {
             out.push_str(name.as_str());
         }
         Value::Cursor(_) => out.push_str("#<cursor>"),
-        Value::Vector(_) | Value::Map(_) | Value::Set(_) => out.push_str("..."),
+        Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) => out.push_str("..."),
     }
 }

@@ -127,6 +127,8 @@ fn collections_print_with_single_spaces_and_readable_elements() {
         (Value::vector([Value::Int(1)]), map([])),
     ]);
     assert_eq!(plain(&value).unwrap(), "{nil [\"a\" nil 1.0] :k #{1 2} [1] {}}");
+    let list = Value::list([Value::str("a"), Value::list([]), Value::vector([])]);
+    assert_eq!(readable(&list).unwrap(), "(\"a\" () [])");
 }
 
 #[test]
@@ -273,6 +275,7 @@ fn a_capped_text_of_an_enormous_tree_stops_at_its_budget() {
 #[test]
 fn previews_show_some_items_of_each_collection() {
     assert_eq!(bounded(&ints(10), 3), "[0 1 2 ...] (3/10)");
+    assert_eq!(bounded(&Value::list([Value::Int(1), Value::Int(2)]), 1), "(1 ...) (1/2)");
     let value = map([(Value::keyword("a"), Value::Int(1)), (Value::keyword("b"), ints(3))]);
     assert_eq!(bounded(&value, 1), "{:a 1 ...} (1/2)");
     assert_eq!(bounded(&value, 2), "{:a 1 :b [0 1 ...] (2/3)}");

@@ -22,7 +22,7 @@ impl Allocation {
 
 impl Value {
     /// The allocation that this value points to; `None` for one that points to none. A var, a symbol and the name of a tool
-    /// point to their text, as a string does.
+    /// point to their text, as a string does, and a list to its elements, as a vector does.
     pub(crate) fn allocation(&self) -> Option<Allocation> {
         Some(match self {
             Value::Nil | Value::False | Value::True | Value::Int(_) | Value::Float(_) | Value::Builtin(_) => {
@@ -32,7 +32,7 @@ impl Value {
             Value::Str(text) | Value::Var(text) | Value::Symbol(text) | Value::Tool(text) => {
                 text.allocation()
             }
-            Value::Vector(vector) => vector.allocation(),
+            Value::Vector(vector) | Value::List(vector) => vector.allocation(),
             Value::Map(map) => map.allocation(),
             Value::Set(set) => set.allocation(),
             Value::Closure(closure) => Allocation::of(closure),

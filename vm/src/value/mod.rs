@@ -76,8 +76,10 @@ pub enum Value {
     Keyword(Keyword),
     /// A string.
     Str(Str),
-    /// A vector, the only sequential type.
+    /// A vector.
     Vector(Vector),
+    /// A list: the elements of a vector, added and removed in front.
+    List(Vector),
     /// A map.
     Map(Map),
     /// A set.
@@ -130,7 +132,7 @@ impl Drop for Big {
 /// The state of one level of `for`/`doseq`: what is still to come.
 #[derive(Clone)]
 pub enum Cursor {
-    /// Over a vector, or the graphemes of a string as a vector.
+    /// Over a vector or a list, or the graphemes of a string as a vector.
     Vector(VectorIter),
     /// Over the `[key value]` pairs of a map.
     Map(MapIter),
@@ -197,6 +199,16 @@ impl Value {
     /// A vector value of these elements.
     pub fn vector(items: impl Into<Vec<Value>>) -> Value {
         Value::Vector(Vector::from_vec(items.into()))
+    }
+
+    /// A list value of these elements.
+    pub fn list(items: impl Into<Vec<Value>>) -> Value {
+        Value::List(Vector::from_vec(items.into()))
+    }
+
+    /// `items` as a list if this value is one, else as a vector.
+    pub(crate) fn sequence_like(&self, items: Vector) -> Value {
+        if matches!(self, Value::List(_)) { Value::List(items) } else { Value::Vector(items) }
     }
 
     /// The two-element vector that stands for a map entry.
@@ -283,7 +295,10 @@ impl Value {
 
     /// Whether sequence functions take this value (language.md 2.12), `nil` included.
     pub(crate) fn is_seqable(&self) -> bool {
-        matches!(self, Value::Nil | Value::Vector(_) | Value::Str(_) | Value::Map(_) | Value::Set(_))
+        matches!(
+            self,
+            Value::Nil | Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Map(_) | Value::Set(_)
+        )
     }
 
     /// The word for this value's kind in error messages (functions.md 0.3).
@@ -294,7 +309,7 @@ impl Value {
             Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
             Value::Keyword(_) => "keyword",
             Value::Str(_) => "string",
-            Value::Vector(_) => "list",
+            Value::Vector(_) | Value::List(_) => "list",
             Value::Map(_) => "map",
             Value::Set(_) => "set",
             _ if self.is_endless() => "endless sequence",
@@ -311,7 +326,7 @@ impl Value {
     pub fn cursor(&self) -> Result<Option<Cursor>> {
         Ok(Some(match self {
             Value::Nil => Cursor::Vector(Vector::new().into_iter()),
-            Value::Vector(v) => Cursor::Vector(v.clone().into_iter()),
+            Value::Vector(v) | Value::List(v) => Cursor::Vector(v.clone().into_iter()),
             Value::Str(s) => {
                 meter::reserve(s.len().saturating_mul(size_of::<Value>() + SHORT_STRING_BYTES))?;
                 Cursor::Vector(s.graphemes().into_iter())
@@ -336,6 +351,7 @@ impl Clone for Value {
             Value::Keyword(keyword) => Value::Keyword(keyword.clone()),
             Value::Str(text) => Value::Str(text.clone()),
             Value::Vector(vector) => Value::Vector(vector.clone()),
+            Value::List(list) => Value::List(list.clone()),
             Value::Map(map) => Value::Map(map.clone()),
             Value::Set(set) => Value::Set(set.clone()),
             Value::Closure(closure) => Value::Closure(closure.clone()),

@@ -16,6 +16,7 @@ const SESSIONS: &[&str] = &[
     "(def xs (range 100000)) (def ys (assoc xs 5000 :y)) (def zs (repeat 1000 \"z\")) (subvec ys 10 6000)",
     "(def rows (map (fn [n] {:id n :tag (str \"t\" n)}) (range 40))) (def s (set (range 50))) (zipmap s rows)",
     "(def ev (letfn [(e? [n] (or (zero? n) (o? (dec n)))) (o? [n] (and (pos? n) (e? (dec n))))] [e? o?])) #\"a+(b)\"",
+    "(def stack '(1 2 3)) (def tail (rest stack)) (def all (conj (list stack tail [stack]) stack)) (map list all)",
     "(def big (reduce * (range 1 40))) (def xf (comp (map inc) (take 3))) (cycle [1 2 3])",
 ];
 

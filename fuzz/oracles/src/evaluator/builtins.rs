@@ -103,8 +103,9 @@ fn predicate(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
 
 fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
     let value = match (name, arguments) {
-        ("get", [Value::Nil, _]) => Value::Nil,
-        ("get", [Value::Nil, _, other]) => other.clone(),
+        ("get", [Value::List(_), Value::Map(_), ..]) => return Err(TYPE),
+        ("get", [Value::Nil | Value::List(_), _]) => Value::Nil,
+        ("get", [Value::Nil | Value::List(_), _, other]) => other.clone(),
         ("get", [Value::Map(map), key]) => Value::find(map, key)?.cloned().unwrap_or(Value::Nil),
         ("get", [Value::Map(map), key, other]) => {
             Value::find(map, key)?.cloned().unwrap_or_else(|| other.clone())
@@ -124,7 +125,8 @@ fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
             Value::put(&mut entries, key.clone(), value.clone())?;
             Value::Map(entries)
         }
-        ("assoc", [Value::Int(_) | Value::Str(_), _, _]) => return Err(TYPE),
+        ("assoc", [Value::Int(_) | Value::Str(_) | Value::List(_), _, _]) => return Err(TYPE),
+        ("contains?", [Value::List(_), _]) => return Err(TYPE),
         ("dissoc", [Value::Map(map), key]) => {
             Value::find(map, key)?;
             let mut kept = Vec::new();
@@ -135,14 +137,14 @@ fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
             }
             Value::Map(kept)
         }
-        ("dissoc", [Value::Int(_) | Value::Vector(_), _]) => return Err(TYPE),
+        ("dissoc", [Value::Int(_) | Value::Vector(_) | Value::List(_), _]) => return Err(TYPE),
         ("keys", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.0.clone()).collect()),
         ("vals", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.1.clone()).collect()),
         ("keys" | "vals", [Value::Nil]) => Value::Nil,
-        ("keys" | "vals", [Value::Vector(entries)]) => {
+        ("keys" | "vals", [Value::Vector(entries) | Value::List(entries)]) => {
             let part = usize::from(name == "vals");
             let part_of = |entry: &Value| match entry {
-                Value::Vector(pair) if pair.len() == 2 => Ok(pair[part].clone()),
+                Value::Vector(pair) | Value::List(pair) if pair.len() == 2 => Ok(pair[part].clone()),
                 _ => Err(TYPE),
             };
             Value::Vector(entries.iter().map(part_of).collect::<Result<Vec<_>>>()?)
@@ -194,13 +196,13 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         ("first", [items]) => or_nil(ordered(items)?.first()),
         ("second", [items]) => or_nil(ordered(items)?.get(1)),
         ("last", [items]) => or_nil(ordered(items)?.last()),
-        ("rest", [items]) => Value::Vector(ordered(items)?.into_iter().skip(1).collect()),
-        ("next", [items]) => match ordered(items)? {
+        ("rest", [items]) => items.sequence_like(ordered(items)?.into_iter().skip(1).collect()),
+        ("next", [whole]) => match ordered(whole)? {
             items if items.len() < 2 => Value::Nil,
-            items => Value::Vector(items[1..].to_vec()),
+            items => whole.sequence_like(items[1..].to_vec()),
         },
-        ("reverse", [items]) => Value::Vector(ordered(items)?.into_iter().rev().collect()),
-        ("nth", [items @ (Value::Nil | Value::Vector(_)), at, other]) => {
+        ("reverse", [items]) => Value::List(ordered(items)?.into_iter().rev().collect()),
+        ("nth", [items @ (Value::Nil | Value::Vector(_) | Value::List(_)), at, other]) => {
             let at = usize::try_from(small(at)?).ok();
             at.and_then(|at| ordered(items).ok()?.get(at).cloned()).unwrap_or_else(|| other.clone())
         }
@@ -221,10 +223,15 @@ fn sequence(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         }
         ("conj", [Value::Vector(items), more @ ..]) => Value::Vector([items, more].concat()),
         ("conj", [Value::Set(items), more @ ..]) => Value::set([items, more].concat())?,
-        ("conj", [Value::Nil, more @ ..]) if !more.is_empty() => Value::Vector(more.to_vec()),
+        ("conj", [target @ (Value::Nil | Value::List(_)), more @ ..]) if !more.is_empty() => {
+            Value::List([more.iter().rev().cloned().collect(), ordered(target)?].concat())
+        }
         ("conj", [Value::Int(_) | Value::Str(_), _]) => return Err(TYPE),
         ("into", [Value::Vector(to), from]) => {
             Value::Vector([to.clone(), from.elements().ok_or(TYPE)?].concat())
+        }
+        ("into", [Value::List(to), from]) => {
+            Value::List([from.elements().ok_or(TYPE)?.into_iter().rev().collect(), to.clone()].concat())
         }
         ("into", [Value::Set(to), from]) => Value::set([to.clone(), from.elements().ok_or(TYPE)?].concat())?,
         ("distinct", [items]) => {
@@ -275,7 +282,10 @@ fn plain(value: &Value) -> Result<String> {
 
 fn calling(apply: Apply<'_>, name: &str, arguments: &[Value]) -> Result {
     let callable = |f: &Value| {
-        !matches!(f, Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Vector(_))
+        !matches!(
+            f,
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Vector(_) | Value::List(_)
+        )
     };
     let (function, rest) = match arguments.split_first() {
         Some((function, rest)) if callable(function) => (function, rest),
@@ -323,7 +333,7 @@ fn calling(apply: Apply<'_>, name: &str, arguments: &[Value]) -> Result {
             Ok(Value::Nil)
         }
         ("apply", [arguments]) => match arguments {
-            Value::Vector(items) => apply(function, items.clone()),
+            Value::Vector(items) | Value::List(items) => apply(function, items.clone()),
             Value::Int(_) | Value::Nil | Value::Str(_) => Err(TYPE),
             _ => Err(Stop::Open),
         },

@@ -216,9 +216,12 @@ impl Evaluator {
                 }
                 _ => Err(Stop::Open),
             },
-            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Vector(_) => {
-                Err(Stop::Fail("not_callable"))
-            }
+            Value::Nil
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Str(_)
+            | Value::Vector(_)
+            | Value::List(_) => Err(Stop::Fail("not_callable")),
         }
     }
 
@@ -228,7 +231,7 @@ impl Evaluator {
             Form::Vector(patterns) => {
                 let items = match &value {
                     Value::Nil => Vec::new(),
-                    Value::Vector(items) => items.clone(),
+                    Value::Vector(items) | Value::List(items) => items.clone(),
                     _ => return Err(Stop::Fail("destructure_error")),
                 };
                 let mut at = 0;
@@ -237,7 +240,8 @@ impl Evaluator {
                     match pattern {
                         Form::Symbol(name) if name == "&" => {
                             let rest = items.get(at..).unwrap_or_default().to_vec();
-                            self.bind(patterns.next().ok_or(Stop::Open)?, Value::Vector(rest), scope)?;
+                            let rest = value.sequence_like(rest);
+                            self.bind(patterns.next().ok_or(Stop::Open)?, rest, scope)?;
                         }
                         Form::Keyword(_) => {
                             self.bind(patterns.next().ok_or(Stop::Open)?, value.clone(), scope)?;

@@ -21,6 +21,8 @@ pub enum Value {
     Keyword(String),
     /// A vector.
     Vector(Vec<Value>),
+    /// A list.
+    List(Vec<Value>),
     /// A map, sorted by key.
     Map(Vec<(Value, Value)>),
     /// A set, sorted.
@@ -45,7 +47,7 @@ impl Value {
             Value::Keyword(_) => 3,
             Value::Set(_) => 6,
             Value::Map(_) => 7,
-            Value::Vector(_) => 8,
+            Value::Vector(_) | Value::List(_) => 8,
             Value::Str(_) => 9,
             Value::Closure(_) | Value::Builtin(_) => return Err(Stop::Open),
         })
@@ -57,8 +59,10 @@ impl Value {
             (Value::Int(a), Value::Int(b)) => a.cmp(b),
             (Value::Keyword(a), Value::Keyword(b)) | (Value::Str(a), Value::Str(b)) => a.cmp(b),
             (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-            (Value::Vector(a), Value::Vector(b)) if a.len() == b.len() => elementwise(a.iter(), b.iter())?,
-            (Value::Vector(a), Value::Vector(b)) => a.len().cmp(&b.len()),
+            (Value::Vector(a) | Value::List(a), Value::Vector(b) | Value::List(b)) if a.len() == b.len() => {
+                elementwise(a.iter(), b.iter())?
+            }
+            (Value::Vector(a) | Value::List(a), Value::Vector(b) | Value::List(b)) => a.len().cmp(&b.len()),
             (Value::Set(a), Value::Set(b)) if a.len() == b.len() => elementwise(a.iter(), b.iter())?,
             (Value::Set(a), Value::Set(b)) => a.len().cmp(&b.len()),
             (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
@@ -101,11 +105,16 @@ impl Value {
         if matches!(key, Value::Vector(_)) || (named(key) && twins) { Err(Stop::Open) } else { Ok(None) }
     }
 
+    /// `items` as a list if this is one, else as a vector.
+    pub fn sequence_like(&self, items: Vec<Value>) -> Value {
+        if matches!(self, Value::List(_)) { Value::List(items) } else { Value::Vector(items) }
+    }
+
     /// As sequence functions see it; `None` if they refuse it.
     pub fn elements(&self) -> Option<Vec<Value>> {
         Some(match self {
             Value::Nil => Vec::new(),
-            Value::Vector(items) | Value::Set(items) => items.clone(),
+            Value::Vector(items) | Value::List(items) | Value::Set(items) => items.clone(),
             Value::Str(text) => text.chars().map(|c| Value::Str(c.to_string())).collect(),
             Value::Map(entries) => {
                 entries.iter().map(|(k, v)| Value::Vector(vec![k.clone(), v.clone()])).collect()
@@ -126,6 +135,7 @@ impl Value {
             Value::Str(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
             Value::Keyword(name) => format!(":{name}"),
             Value::Vector(items) => format!("[{}]", all(items)?),
+            Value::List(items) => format!("({})", all(items)?),
             Value::Set(items) => format!("#{{{}}}", all(items)?),
             Value::Map(entries) => {
                 let entry = |(k, v): &(Value, Value)| Ok(format!("{} {}", k.print()?, v.print()?));

@@ -22,6 +22,8 @@ pub enum Datum {
     Keyword(String),
     /// A vector.
     Vector(Vec<Datum>),
+    /// A list.
+    List(Vec<Datum>),
     /// A map. No two keys print the same.
     Map(Vec<(Datum, Datum)>),
     /// A set. No two elements print the same.
@@ -62,7 +64,8 @@ fn make(choices: &mut Choices<'_>, depth: usize, purpose: Purpose) -> Datum {
         5 => Datum::Float(float(choices, purpose)),
         6 | 7 => Datum::Str(text(choices)),
         8 | 9 => Datum::Keyword((*choices.one(&KEYWORDS)).to_owned()),
-        10 | 11 => Datum::Vector((0..size(choices)).map(|_| make(choices, depth + 1, purpose)).collect()),
+        10 => Datum::Vector((0..size(choices)).map(|_| make(choices, depth + 1, purpose)).collect()),
+        11 => Datum::List((0..size(choices)).map(|_| make(choices, depth + 1, purpose)).collect()),
         12..=14 => {
             let mut entries: Vec<(Datum, Datum)> = Vec::new();
             for _ in 0..size(choices) {
@@ -180,6 +183,7 @@ impl Datum {
             Datum::Str(text) => Value::str(text),
             Datum::Keyword(name) => Value::keyword(name),
             Datum::Vector(items) => Value::vector(items.iter().map(Datum::value).collect::<Vec<_>>()),
+            Datum::List(items) => Value::list(items.iter().map(Datum::value).collect::<Vec<_>>()),
             Datum::Map(entries) => {
                 let mut map = Map::new();
                 for (key, value) in entries {
@@ -221,11 +225,22 @@ impl Datum {
             }
             Datum::Keyword(name) => format!(":{name}"),
             Datum::Vector(items) => format!("[{}]", joined(items)),
+            Datum::List(items) => format!("(list {})", joined(items)),
             Datum::Set(items) => format!("#{{{}}}", joined(items)),
             Datum::Map(entries) => {
                 let entry = |(key, value): &(Datum, Datum)| format!("{} {}", key.literal(), value.literal());
                 format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(" "))
             }
+        }
+    }
+
+    /// Whether a list is anywhere in it.
+    pub fn has_list(&self) -> bool {
+        match self {
+            Datum::List(_) => true,
+            Datum::Vector(items) | Datum::Set(items) => items.iter().any(Datum::has_list),
+            Datum::Map(entries) => entries.iter().any(|(key, value)| key.has_list() || value.has_list()),
+            _ => false,
         }
     }
 

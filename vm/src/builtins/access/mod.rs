@@ -8,7 +8,7 @@ use super::series;
 use super::namespaces::{CORE, SET};
 use super::row::{fun, section};
 
-pub(crate) use positional::reversed;
+pub(crate) use positional::{or_nil, reversed};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of([
@@ -35,7 +35,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example(r#"(nth "héy" 1)"#, r#""é""#),
     fun("rest", CORE, "c", positional::rest)
         .over_series(series::rest)
-        .doc("Everything after the first element, always a vector")
+        .doc("Everything after the first element: of a list a list, else a vector")
         .example("(rest [4 5 6])", "[5 6]")
         .example(r#"(rest "abc")"#, r#"["b" "c"]"#),
     fun("next", CORE, "c", positional::next)
@@ -62,10 +62,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .over_series(series::nnext)
         .doc("Next of next, i.e. everything from the third element")
         .example("(nnext [1 2 3 4])", "[3 4]"),
-    fun("peek", CORE, "v", positional::peek).doc("Last element of a vector").example("(peek [1 2 9])", "9"),
+    fun("peek", CORE, "v", positional::peek)
+        .doc("Last element of a vector, first of a list")
+        .example("(peek [1 2 9])", "9")
+        .example("(peek '(1 2 9))", "1"),
     fun("pop", CORE, "v", positional::pop)
-        .doc("Vector without its last element, nil for an empty one")
+        .doc("Vector without its last element, list without its first, nil for an empty one")
         .example("(pop [1 2 9])", "[1 2]")
+        .example("(pop '(1 2 9))", "(2 9)")
         .example("(pop [])", "nil"),
     fun("subvec", CORE, "v a | v a b", positional::subvec)
         .doc("Slice of a vector with clamped bounds")
@@ -73,7 +77,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example("(subvec [5 6 7] -2 99)", "[5 6 7]"),
     fun("seq", CORE, "c", views::seq)
         .over_series(series::itself)
-        .doc("Vector view of any seqable, nil when it is empty")
+        .doc("Elements of any seqable in order, nil when it is empty")
         .example("(seq {:b 1 :a 2})", "[[:a 2] [:b 1]]")
         .example(r#"(seq "")"#, "nil")
         .example(r#"(seq "hi")"#, r#"["h" "i"]"#),
@@ -105,13 +109,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .also_in(SET)
         .doc("Vector of the arguments")
         .example(r#"(vector 1 nil "a")"#, r#"[1 nil "a"]"#),
-    fun("list", CORE, "& xs", views::vector)
-        .doc("Alias of vector: there is no separate list kind")
-        .example("(list 1 2)", "[1 2]")
-        .example("(vector? (list 1))", "true"),
+    fun("list", CORE, "& xs", views::list)
+        .doc("List of the arguments: conj, peek and pop work in front")
+        .example("(list 1 2)", "(1 2)")
+        .example("(conj (list 1 2) 0)", "(0 1 2)")
+        .example("(= (list 1 2) [1 2])", "true"),
     fun("list*", CORE, "x & xs c", views::list_star)
-        .doc("Vector of the arguments followed by the elements of the last one")
-        .example("(list* 1 2 [3 4])", "[1 2 3 4]"),
+        .doc("List of the arguments followed by the elements of the last one")
+        .example("(list* 1 2 [3 4])", "(1 2 3 4)"),
     fun("rseq", CORE, "c", positional::rseq)
         .doc("Elements of a vector, map or set in reverse order, nil when empty")
         .example("(rseq [1 2 3])", "[3 2 1]")

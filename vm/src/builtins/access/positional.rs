@@ -15,10 +15,10 @@ fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
     if index >= text.len() { None } else { Some(Value::Str(text.slice(index, index + 1))) }
 }
 
-/// The element at `index` of a vector or string; `None` when there is none, or when it is neither.
+/// The element at `index` of a vector, list or string; `None` when there is none, or when it is none of these.
 fn element(value: &Value, index: usize) -> Option<Value> {
     match value {
-        Value::Vector(vector) => vector.get(index),
+        Value::Vector(vector) | Value::List(vector) => vector.get(index),
         Value::Str(text) => grapheme_at(text, index),
         _ => None,
     }
@@ -35,7 +35,7 @@ fn positional(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vecto
 /// The element at `index` of anything seqable.
 fn element_of(name: &str, args: &[Value], index: usize) -> Result<Value> {
     let found = match &args[0] {
-        value @ (Value::Vector(_) | Value::Str(_) | Value::Nil) => element(value, index),
+        value @ (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil) => element(value, index),
         Value::Map(map) => map.iter().nth(index).map(entry),
         Value::Set(set) => set.iter().nth(index).cloned(),
         _ => return Err(Error::argument_types(name, args)),
@@ -51,6 +51,14 @@ fn nil_if_empty(vector: Vector) -> Value {
     if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }
 }
 
+/// `nil` for an empty list or vector.
+pub(crate) fn or_nil(sequence: Value) -> Value {
+    match sequence {
+        Value::Vector(items) | Value::List(items) if items.is_empty() => Value::Nil,
+        sequence => sequence,
+    }
+}
+
 /// `(first c)`
 pub(super) fn first(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     element_of("first", args, 0)
@@ -64,9 +72,7 @@ pub(super) fn second(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(last c)`
 pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Vector(vector) => {
-            Ok(vector.len().checked_sub(1).and_then(|i| vector.get(i)).unwrap_or_default())
-        }
+        Value::Vector(vector) | Value::List(vector) => Ok(vector.last().unwrap_or_default()),
         Value::Str(text) => Ok(last_grapheme(text.as_str()).map(Value::str).unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
         Value::Map(map) => Ok(map.iter().next_back().map(entry).unwrap_or_default()),
@@ -78,8 +84,10 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(nth c i)`, `(nth c i default)`
 pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let index = match (&args[0], &args[1]) {
-        (Value::Vector(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => usize::try_from(*i).ok(),
-        (Value::Vector(_) | Value::Str(_) | Value::Nil, other) if other.is_number() => {
+        (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => {
+            usize::try_from(*i).ok()
+        }
+        (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil, other) if other.is_number() => {
             check::position(other).and_then(|i| usize::try_from(i).ok())
         }
         (_, Value::Map(_)) => return Err(errors::no_maps("nth")),
@@ -89,16 +97,23 @@ pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(found.unwrap_or_else(|| args.get_mut(2).map(take).unwrap_or_default()))
 }
 
+/// Everything behind the first element: of a list as a list, else as a vector.
+fn behind_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
+    if let Value::List(list) = &args[0] {
+        return Ok(Value::List(list.slice(1, list.len())));
+    }
+    let all = positional(ctx, name, args)?;
+    Ok(Value::Vector(all.slice(1, all.len())))
+}
+
 /// `(rest c)`
 pub(super) fn rest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let all = positional(ctx, "rest", args)?;
-    Ok(Value::Vector(all.slice(1, all.len())))
+    behind_first(ctx, "rest", args)
 }
 
 /// `(next c)`
 pub(super) fn next(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let all = positional(ctx, "next", args)?;
-    Ok(nil_if_empty(all.slice(1, all.len())))
+    behind_first(ctx, "next", args).map(or_nil)
 }
 
 /// `(butlast c)`
@@ -110,7 +125,7 @@ pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// The root of `ffirst` and its kin: anything seqable but a string.
 fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
     match &args[0] {
-        Value::Vector(vector) => Ok(vector.clone()),
+        Value::Vector(vector) | Value::List(vector) => Ok(vector.clone()),
         value @ (Value::Nil | Value::Map(_) | Value::Set(_)) => {
             Ok(elements(ctx, value.clone())?.unwrap_or_default())
         }
@@ -121,7 +136,7 @@ fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
 /// The first element of the root, for functions that go on inside it.
 fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
     match root(ctx, name, args)?.get(0).unwrap_or_default() {
-        inner @ (Value::Vector(_) | Value::Str(_) | Value::Nil | Value::Map(_) | Value::Set(_)) => Ok(inner),
+        inner if inner.is_seqable() => Ok(inner),
         _ => Err(Error::argument_types(name, args)),
     }
 }
@@ -146,32 +161,31 @@ pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(nnext v)`
 pub(super) fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let all = root(ctx, "nnext", args)?;
-    Ok(nil_if_empty(all.slice(2, all.len())))
-}
-
-/// A vector, or `nil` as an empty one.
-fn vector_root(name: &str, args: &[Value]) -> Result<Vector> {
-    match &args[0] {
-        Value::Vector(vector) => Ok(vector.clone()),
-        Value::Nil => Ok(Vector::new()),
-        _ => Err(Error::argument_types(name, args)),
-    }
+    Ok(or_nil(args[0].sequence_like(all.slice(2, all.len()))))
 }
 
 /// `(peek v)`
 pub(super) fn peek(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let all = vector_root("peek", args)?;
-    Ok(all.len().checked_sub(1).and_then(|i| all.get(i)).unwrap_or_default())
+    match &args[0] {
+        Value::Vector(vector) => Ok(vector.last().unwrap_or_default()),
+        Value::List(list) => Ok(list.first().unwrap_or_default()),
+        Value::Nil => Ok(Value::Nil),
+        _ => Err(Error::argument_types("peek", args)),
+    }
 }
 
 /// `(pop v)`
 pub(super) fn pop(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match take(&mut args[0]) {
         Value::Nil => Ok(Value::Nil),
-        Value::Vector(vector) if vector.is_empty() => Ok(Value::Nil),
+        Value::Vector(items) | Value::List(items) if items.is_empty() => Ok(Value::Nil),
         Value::Vector(mut vector) => {
             vector.pop();
             Ok(Value::Vector(vector))
+        }
+        Value::List(mut list) => {
+            list.pop_front();
+            Ok(Value::List(list))
         }
         other => Err(Error::argument_types("pop", &[other])),
     }
@@ -187,7 +201,10 @@ pub(super) fn subvec(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             Some(None) => {}
         }
     }
-    Err(Error::argument_types("subvec", args))
+    match &args[0] {
+        Value::List(_) => Err(errors::no_index("subvec")),
+        _ => Err(Error::argument_types("subvec", args)),
+    }
 }
 
 /// `(rseq c)`

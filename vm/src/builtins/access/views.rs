@@ -12,8 +12,11 @@ pub(super) fn seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if !args[0].is_seqable() {
         return Err(Error::argument_types("seq", args));
     }
-    let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
-    Ok(if all.is_empty() { Value::Nil } else { Value::Vector(all) })
+    let sequence = match take(&mut args[0]) {
+        list @ Value::List(_) => list,
+        other => Value::Vector(elements(ctx, other)?.unwrap_or_default()),
+    };
+    Ok(if is_empty(&sequence) == Some(true) { Value::Nil } else { sequence })
 }
 
 /// `(count c)`
@@ -35,7 +38,7 @@ pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 fn is_empty(value: &Value) -> Option<bool> {
     Some(match value {
         Value::Nil => true,
-        Value::Vector(v) => v.is_empty(),
+        Value::Vector(v) | Value::List(v) => v.is_empty(),
         Value::Str(s) => s.as_str().is_empty(),
         Value::Map(m) => m.is_empty(),
         Value::Set(s) => s.is_empty(),
@@ -61,7 +64,7 @@ pub(super) fn not_empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(match &args[0] {
         Value::Nil => Value::Nil,
-        Value::Vector(_) => Value::Vector(Vector::new()),
+        sequence @ (Value::Vector(_) | Value::List(_)) => sequence.sequence_like(Vector::new()),
         Value::Map(_) => Value::Map(Map::new()),
         Value::Set(_) => Value::Set(Set::new()),
         Value::Str(_) => Value::str(""),
@@ -80,15 +83,25 @@ pub(super) fn vec(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// `(vector & xs)`, `(list & xs)`
-pub(super) fn vector(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+/// The arguments, taken out.
+fn arguments(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Vec<Value>> {
     ctx.charge(args.len())?;
     ctx.reserve(size_of_val(args))?;
     let mut all = Vec::with_capacity(args.len());
     for piece in meter::pieces_mut(args) {
         all.extend(piece.iter_mut().map(take));
     }
-    Ok(Value::vector(all))
+    Ok(all)
+}
+
+/// `(vector & xs)`
+pub(super) fn vector(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    arguments(ctx, args).map(Value::vector)
+}
+
+/// `(list & xs)`
+pub(super) fn list(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    arguments(ctx, args).map(Value::list)
 }
 
 /// `(list* x & xs c)`
@@ -97,13 +110,13 @@ pub(super) fn list_star(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     if !args[last].is_seqable() {
         return Err(Error::argument_types("list*", args));
     }
-    let mut all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
     ctx.charge(last)?;
     let mut front: Vector = args[..last].iter_mut().map(take).collect();
     ctx.reserve(front.len().min(all.len()).saturating_mul(size_of::<Value>()))?;
     front.append(&all);
-    std::mem::swap(&mut front, &mut all);
-    Ok(Value::Vector(all))
+    // Alone, the collection is what `seq` makes of it.
+    Ok(if last == 0 && front.is_empty() { Value::Nil } else { Value::List(front) })
 }
 
 /// `(doall c)`, `(doall n c)`: everything is there already.

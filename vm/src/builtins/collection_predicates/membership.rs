@@ -1,6 +1,6 @@
 //! `contains?` and `distinct?`.
 
-use crate::builtins::support::Table;
+use crate::builtins::support::{Table, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{Value, identical};
@@ -23,6 +23,7 @@ pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             }
             found
         }
+        (Value::List(_), _) => return Err(errors::no_index("contains?")),
         _ => return Err(Error::argument_types("contains?", args)),
     };
     Ok(Value::bool(found))

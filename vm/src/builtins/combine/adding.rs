@@ -16,12 +16,11 @@ pub(super) fn conj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if items.is_empty() {
         return Ok(take(target));
     }
-    let is_collection = matches!(target, Value::Nil | Value::Vector(_) | Value::Set(_) | Value::Map(_));
     let fits = |item: &Value| match item {
-        Value::Vector(pair) => pair.len() == 2,
+        Value::Vector(pair) | Value::List(pair) => pair.len() == 2,
         item => matches!(item, Value::Map(_) | Value::Nil),
     };
-    if !is_collection || matches!(target, Value::Map(_)) && !items.iter().all(fits) {
+    if !is_target(target) || matches!(target, Value::Map(_)) && !items.iter().all(fits) {
         return Err(Error::argument_types("conj", args));
     }
     let mut target = take(target);
@@ -39,7 +38,7 @@ pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
     let mut all = elements(ctx, take(&mut args[1]))?.unwrap_or_default();
     all.push_front(take(&mut args[0]));
-    Ok(Value::Vector(all))
+    Ok(Value::List(all))
 }
 
 /// Appends with the cost of the shorter side, which is what the work is.

@@ -12,15 +12,16 @@ use super::row::{frame, fun, section};
 pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
     fun("cons", CORE, "x c", adding::cons)
         .over_series(series::cons)
-        .doc("Vector with an element prepended")
-        .example("(cons 0 [1 2])", "[0 1 2]")
-        .example(r#"(cons :x "ab")"#, r#"[:x "a" "b"]"#),
+        .doc("List of an element and those of a collection")
+        .example("(cons 0 [1 2])", "(0 1 2)")
+        .example(r#"(cons :x "ab")"#, r#"(:x "a" "b")"#),
     fun("conj", CORE, "| c & xs", adding::conj)
-        .doc("Add elements: at the end of a vector, into a set, as an entry of a map")
+        .doc("Add elements: at the end of a vector, in front of a list, into a set, as an entry of a map")
         .example("(conj [1] 2 3)", "[1 2 3]")
         .example("(conj #{1} 1 2)", "#{1 2}")
         .example("(conj {:a 1} [:b 2])", "{:a 1 :b 2}")
-        .example("(conj nil 1 2)", "[1 2]")
+        .example("(conj '(1) 2 3)", "(3 2 1)")
+        .example("(conj nil 1 2)", "(2 1)")
         .example("(conj {:a 1} {:b 2 :c 3})", "{:a 1 :b 2 :c 3}"),
     fun("concat", CORE, "& cs", adding::concat)
         .over_series(series::concat)
@@ -32,10 +33,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .one_of(&[0, 1, 2, 3])
         .doc("to with all elements of from, or with those that a transducer makes of them")
         .example("(into [1] [2 3])", "[1 2 3]")
+        .example("(into () [1 2 3])", "(3 2 1)")
         .example("(into {} [[:a 1] [:b 2]])", "{:a 1 :b 2}")
         .example("(into #{} [1 1 2])", "#{1 2}")
         .example("(into [] {:b 1 :a 2})", "[[:a 2] [:b 1]]")
-        .example("(into [] #{2 1})", "[1 2]")
         .example("(into [] (map inc) [1 2])", "[2 3]"),
     fun("interleave", CORE, "& cs", mixing::interleave)
         .over_series(series::interleave)

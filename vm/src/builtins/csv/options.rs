@@ -82,7 +82,9 @@ fn header(name: &str, value: &Value) -> Result<Header> {
     match value {
         Value::True => Ok(Header::Own),
         Value::False | Value::Nil => Ok(Header::Without),
-        Value::Vector(names) if names.all(|name| matches!(name, Value::Str(_) | Value::Keyword(_))) => {
+        Value::Vector(names) | Value::List(names)
+            if names.all(|name| matches!(name, Value::Str(_) | Value::Keyword(_))) =>
+        {
             Ok(Header::Names(names.to_vec()))
         }
         other => {

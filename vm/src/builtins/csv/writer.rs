@@ -46,7 +46,7 @@ pub(super) fn generate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             (Value::Map(map), Some(columns)) => {
                 out.row(columns.iter().map(|key| map.get_flexible(key).unwrap_or(&Value::Nil)))?;
             }
-            (Value::Vector(cells), _) => out.values(cells)?,
+            (Value::Vector(cells) | Value::List(cells), _) => out.values(cells)?,
             _ => {}
         }
         meter::check_memory()?;
@@ -67,7 +67,7 @@ impl Keys {
     fn note(&mut self, index: usize, row: &Value) -> Result<()> {
         let is_map = match row {
             Value::Map(_) => true,
-            Value::Vector(_) => false,
+            Value::Vector(_) | Value::List(_) => false,
             other => {
                 let text = format!(
                     "{NAME}: row {} must be a map or a vector, got {}",

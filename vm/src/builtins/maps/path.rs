@@ -1,7 +1,7 @@
 //! Paths into nested maps and vectors, for `assoc-in` and `update-in`.
 
 use super::write::{put, writable_index};
-use crate::builtins::support::Held;
+use crate::builtins::support::{Held, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, portable};
 use crate::print;
@@ -28,6 +28,7 @@ impl Levels {
     /// `types` makes the error for a root that has no keys and for what is no index of a vector.
     pub(super) fn descend(
         ctx: &mut Ctx<'_>,
+        name: &str,
         root: Value,
         path: VectorIter,
         types: impl Fn() -> Error,
@@ -46,6 +47,7 @@ impl Levels {
                     let next = vector.take(index).unwrap_or_default();
                     (Level::Vector(vector, index), next)
                 }
+                Value::List(_) => return Err(errors::no_index(name)),
                 _ => {
                     let Some(above) = above else { return Err(types()) };
                     let text = format!(
@@ -95,8 +97,8 @@ fn enter_map(mut map: Map, key: Value) -> (Level, Value) {
 /// The steps of a path argument; an empty path and `nil` are the one key `nil`.
 pub(super) fn steps(name: &str, path: &Value, types: impl Fn() -> Error) -> Result<VectorIter> {
     match path {
-        Value::Vector(path) if !path.is_empty() => Ok(path.iter()),
-        Value::Vector(_) | Value::Nil => Ok(Vector::from_vec(vec![Value::Nil]).into_iter()),
+        Value::Vector(path) | Value::List(path) if !path.is_empty() => Ok(path.iter()),
+        Value::Vector(_) | Value::List(_) | Value::Nil => Ok(Vector::from_vec(vec![Value::Nil]).into_iter()),
         other if other.is_seqable() => Err(types()),
         other => Err(Error::argument(name, 2, "seqable", other)),
     }

@@ -1,6 +1,6 @@
 //! Reading: `get`, `get-in`, `find`, `select-keys`, `keys`, `vals`, `entries`, `key`, `val`.
 
-use crate::builtins::support::{Builder, cursor};
+use crate::builtins::support::{Builder, cursor, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -15,7 +15,7 @@ pub(super) fn at_index(vector: &Vector, index: &Value) -> Option<Value> {
     }
 }
 
-/// What a read of `key` finds in a map, flexibly and as a path (ruling 13), or in a vector.
+/// What a read of `key` finds in a map, flexibly and as a path (ruling 13), or in a vector. A list has no keys.
 fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
     match from {
         Value::Vector(vector) => Ok(at_index(vector, key)),
@@ -32,7 +32,7 @@ fn check_associative(name: &str, example: &str, args: &[Value]) -> Result<()> {
             "{name} expects the collection first, e.g. ({example}) — got ({}, map), arguments appear to be swapped",
             first.kind_label()
         ))),
-        (Value::Vector(_), _) => Ok(()),
+        (Value::Vector(_) | Value::List(_), _) => Ok(()),
         (first, _) => Err(Error::argument(name, 1, "associative", first)),
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn get_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let missing = |args: &mut [Value]| args.get_mut(2).map(take).unwrap_or_default();
     let path = match &args[1] {
         Value::Nil => return Ok(take(&mut args[0])),
-        Value::Vector(path) => path.iter(),
+        Value::Vector(path) | Value::List(path) => path.iter(),
         other if other.is_seqable() => return Ok(missing(args)),
         other => return Err(Error::argument("get-in", 2, "seqable", other)),
     };
@@ -69,6 +69,9 @@ pub(super) fn get_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(find m k)`
 pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if matches!(args[0], Value::List(_)) {
+        return Err(errors::no_index("find"));
+    }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(Error::type_error(format!(
             "type_error: find: {} is not associative; find supports maps and vectors only",
@@ -81,6 +84,9 @@ pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(select-keys m ks)`
 pub(super) fn select_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if matches!(args[0], Value::List(_)) {
+        return Err(errors::no_index("select-keys"));
+    }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(Error::argument("select-keys", 1, "map", &args[0]));
     }
@@ -148,7 +154,7 @@ pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// The keys or values of entries that were filtered or sorted: a vector of pairs.
+/// The keys or values of entries that were filtered or sorted: a vector or list of pairs.
 fn parts_of_entries(
     ctx: &mut Ctx<'_>,
     name: &str,
@@ -156,7 +162,7 @@ fn parts_of_entries(
     part: fn((Value, Value)) -> Value,
 ) -> Result<Value> {
     let refused = || Error::argument(name, 1, "map", value);
-    let Value::Vector(entries) = value else { return Err(refused()) };
+    let (Value::Vector(entries) | Value::List(entries)) = value else { return Err(refused()) };
     ctx.charge(entries.len())?;
     let mut parts = Builder::with_capacity(entries.len())?;
     for entry in entries.iter() {
@@ -179,7 +185,7 @@ pub(super) fn entries(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// The two parts of what can stand for an entry.
 pub(in crate::builtins) fn entry_parts(value: &Value) -> Option<(Value, Value)> {
     match value {
-        Value::Vector(pair) if pair.len() == 2 => pair.get(0).zip(pair.get(1)),
+        Value::Vector(pair) | Value::List(pair) if pair.len() == 2 => pair.get(0).zip(pair.get(1)),
         _ => None,
     }
 }

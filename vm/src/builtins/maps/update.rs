@@ -3,7 +3,7 @@
 use super::path::{Levels, steps};
 use super::write::{put, writable_index};
 use crate::builtins::Arities;
-use crate::builtins::support::{Continuation, call_then, check};
+use crate::builtins::support::{Continuation, call_then, check, errors};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{Args, Ctx, Flow, portable};
 use crate::meter;
@@ -62,6 +62,9 @@ fn call_args(old: Value, more: &mut [Value]) -> Args {
 /// `(update m k f & args)`
 pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_count("update", args)?;
+    if matches!(args[0], Value::List(_)) {
+        return Err(errors::no_index("update"));
+    }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(Error::argument("update", 1, "map or list", &args[0]));
     }
@@ -131,7 +134,7 @@ pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("update-in", 3, "callable", &args[2])?;
     check_fits(ctx, "update-in", &args[2], args.len() - 2)?;
     ctx.charge(args.len())?;
-    let (levels, old) = Levels::descend(ctx, take(&mut args[0]), path, &types)?;
+    let (levels, old) = Levels::descend(ctx, "update-in", take(&mut args[0]), path, &types)?;
     let (function, call) = (take(&mut args[2]), call_args(old, &mut args[3..]));
     call_then(ctx, function, call, levels)
 }
@@ -140,7 +143,7 @@ pub(super) fn update_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn assoc_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let types = types_of("assoc-in", args);
     let path = steps("assoc-in", &args[1], &types)?;
-    let (levels, _) = Levels::descend(ctx, take(&mut args[0]), path, &types)?;
+    let (levels, _) = Levels::descend(ctx, "assoc-in", take(&mut args[0]), path, &types)?;
     Ok(levels.ascend(take(&mut args[2])))
 }
 

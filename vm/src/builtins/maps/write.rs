@@ -1,6 +1,7 @@
 //! Writing: `assoc`, `dissoc`, `merge`, `hash-map` and its kin.
 
 use super::read::entry_parts;
+use crate::builtins::support::errors;
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -53,6 +54,7 @@ pub(super) fn assoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             }
             Ok(Value::Vector(vector))
         }
+        Value::List(_) => Err(errors::no_index("assoc")),
         other => Err(Error::argument("assoc", 1, "map or list", &other)),
     }
 }
@@ -95,7 +97,8 @@ pub(super) fn merge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         [only] => return Ok(take(only)),
         _ => {}
     }
-    let is_entry = |value: &Value| matches!(value, Value::Vector(pair) if pair.len() == 2);
+    let is_entry =
+        |value: &Value| matches!(value, Value::Vector(pair) | Value::List(pair) if pair.len() == 2);
     for (i, arg) in args.iter().enumerate() {
         // As in Clojure an entry may stand for a map of one, but not in the first place.
         if !matches!(arg, Value::Map(_) | Value::Nil) && (i == 0 || !is_entry(arg)) {

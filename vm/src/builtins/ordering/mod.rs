@@ -37,8 +37,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("order", "Ordering").of([
             "[{:i 1 :p 2} {:i 0 :p 1} {:i 2 :p 1}]",
         ),
     fun("reverse", CORE, "c", sequences::reverse)
-        .doc("Elements in reverse order, as a vector")
-        .example("(reverse [1 2 3])", "[3 2 1]")
+        .doc("List of the elements in reverse order")
+        .example("(reverse [1 2 3])", "(3 2 1)")
         .example(r#"(apply str (reverse "abc"))"#, r#""cba""#),
     fun("subseq", CORE, "c test key | c test key test key", sequences::subseq)
         .one_of(&[3, 5])

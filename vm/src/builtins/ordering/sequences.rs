@@ -14,7 +14,7 @@ pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         return Err(Error::argument_types("reverse", args));
     }
     let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
-    reversed(ctx, &all).map(Value::Vector)
+    reversed(ctx, &all).map(Value::List)
 }
 
 /// One bound of `subseq`: a test and what it compares with.

@@ -263,8 +263,10 @@ impl NativeFrame for Keys {
 /// `(sort-by k c)`, `(sort-by k cmp c)`
 pub(super) fn sort_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [key @ (Value::Keyword(_) | Value::Str(_) | Value::Vector(_)), collection, comparator] = &*args {
-        let is_collection =
-            matches!(collection, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Nil);
+        let is_collection = matches!(
+            collection,
+            Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Nil
+        );
         if is_collection && comparator.is_function() {
             return Err(Error::type_error(format!(
                 "sort-by expects (key, comparator, collection) but got (key, collection, comparator). Try: (sort-by {} > \

@@ -2,7 +2,7 @@
 //!
 //! As in Clojure, `nil` and collections other than sets may stand among the operands: `union` conjoins the elements
 //! of the smaller operand to the larger one, `intersection` and `difference` ask `contains?` of the other operand,
-//! which for a vector means its indices.
+//! which for a vector means its indices. A list has none, and its elements count.
 
 use super::super::maps::entry_parts;
 use crate::builtins::support::{cursor, sequence};
@@ -118,6 +118,12 @@ fn conjoin(ctx: &mut Ctx<'_>, into: Value, from: Value) -> Result<Value> {
             }
             Ok(Value::Vector(vector))
         }
+        Value::List(mut list) => {
+            while let Some(item) = items.advance() {
+                list.push_front(item);
+            }
+            Ok(Value::List(list))
+        }
         Value::Map(mut map) => {
             while let Some(item) = items.advance() {
                 let Some((key, value)) = entry_parts(&item) else {
@@ -161,7 +167,9 @@ pub(super) fn intersection(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
         let (smaller, larger) = if swap { (b, a) } else { (a, b) };
         match smaller {
             Value::Nil => Ok(Value::Nil),
-            Value::Set(set) => remove_where(ctx, set, |item| !contains(&larger, item)),
+            Value::Set(set) if !matches!(larger, Value::List(_)) => {
+                remove_where(ctx, set, |item| !contains(&larger, item))
+            }
             other => Err(Error::argument_types("intersection", &[other, larger])),
         }
     })
@@ -173,7 +181,9 @@ pub(super) fn difference(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
         let fewer = size("difference", &a, &b, &a)? < size("difference", &a, &b, &b)?;
         match a {
             Value::Nil => Ok(Value::Nil),
-            Value::Set(set) if fewer => remove_where(ctx, set, |item| contains(&b, item)),
+            Value::Set(set) if fewer && !matches!(b, Value::List(_)) => {
+                remove_where(ctx, set, |item| contains(&b, item))
+            }
             Value::Set(mut set) => {
                 let Some(mut items) = elements(ctx, &b)? else { return Ok(Value::Set(set)) };
                 ctx.charge(items.remaining())?;
@@ -192,7 +202,7 @@ fn includes(ctx: &mut Ctx<'_>, name: &str, args: &[Value], part: usize, whole: u
     let (part, whole) = (&args[part], &args[whole]);
     let accepted =
         |value: &Value| matches!(value, Value::Set(_) | Value::Vector(_) | Value::Map(_) | Value::Nil);
-    if !accepted(part) || !accepted(whole) {
+    if !(accepted(part) || matches!(part, Value::List(_))) || !accepted(whole) {
         return Err(Error::argument_types(name, args));
     }
     let Some(mut items) = elements(ctx, part)? else { return Err(Error::argument_types(name, args)) };
@@ -218,11 +228,11 @@ pub(super) fn is_superset(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
     includes(ctx, "superset?", args, 1, 0)
 }
 
-/// The rows of a relation, which is a set or a vector; `n` counts arguments from 1.
+/// The rows of a relation, which is a set, a vector or a list; `n` counts arguments from 1.
 pub(super) fn rows(name: &str, n: usize, value: &Value) -> Result<Cursor> {
     match value {
         Value::Nil => Ok(Cursor::Vector(Vector::new().into_iter())),
-        Value::Vector(vector) => Ok(Cursor::Vector(vector.iter())),
+        Value::Vector(rows) | Value::List(rows) => Ok(Cursor::Vector(rows.iter())),
         Value::Set(set) => Ok(Cursor::Set(set.clone().into_iter())),
         other => Err(Error::argument(name, n, "set or list of maps", other)),
     }

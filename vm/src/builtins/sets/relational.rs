@@ -185,7 +185,7 @@ pub(super) fn join(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// The keys that the first rows of both relations have, each mapped to itself.
 fn common_keys(left: &Value, right: &Value) -> Map {
     let first = |rows: &Value| match rows {
-        Value::Vector(rows) => rows.first(),
+        Value::Vector(rows) | Value::List(rows) => rows.first(),
         Value::Set(rows) => rows.element_at(0).cloned(),
         _ => None,
     };

@@ -1,6 +1,7 @@
 //! `take` and `drop` by count.
 
 use super::grouping::positive;
+use crate::builtins::access::or_nil;
 use crate::builtins::support::check::count;
 use crate::builtins::support::transducer;
 use crate::builtins::support::{elements, errors};
@@ -8,10 +9,6 @@ use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector};
 use std::mem::take as take_out;
-
-fn nil_if_empty(vector: Vector) -> Value {
-    if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }
-}
 
 /// `(take n c)`
 pub(super) fn take(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
@@ -72,24 +69,27 @@ pub(super) fn drop_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     Ok(Value::Vector(all.slice(0, all.len().saturating_sub(n))))
 }
 
-/// The elements after the first n of `(name c n)`.
-fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vector> {
+/// The elements after the first n of `(name c n)`: of a list as a list, else as a vector.
+fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
     if !args[0].is_seqable() {
         return Err(errors::not_a_collection(&args[0]));
     }
     let Some(n) = count(&args[1]) else { return Err(Error::argument_types(name, args)) };
+    if let Value::List(list) = &args[0] {
+        return Ok(Value::List(list.slice(n, list.len())));
+    }
     let all = elements(ctx, take_out(&mut args[0]))?.unwrap_or_default();
-    Ok(all.slice(n, all.len()))
+    Ok(Value::Vector(all.slice(n, all.len())))
 }
 
 /// `(nthrest c n)`
 pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    nth_rest(ctx, "nthrest", args).map(Value::Vector)
+    nth_rest(ctx, "nthrest", args)
 }
 
 /// `(nthnext c n)`
 pub(super) fn nthnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    nth_rest(ctx, "nthnext", args).map(nil_if_empty)
+    nth_rest(ctx, "nthnext", args).map(or_nil)
 }
 
 /// `(split-at n c)`

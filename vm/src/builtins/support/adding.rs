@@ -5,23 +5,25 @@ use crate::machine::Ctx;
 use crate::print;
 use crate::value::{Map, Value};
 
-/// Adds one element to a collection of any kind; `None` when it is none, or when the element is no map entry.
+/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes. `None` when it is none, or when
+/// the element is no map entry.
 /// Charges a step.
 #[inline]
 pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
     ctx.charge(1)?;
     match target {
         Value::Vector(vector) => vector.push(item),
+        Value::List(list) => list.push_front(item),
         Value::Set(set) => set.insert(item),
         Value::Map(map) => match item {
-            Value::Vector(pair) if pair.len() == 2 => {
+            Value::Vector(pair) | Value::List(pair) if pair.len() == 2 => {
                 map.insert(pair.get(0).unwrap_or_default(), pair.get(1).unwrap_or_default());
             }
             Value::Map(more) => insert_all(ctx, map, &more)?,
             Value::Nil => {}
             _ => return Ok(None),
         },
-        Value::Nil => *target = Value::vector([item]),
+        Value::Nil => *target = Value::list([item]),
         _ => return Ok(None),
     }
     Ok(Some(()))
@@ -61,5 +63,5 @@ pub(crate) fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result
 
 /// Whether `into` can add to this.
 pub(crate) fn is_target(value: &Value) -> bool {
-    matches!(value, Value::Vector(_) | Value::Set(_) | Value::Map(_))
+    matches!(value, Value::Nil | Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_))
 }

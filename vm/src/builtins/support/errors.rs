@@ -41,6 +41,12 @@ pub(crate) fn vector_as_function(expected: &str, vector: &Vector) -> Error {
     }
 }
 
+/// A list lies where elements are found by their index.
+#[cold]
+pub(crate) fn no_index(name: &str) -> Error {
+    Error::type_error(format!("{name}: a list has no indexes; make a vector of it with vec"))
+}
+
 /// `NAME does not support sets (sets are unordered)`
 #[cold]
 pub(crate) fn no_sets(name: &str) -> Error {
@@ -59,7 +65,7 @@ pub(crate) fn no_maps(name: &str) -> Error {
 pub(crate) fn java_type_name(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
-        Value::Vector(_) => "list",
+        Value::Vector(_) | Value::List(_) => "list",
         Value::Map(_) => "map",
         Value::Int(_) | Value::BigInt(_) => "integer",
         Value::Float(_) => "float",

@@ -55,8 +55,10 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         if !collection.is_seqable() {
             return Err(Error::argument("sequence", 1, "seqable", collection));
         }
-        let all = elements(ctx, take(collection))?.unwrap_or_default();
-        return Ok(Flow::Return(Value::Vector(all)));
+        return Ok(Flow::Return(match take(collection) {
+            list @ Value::List(_) => list,
+            other => Value::Vector(elements(ctx, other)?.unwrap_or_default()),
+        }));
     }
     let stages = stages(ctx, "sequence", 1, &args[0])?;
     if args[1].is_endless() && !stages.iter().any(Stage::ends) {

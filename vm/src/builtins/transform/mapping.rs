@@ -52,7 +52,7 @@ impl Sink for Present {
 /// Collects the elements of the results.
 pub(crate) struct Splice {
     out: Builder,
-    /// The function is a keyword: what is no vector counts as one element.
+    /// The function is a keyword: what is neither vector nor list counts as one element.
     by_keyword: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn spliced(
     result: Value,
     by_keyword: bool,
 ) -> Result<ControlFlow<Value, Cursor>> {
-    if by_keyword && !matches!(result, Value::Vector(_) | Value::Nil) {
+    if by_keyword && !matches!(result, Value::Vector(_) | Value::List(_) | Value::Nil) {
         return Ok(ControlFlow::Break(result));
     }
     match cursor(ctx, &result)? {

@@ -1,6 +1,6 @@
 //! Walking nested collections: `walk`, `prewalk`, `postwalk`, and the walks with a function of our own.
 //!
-//! A walk steps into vectors, sets and maps; the children of a map are its entries as two-element vectors. The
+//! A walk steps into vectors, lists, sets and maps; the children of a map are its entries as two-element vectors. The
 //! collections that are open at a time are a stack on the heap.
 
 use crate::builtins::maps::entry_parts;
@@ -26,15 +26,17 @@ enum Collection {
     Vector,
     Set,
     Map,
+    List,
 }
 
-portable!(enum Collection { 0: Vector, 1: Set, 2: Map });
+portable!(enum Collection { 0: Vector, 1: Set, 2: Map, 3: List });
 
 impl Level {
     /// Opens a collection; gives back what has no children.
     pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
         let kind = match &form {
             Value::Vector(items) if !items.is_empty() => Collection::Vector,
+            Value::List(items) if !items.is_empty() => Collection::List,
             Value::Set(items) if !items.is_empty() => Collection::Set,
             Value::Map(entries) if !entries.is_empty() => Collection::Map,
             _ => return Ok(Err(form)),
@@ -74,6 +76,7 @@ impl Level {
         let items = self.done.take_vector();
         match self.kind {
             Collection::Vector => Ok(Value::Vector(items)),
+            Collection::List => Ok(Value::List(items)),
             Collection::Set => {
                 ctx.reserve(items.len().saturating_mul(2 * Set::ELEMENT_BYTES))?;
                 Ok(Value::Set(items.into_iter().collect()))

@@ -7,8 +7,8 @@ use super::namespaces::{CORE, EXTENSION, REGEX, SET};
 use super::row::{fun, section};
 use predicates::{
     is_any, is_associative, is_boolean, is_callable, is_char, is_collection, is_counted, is_false, is_float,
-    is_function, is_indexed, is_integer, is_keyword, is_map, is_never, is_nil, is_number, is_regex,
-    is_seqable, is_set, is_some, is_string, is_true, is_vector, type_of,
+    is_function, is_indexed, is_integer, is_keyword, is_list, is_map, is_never, is_nil, is_number, is_regex,
+    is_seqable, is_sequential, is_set, is_some, is_string, is_true, is_vector, type_of,
 };
 
 /// The family's functions.
@@ -45,17 +45,19 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("map?", CORE, "x", is_map).doc("True for maps").example("(map? {})", "true"),
     fun("set?", CORE, "x", is_set).also_in(SET).doc("True for sets").example("(set? #{})", "true"),
     fun("coll?", CORE, "x", is_collection)
-        .doc("True for vectors, maps and sets")
+        .doc("True for vectors, lists, maps and sets")
         .example(r#"(coll? "x")"#, "false"),
-    fun("sequential?", CORE, "x", is_vector).doc("True for vectors").example("(sequential? #{1})", "false"),
-    fun("seq?", CORE, "x", is_vector)
-        .doc("True for vectors, the only sequences")
+    fun("sequential?", CORE, "x", is_sequential)
+        .doc("True for vectors and lists")
+        .example("(sequential? #{1})", "false"),
+    fun("seq?", CORE, "x", is_sequential)
+        .doc("True for vectors and lists, the only sequences")
         .example("(seq? [1])", "true"),
     fun("associative?", CORE, "x", is_associative)
         .doc("True for vectors and maps")
         .example("(associative? [])", "true"),
     fun("counted?", CORE, "x", is_counted)
-        .doc("True for vectors, maps, sets and strings")
+        .doc("True for vectors, lists, maps, sets and strings")
         .example(r#"(counted? "x")"#, "true"),
     fun("indexed?", CORE, "x", is_indexed)
         .doc("True for vectors and strings, where nth works")
@@ -93,9 +95,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("simple-keyword?", CORE, "x", is_keyword)
         .doc("True for keywords: none has a namespace")
         .example("(simple-keyword? :k)", "true"),
-    fun("list?", CORE, "x", is_never)
-        .doc("Always false: sequences are vectors")
-        .example("(list? [1])", "false"),
+    fun("list?", CORE, "x", is_list)
+        .doc("True for lists; other sequences are vectors")
+        .example("(list? '(1))", "true")
+        .example("(list? (map inc [1]))", "false"),
     fun("bytes?", CORE, "x", is_never)
         .doc("Always false: there are no byte arrays")
         .example(r#"(bytes? "x")"#, "false"),

@@ -28,11 +28,14 @@ predicates! {
     is_char = |v| matches!(v, Value::Str(s) if s.len() == 1);
     is_keyword = |v| matches!(v, Value::Keyword(_));
     is_vector = |v| matches!(v, Value::Vector(_));
+    is_list = |v| matches!(v, Value::List(_));
+    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_));
     is_map = |v| matches!(v, Value::Map(_));
     is_set = |v| matches!(v, Value::Set(_));
-    is_collection = |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_));
+    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
     is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
-    is_counted = |v| matches!(v, Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
+    is_counted =
+        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
     is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
     is_seqable = Value::is_seqable;
     is_function = Value::is_function;
@@ -49,6 +52,7 @@ pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Str(_) => "string",
         Value::Keyword(_) => "keyword",
         Value::Vector(_) => "vector",
+        Value::List(_) => "list",
         Value::Map(_) => "map",
         Value::Set(_) => "set",
         Value::Regex(_) => "regex",
@@ -84,6 +88,7 @@ mod tests {
             Value::Set(Set::new()),
             crate::builtins::library().function_named("type").unwrap(),
             Value::Tool(Str::new("search")),
+            Value::list([]),
         ];
         for (name, holds) in [
             ("nil?", &[0][..]),
@@ -98,18 +103,20 @@ mod tests {
             ("char?", &[7]),
             ("keyword?", &[8]),
             ("vector?", &[9]),
-            ("seq?", &[9]),
+            ("list?", &[14]),
+            ("sequential?", &[9, 14]),
+            ("seq?", &[9, 14]),
             ("map?", &[10]),
             ("set?", &[11]),
-            ("coll?", &[9, 10, 11]),
+            ("coll?", &[9, 10, 11, 14]),
             ("associative?", &[9, 10]),
-            ("counted?", &[6, 7, 9, 10, 11]),
+            ("counted?", &[6, 7, 9, 10, 11, 14]),
             ("indexed?", &[6, 7, 9]),
-            ("seqable?", &[0, 6, 7, 9, 10, 11]),
+            ("seqable?", &[0, 6, 7, 9, 10, 11, 14]),
             ("fn?", &[12]),
             ("ifn?", &[8, 10, 11, 12, 13]),
             ("symbol?", &[]),
-            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]),
+            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
         ] {
             let found: Vec<usize> =
                 (0..values.len()).filter(|i| display(name, [values[*i].clone()]) == "true").collect();
@@ -120,6 +127,7 @@ mod tests {
     #[test]
     fn types_are_keywords() {
         assert_eq!(display("type", [Value::Nil]), "nil");
+        assert_eq!(display("type", [Value::list([])]), ":list");
         assert_eq!(display("type", [Value::float(f64::NAN)]), ":number");
         assert_eq!(display("type", [Value::Tool(Str::new("x"))]), ":unknown");
     }

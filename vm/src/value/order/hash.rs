@@ -55,7 +55,7 @@ fn collection(outer: Open) -> u64 {
             top.hasher.write_u64(hash);
             continue;
         };
-        if !matches!(item, Value::Vector(_) | Value::Map(_) | Value::Set(_)) {
+        if !matches!(item, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_)) {
             write(&item, &mut top.hasher);
             continue;
         }
@@ -132,7 +132,7 @@ fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
         Value::Combinator(combinator) => (combinator.kind, combinator.parts.len()).hash(hasher),
         Value::Temporal(temporal) => temporal_key(temporal).hash(hasher),
         Value::Cursor(_) => {}
-        Value::Vector(vector) => {
+        Value::Vector(vector) | Value::List(vector) => {
             vector.len().hash(hasher);
             return Some(Level::Values(Cursor::Vector(vector.iter())));
         }

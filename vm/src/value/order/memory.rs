@@ -20,7 +20,8 @@ const MOST: usize = 1 << 16;
 #[inline]
 pub(super) fn identity(value: &Value) -> Option<usize> {
     match value {
-        Value::Vector(vector) => Some(vector.address()),
+        // A list is equal to the vector of its elements, so that it may be taken for it.
+        Value::Vector(vector) | Value::List(vector) => Some(vector.address()),
         Value::Map(map) => Some(map.address()),
         Value::Set(set) => Some(set.address()),
         Value::Closure(closure) => Some(Rc::as_ptr(closure).addr()),

@@ -155,6 +155,9 @@ fn equality_follows_the_table_of_the_language() {
         (map(&[(Value::Int(1), Value::Nil)]), map(&[(float(1.0), Value::Nil)]), false),
         (set(&[Value::Int(1)]), set(&[float(1.0)]), false),
         (set(&[float(0.0)]), set(&[float(-0.0)]), true),
+        (Value::list([Value::Int(1), keyword("a")]), vector(&[float(1.0), keyword("a")]), true),
+        (Value::list([]), vector(&[]), true),
+        (Value::list([]), Value::Nil, false),
         (vector(&[]), set(&[]), false),
         (vector(&[]), map(&[]), false),
         (Value::Nil, Value::False, false),
@@ -162,6 +165,18 @@ fn equality_follows_the_table_of_the_language() {
         assert_eq!(equal(&a, &b), expected);
         assert_eq!(equal(&b, &a), expected);
     }
+}
+
+#[test]
+fn a_list_is_the_key_that_the_vector_of_its_elements_is() {
+    for items in [vec![], vec![Value::Int(1)], (0..100).map(|n| Value::list([Value::Int(n)])).collect()] {
+        let (list, vector) = (Value::list(items.clone()), Value::vector(items));
+        assert!(identical(&list, &vector));
+        assert_eq!(key_compare(&list, &vector), Equal);
+        assert_eq!(hash(&list), hash(&vector));
+    }
+    let (list, longer) = (Value::list([Value::Int(1)]), vector(&[Value::Int(1), Value::Nil]));
+    assert_eq!((compare(&list, &longer), compare(&longer, &list)), (Less, Greater));
 }
 
 #[test]
@@ -193,8 +208,9 @@ fn nested(depth: usize, inner: Value, wrap: impl Fn(Value) -> Value) -> Value {
 
 #[test]
 fn nesting_takes_no_native_stack() {
-    let wraps: [fn(Value) -> Value; 5] = [
+    let wraps: [fn(Value) -> Value; 6] = [
         |value| Value::vector(vec![value]),
+        |value| Value::list(vec![value]),
         |value| Value::vector(vec![value, Value::Nil]),
         |value| Value::Set([value].into_iter().collect::<Set>()),
         |value| Value::Map(Map::from_entries(vec![(value, Value::Nil)])),
@@ -342,6 +358,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::vector),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::list),
             prop::collection::vec(inner.clone(), 0..4)
                 .prop_map(|items| Value::Set(items.into_iter().collect())),
             prop::collection::vec((inner.clone(), inner), 0..4)

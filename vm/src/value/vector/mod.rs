@@ -1,4 +1,4 @@
-//! The vector: the only sequential type, indexed from 0.
+//! The vector, indexed from 0. A list keeps its elements in one too, and adds and removes them in front.
 //!
 //! Up to [`FLAT_MAX`] elements lie side by side. Longer vectors are a radix tree of 32 branches a node ([`Trie`])
 //! whose nodes are shared between versions: reading, replacing, and adding or removing at either end cost

@@ -310,8 +310,9 @@ impl Machine {
                 stack.push(found.unwrap_or(default));
             }
 
-            Op::CheckSequential(slot) => {
-                metered!(fuel, operations::check_sequential(stack.at_mut(base + slot as usize)))?;
+            Op::CheckSequential { slot, rest } => {
+                metered!(fuel, operations::check_sequential(stack.at_mut(base + slot as usize), rest))?;
+                meter::check_memory()?;
             }
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
@@ -322,13 +323,13 @@ impl Machine {
             }
             Op::ElementsFrom { slot, from } => {
                 let rest = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(vector) => {
+                    Value::Vector(vector) if vector.len() > from as usize => {
                         meter::reserve(vector.len() * size_of::<Value>())?;
-                        vector.slice(from as usize, vector.len())
+                        Value::Vector(vector.slice(from as usize, vector.len()))
                     }
-                    _ => Vector::new(),
+                    _ => Value::Nil,
                 };
-                stack.push(Value::Vector(rest));
+                stack.push(rest);
             }
             Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,
             Op::KeywordArguments(slot) => {

@@ -361,7 +361,7 @@ impl Verifier<'_> {
                 self.lookup(cache.into(), key)?;
                 (2, 1)
             }
-            Op::CheckSequential(slot) | Op::CheckMap(slot) | Op::KeywordArguments(slot) => {
+            Op::CheckSequential { slot, .. } | Op::CheckMap(slot) | Op::KeywordArguments(slot) => {
                 Self::read(state, slot)?;
                 (0, 0)
             }

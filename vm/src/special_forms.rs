@@ -70,6 +70,8 @@ special_forms! {
     Defn "defn" Local Counted
         ["(defn name [params] body…)", "(defn name doc [params] body…)", "(defn name ([params] body…) …)"]
         "Define a named function";
+    DefnPrivate "defn-" Definition Counted ["(defn- name [params] body…)"]
+        "As defn: no name is private";
     Declare "declare" Definition Counted ["(declare name…)"]
         "Announce names that are defined further down";
 

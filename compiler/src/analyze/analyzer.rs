@@ -253,7 +253,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             SpecialForm::Comment => Ok(self.ast.add(Node::Nil, span)),
             SpecialForm::Quote => self.quote(items, span),
             SpecialForm::Def | SpecialForm::Defonce => self.def(special, items, span),
-            SpecialForm::Defn => self.defn(items, span),
+            SpecialForm::Defn | SpecialForm::DefnPrivate => self.defn(special, items, span),
             SpecialForm::Declare => self.declare(items, span),
             SpecialForm::If | SpecialForm::IfNot => self.if_form(special, items, span, tail),
             SpecialForm::When | SpecialForm::WhenNot => self.when(special, items, span, tail),

@@ -101,7 +101,7 @@ impl Analyzer<'_, '_> {
                 if hint.is_empty() && may_be_server(prefix) && !namespaces::exists(prefix, self.library) {
                     hint = tool_hint(prefix, member, "{…}");
                 }
-                Err(CompileError::form(span, namespaces::not_available(prefix, member)).with_hint(hint))
+                Err(CompileError::form(span, namespaces::not_available(prefix, member, &hint)))
             }
         }
     }
@@ -154,7 +154,7 @@ impl Analyzer<'_, '_> {
     ) -> Result<Node> {
         let (prefix, member) = (self.prefix(namespace), self.text(name));
         match prefix {
-            "data" => return Err(CompileError::form(span, namespaces::unknown("data"))),
+            "data" => return Err(CompileError::form(span, namespaces::unknown("data", ""))),
             "mcp" => {
                 let text = format!("Unknown mcp function: mcp/{member}. Available: tool/servers");
                 return Err(CompileError::form(span, text));
@@ -170,8 +170,8 @@ impl Analyzer<'_, '_> {
                     [] => "{…}".to_owned(),
                     [map, ..] => self.excerpt(map),
                 };
-                return Err(CompileError::form(span, namespaces::unknown(prefix))
-                    .with_hint(tool_hint(prefix, member, &arguments)));
+                let hint = tool_hint(prefix, member, &arguments);
+                return Err(CompileError::form(span, namespaces::unknown(prefix, &hint)));
             }
             _ => {}
         }

@@ -30,17 +30,28 @@ impl Analyzer<'_, '_> {
         self.add_definition(Definition { name, value, doc, once: special == SpecialForm::Defonce, span })
     }
 
-    pub(super) fn defn(&mut self, items: Items, span: Span) -> Result<NodeId> {
-        let shape = || CompileError::arity(span, "expected (defn name [params] body)");
+    /// `(defn name "doc" {attributes} [params] body …)`: the attributes are metadata, and read as nothing.
+    pub(super) fn defn(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
+        let word = special.name();
+        let shape = || CompileError::arity(span, format!("expected ({word} name [params] body)"));
         if items.len() < 2 {
             return Err(shape());
         }
-        let name = self.defined_name(self.forms.at(items, 0), "defn")?;
+        let name = self.defined_name(self.forms.at(items, 0), word)?;
         let mut rest = items.skip(1);
         let mut doc = None;
         if let FormKind::Str(text) = self.forms.at(rest, 0).kind {
             doc = Some(text);
             rest = rest.skip(1);
+        }
+        if let [Form { kind: FormKind::Map(_), .. }, _, ..] = self.forms[rest] {
+            rest = rest.skip(1);
+        }
+        // Bodies may have their attributes behind them.
+        if let [Form { kind: FormKind::List(_), .. }, .., Form { kind: FormKind::Map(_), .. }] =
+            self.forms[rest]
+        {
+            rest = rest.take(rest.len() - 1);
         }
         if rest.is_empty() {
             return Err(shape());

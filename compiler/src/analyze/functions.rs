@@ -145,6 +145,7 @@ impl Analyzer<'_, '_> {
         let heads = Run::append(&mut self.ast.bindings, &heads);
         let display = Run::append(&mut self.ast.display, &display);
         self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
+        let body = if self.is_conditions(body) { body.skip(1) } else { body };
         let node = self.uncertain_body(body, true, parameters.span)?;
         self.unbind(mark);
         let locals = self.scope.leave_function().locals;
@@ -156,6 +157,17 @@ impl Analyzer<'_, '_> {
             parameters: parameters.span,
             display,
         })
+    }
+
+    /// Whether a body begins with `{:pre […] :post […]}`: conditions are not checked, since whatever they refuse has no
+    /// value in Clojure either.
+    fn is_conditions(&self, body: Items) -> bool {
+        let [Form { kind: FormKind::Map(entries), .. }, _, ..] = self.forms[body] else { return false };
+        let is_condition = |key: &Form| match key.kind {
+            FormKind::Keyword(name) => matches!(self.text(name), "pre" | "post"),
+            _ => false,
+        };
+        !entries.is_empty() && self.forms[entries].iter().step_by(2).all(is_condition)
     }
 
     /// Binds the parameter in `local`.

@@ -17,6 +17,8 @@ const LOADABLE: &[(&str, &str)] = &[
     ("clojure.set", "clojure.set"),
     ("clojure.walk", "clojure.walk"),
     ("clojure.math", "Math"),
+    ("clojure.math.combinatorics", "combinatorics"),
+    ("clojure.edn", "edn"),
     ("clojure.pprint", "clojure.pprint"),
     ("clojure.data.json", "json"),
     ("cheshire.core", "json"),
@@ -114,6 +116,7 @@ impl Analyzer<'_, '_> {
     fn require(&mut self, form: Form, all: bool) -> Result<()> {
         match form.kind {
             FormKind::Quoted(items) => self.require(self.forms.at(items, 0), all),
+            FormKind::List(items) if self.is_quote(items) => self.require(self.forms.at(items, 1), all),
             // `:reload`, `:verbose`
             FormKind::Keyword(_) => Ok(()),
             FormKind::QuotedSymbol(name) | FormKind::Symbol(name) => {
@@ -138,6 +141,11 @@ impl Analyzer<'_, '_> {
             }
             _ => Err(self.not_a_namespace(form)),
         }
+    }
+
+    /// Whether a list is `(quote form)`.
+    fn is_quote(&self, items: Items) -> bool {
+        matches!(self.forms[items], [Form { kind: FormKind::Symbol(name), .. }, _] if self.text(name) == "quote")
     }
 
     fn wanted(&self, form: Form, items: Items) -> Result<Wanted> {
@@ -243,6 +251,7 @@ impl Analyzer<'_, '_> {
     fn import(&mut self, form: Form) -> Result<()> {
         match form.kind {
             FormKind::Quoted(items) => self.import(self.forms.at(items, 0)),
+            FormKind::List(items) if self.is_quote(items) => self.import(self.forms.at(items, 1)),
             FormKind::QuotedSymbol(name) | FormKind::Symbol(name) => {
                 let full = self.text(name);
                 self.class(full.rsplit_once('.').map_or(full, |(_, class)| class), full, form.span)

@@ -129,21 +129,36 @@ pub(super) fn exists(prefix: &str, library: &Library) -> bool {
     find(prefix).is_some() || library.all().iter().any(has_member)
 }
 
-/// What to say of a qualified name that means nothing.
-pub(super) fn not_available(prefix: &str, name: &str) -> String {
-    let Some(namespace) = find(prefix) else { return unknown(prefix) };
+/// A hint as a sentence of its own: it stands before the lists, which few read to their end.
+fn advice(hint: &str) -> String {
+    match hint.trim_start_matches(['.', ' ']).trim_end_matches('.') {
+        "" => String::new(),
+        advice => format!(" {advice}."),
+    }
+}
+
+/// What to say of a qualified name that means nothing; `hint` is what to write instead, if that is known.
+pub(super) fn not_available(prefix: &str, name: &str, hint: &str) -> String {
+    let Some(namespace) = find(prefix) else { return unknown(prefix, hint) };
     let show =
         |member: &str| if namespace.qualified { format!("{prefix}/{member}") } else { member.to_owned() };
     let members: Vec<String> = namespace.members.split_ascii_whitespace().map(show).collect();
-    format!("{} is not available. {} functions: {}", show(name), namespace.title, members.join(", "))
+    let advice = advice(hint);
+    format!("{} is not available.{advice} {} functions: {}", show(name), namespace.title, members.join(", "))
 }
 
-/// What to say of a prefix that means nothing.
-pub(super) fn unknown(prefix: &str) -> String {
+/// What to say of a prefix that means nothing; `hint` is what to write instead, if that is known.
+pub(super) fn unknown(prefix: &str, hint: &str) -> String {
+    let advice = advice(hint);
+    let json = if advice.is_empty() {
+        " For JSON parsing use json/parse-string (not cheshire.core/...)."
+    } else {
+        ""
+    };
     format!(
-        "unknown namespace {prefix}/. Available namespaces: data/, tool/, mcp/, budget/, json/, clojure.core/, core/, \
+        "unknown namespace {prefix}/.{advice} Available namespaces: data/, tool/, mcp/, budget/, json/, clojure.core/, core/, \
          clojure.string/, str/, string/, clojure.set/, set/, clojure.walk/, walk/, regex/, Math/, System/, Boolean/, \
          Double/, Float/, Integer/, Long/, LocalDate/, Instant/, Duration/, java.time.LocalDate/, java.time.Instant/, \
-         java.time.Duration/, java.util.Date.. For JSON parsing use json/parse-string (not cheshire.core/...)."
+         java.time.Duration/, java.util.Date..{json}"
     )
 }

@@ -38,11 +38,17 @@ impl Body {
         match ast.patterns[pattern.0 as usize] {
             Pattern::Bind(local) => self.place(local, slot),
             Pattern::Vector { items, rest, whole } => {
-                if let Some(whole) = whole {
-                    self.place(whole, slot);
-                }
+                let slot = match whole {
+                    Some(whole) => {
+                        self.place(whole, slot);
+                        // What is taken apart may become a vector; the whole stays what it is.
+                        self.push(Op::Local(slot));
+                        self.top()
+                    }
+                    None => slot,
+                };
                 self.at(generator, span);
-                self.emit(Op::CheckSequential(slot), 0, 0);
+                self.emit(Op::CheckSequential { slot, rest: rest.is_some() }, 0, 0);
                 let short = self.short(slot, span)?;
                 for (index, &item) in items.of(&ast.pattern_lists).iter().enumerate() {
                     self.push(Op::Element { slot: short, index: index as u32 });

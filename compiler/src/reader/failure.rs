@@ -7,7 +7,7 @@ use logos::Logos;
 
 use crate::error::CompileError;
 use crate::source::Span;
-use crate::token::{LexError, Token};
+use crate::token::{LexError, Token, is_name_byte};
 
 #[derive(Default)]
 struct Balance {
@@ -88,6 +88,69 @@ impl Delimiters {
 const OF_VAR: &str = "deref syntax (@var) is not supported. Atoms and refs are not available";
 const OF_FORM: &str = "deref syntax @(…) is not supported. A call gives its value by itself: leave @ and future out, \
                        and write (pmap f coll) or (pcalls f g) for several at once";
+
+/// What to write for a spelling of Clojure that the language does not have, with the punctuation before it; empty if there
+/// is nothing to say. `text` begins where the reader stopped.
+pub(super) fn advice(text: &str) -> String {
+    /// How a spelling begins, and what to write.
+    const SPELLINGS: &[(&str, &str)] = &[
+        ("`", "There are no macros and no templates of code: write a function"),
+        ("~", "There are no macros and no templates of code: write a function"),
+        ("#inst", "There are no tagged literals: write (Instant/parse \"2024-01-31T00:00:00Z\")"),
+        ("#uuid", "There are no tagged literals: write the UUID as a text"),
+        ("#?", "There are no reader conditionals: write the branch for :clj alone"),
+        ("#=", "Nothing is evaluated while a program is read: write the expression itself"),
+        ("#^", "Values carry no metadata: leave it out"),
+        ("##", "The special numbers are ##Inf, ##-Inf and ##NaN"),
+    ];
+    if let Some((_, advice)) = SPELLINGS.iter().find(|(spelling, _)| text.starts_with(spelling)) {
+        return format!(". {advice}");
+    }
+    let word = |text: &str| -> String {
+        text.bytes().take_while(|byte| is_name_byte(*byte)).take(LONGEST_NAME).map(char::from).collect()
+    };
+    if let Some(name) = text.strip_prefix("::").map(word).filter(|name| !name.is_empty()) {
+        let name = name.replace('/', "-");
+        return format!(". Keywords have no namespace: write :{name}");
+    }
+    match text.strip_prefix('#').map(word) {
+        Some(tag) if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            format!(". There are no tagged literals: leave #{tag} out and write the value itself")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Bytes of a name that a message shows.
+const LONGEST_NAME: usize = 60;
+/// Bytes of a map that are looked at.
+const LONGEST_MAP: usize = 4 << 10;
+
+/// What to write for a map whose forms are no pairs, because a keyword in it has a namespace and so reads as two.
+pub(super) fn advice_on_map(text: &str) -> String {
+    let bytes = &text.as_bytes()[..text.len().min(LONGEST_MAP)];
+    let found = (1..bytes.len().saturating_sub(1)).find_map(|at| {
+        if bytes[at] != b'/' || !bytes[at + 1].is_ascii_alphabetic() {
+            return None;
+        }
+        let is_part = |byte: &u8| is_name_byte(*byte) && *byte != b'/';
+        let before = bytes[..at].iter().rev().take_while(|byte| is_part(byte)).count();
+        let behind = bytes[at + 1..].iter().take_while(|byte| is_part(byte)).count();
+        let start = at - before;
+        if before == 0 || start == 0 || bytes[start - 1] != b':' || before + behind > LONGEST_NAME {
+            return None;
+        }
+        Some((text.get(start..at)?, text.get(at + 1..at + 1 + behind)?))
+    });
+    match found {
+        Some((namespace, name)) => {
+            format!(
+                ". Keywords have no namespace: write :{namespace}-{name}, or the text \"{namespace}/{name}\""
+            )
+        }
+        None => String::new(),
+    }
+}
 
 /// The error to report for a text on which the reader stopped with `error`.
 pub(super) fn diagnose(source: &str, error: CompileError) -> CompileError {

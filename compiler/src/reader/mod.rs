@@ -276,7 +276,13 @@ impl<'s> Reader<'s> {
             Token::VarName => {
                 return self.name(&text[2..], Span { start: span.start + 2, end: span.end });
             }
-            Token::QuotedName => FormKind::QuotedSymbol(self.forms.names.intern(behind_first(span))),
+            // A quoted constant is itself.
+            Token::QuotedName => match &text[1..] {
+                "nil" => FormKind::Nil,
+                "true" => FormKind::Bool(true),
+                "false" => FormKind::Bool(false),
+                _ => FormKind::QuotedSymbol(self.forms.names.intern(behind_first(span))),
+            },
             Token::Name(kind) => numbers::positive(&mut self.forms, kind, text, span)?,
             Token::Number(kind) => numbers::number(&mut self.forms, kind, text, span)?,
             Token::Keyword => FormKind::Keyword(self.forms.names.intern(behind_first(span))),
@@ -375,7 +381,7 @@ impl<'s> Reader<'s> {
             Opening::Vector => FormKind::Vector(items),
             Opening::Set => FormKind::Set(items),
             Opening::ShortFn => FormKind::ShortFn(items),
-            _ if items.len() % 2 == 1 => return Err(odd_map(items.len(), span)),
+            _ if items.len() % 2 == 1 => return Err(odd_map(self.source, items.len(), span)),
             _ => FormKind::Map(items),
         };
         self.finish(Form { kind, span })
@@ -446,13 +452,17 @@ impl<'s> Reader<'s> {
             LexError::UnclosedString(at) => self.at("unclosed string", at),
             LexError::InvalidChar(at) => self.at("invalid character literal", at),
             LexError::Unexpected => {
-                if span.text(self.source).starts_with(':') {
-                    return self.cannot("parse keyword", span.start);
-                }
-                match self.stacks.frames.last() {
-                    Some(&frame) if frame.opening.is_prefix() => self.unfinished_prefix(frame, span.start),
-                    _ => self.cannot("parse expression", span.start),
-                }
+                let error = if span.text(self.source).starts_with(':') {
+                    self.cannot("parse keyword", span.start)
+                } else {
+                    match self.stacks.frames.last() {
+                        Some(&frame) if frame.opening.is_prefix() => {
+                            self.unfinished_prefix(frame, span.start)
+                        }
+                        _ => self.cannot("parse expression", span.start),
+                    }
+                };
+                error.with_hint(failure::advice(&self.source[span.start as usize..]))
             }
         }
     }
@@ -486,8 +496,9 @@ impl<'s> Reader<'s> {
 }
 
 #[cold]
-fn odd_map(forms: usize, span: Span) -> CompileError {
-    CompileError::parse(span, format!("Map literal requires even number of forms, got {forms}"))
+fn odd_map(source: &str, forms: usize, span: Span) -> CompileError {
+    let error = CompileError::parse(span, format!("Map literal requires even number of forms, got {forms}"));
+    error.with_hint(failure::advice_on_map(span.text(source)))
 }
 
 /// Without the first byte.

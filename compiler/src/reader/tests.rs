@@ -39,6 +39,27 @@ fn forms(source: &str) -> String {
 }
 
 #[test]
+fn spellings_that_the_language_lacks_are_told_what_to_write() {
+    for (source, hint) in [
+        ("`x", ". There are no macros and no templates of code: write a function"),
+        ("#inst \"2024\"", ". There are no tagged literals: write (Instant/parse \"2024-01-31T00:00:00Z\")"),
+        ("#js {}", ". There are no tagged literals: leave #js out and write the value itself"),
+        ("#?(:clj 1)", ". There are no reader conditionals: write the branch for :clj alone"),
+        ("::user/a", ". Keywords have no namespace: write :user-a"),
+        ("{:user/id 1}", ". Keywords have no namespace: write :user-id, or the text \"user/id\""),
+        ("{:a}", ""),
+        ("(~)", ". There are no macros and no templates of code: write a function"),
+        ("é", ""),
+    ] {
+        assert_eq!(
+            read(source).err().map(|error| error.hint().to_owned()).as_deref(),
+            Some(hint),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn forms_of_every_kind() {
     for (source, want) in [
         ("", ""),

@@ -216,7 +216,7 @@ fn binding_and_loops() {
     check(&[
         ("(let [x 1 y (inc x) x 10] [x y])", "[10 2]"),
         ("(let [[a [b] & r] [1 [2 3] 4 5]] [a b r])", "[1 2 [4 5]]"),
-        ("(let [[a & r] nil] [a r])", "[nil []]"),
+        ("(let [[a & r] nil] [a r])", "[nil nil]"),
         ("(let [[a :as v] [1 2]] [a v])", "[1 [1 2]]"),
         ("(let [[a & r :as v] [1 2]] [a r v])", "[1 [2] [1 2]]"),
         ("(let [{:keys [k] :or {k 9}} {:k nil}] k)", "nil"),
@@ -496,7 +496,7 @@ fn what_programs_of_clojure_have_and_mean_nothing_more() {
         ("[^:a ^:b 1 '^:c x]", "[1 'x]"),
         ("(keys (filter (fn [[k v]] (odd? v)) {:a 1 :b 2 :c 3}))", "[:a :c]"),
         ("(vals (sort-by val > {:a 1 :b 2}))", "[2 1]"),
-        ("(vals [])", "[]"),
+        ("(vals [])", "nil"),
         ("(keys [1])", "!type_error type_error: keys: arg 1 expected map, got list"),
         ("(vals [[1 2] [3]])", "!type_error type_error: vals: arg 1 expected map, got list"),
         ("(pprint {:a 1})", "nil"),
@@ -508,5 +508,86 @@ fn what_programs_of_clojure_have_and_mean_nothing_more() {
             "(csv/foo 1)",
             "!invalid_form invalid_form: csv/foo is not available. CSV functions: csv/generate-string, csv/parse-string, csv/read-csv",
         ),
+    ]);
+}
+
+/// Ruling 174: what real Clojure gives.
+#[test]
+fn texts_and_collections_are_those_of_clojure() {
+    check(&[
+        ("(clojure.string/split \"line1\\nline2\\n\" #\"\\n\")", "[\"line1\" \"line2\"]"),
+        ("(count (clojure.string/split \"#..#\" #\"\"))", "4"),
+        ("(get-in {:rows [\"xyz\"]} [:rows 0 2])", "\"z\""),
+        ("[(get :k :a) (get #{1} 3 :none) (get 42 :a :none) (contains? \"abc\" 1) (contains? [5] 5)]", "[nil :none :none true false]"),
+        ("(if (re-seq #\"z\" \"abc\") :found :none)", ":none"),
+        ("(when-let [ms (re-seq #\"\\d+\" \"abc\")] (count ms))", "nil"),
+        ("[(keys {}) (vals {}) (take-last 0 [1]) (merge nil nil) (merge-with + nil nil) (vec nil)]", "[nil nil nil nil nil []]"),
+        (
+            "(defn deep-merge [a & ms] (if (map? a) (apply merge-with deep-merge a ms) (apply merge-with deep-merge ms)))
+             (deep-merge {:a {:b true}} {:a {:b nil}})",
+            "{:a {:b nil}}",
+        ),
+        ("[(apply + nil) (apply str (next [1])) (apply vector \"ab\") (apply max 3 (next [5])) (apply concat nil)]", "[0 \"\" [\"a\" \"b\"] 3 []]"),
+        ("(loop [[x & more] [1 2 3] n 0] (if more (recur more (+ n x)) (+ n x)))", "6"),
+        ("[((fn [& xs] (when xs (count xs)))) ((fn [a & {:as opts}] opts) 1) (let [[a & r] [1]] (if r :more :end))]", "[nil nil :end]"),
+        ("((fn [a & {:keys [b] :or {b 2}}] [a b]) 1)", "[1 2]"),
+        ("[(#(vector % %&) 1) (#(vector % %&) 1 2)]", "[[1 nil] [1 [2]]]"),
+        ("(map (fn [[a & r]] [a (apply str r)]) [\"abc\"])", "[[\"a\" \"bc\"]]"),
+        ("(let [[a b :as s] \"xy\"] [a b s])", "[\"x\" \"y\" \"xy\"]"),
+        ("(let [s \"xyz\" [a & r] s] [a r s])", "[\"x\" [\"y\" \"z\"] \"xyz\"]"),
+        ("[(let [[a & r] #{1 2}] [a r]) (let [[[k v] & r] {:a 1}] [k v r])]", "[[1 [2]] [:a 1 nil]]"),
+        ("[([7 8] 1) ([7 8] 2) (map [:a :b :c] [0 2]) (sort-by [3 1 2] [0 1 2]) (reduce #(%1 %2) [[1 2] [3 4]] [1 0])]", "[8 nil [:a :c] [1 2 0] 3]"),
+        ("(sort-by [:a :n] [{:a {:n 2}} {:a {:n 1}}])", "[{:a {:n 1}} {:a {:n 2}}]"),
+        ("[(str 'a) (str \"x-\" 'y) (pr-str '[a b/c]) (format \"%s\" 'a) (clojure.string/join \" \" '[a b])]", "[\"a\" \"x-y\" \"[a b/c]\" \"a\" \"a b\"]"),
+        ("[(= 'nil nil) 'true 'false '(nil true)]", "[true true false [nil true]]"),
+        ("[(print-str [\"a\" \"b\"]) (print-str \"x\" [\"1\" nil] {:k \"v\"})]", "[\"[a b]\" \"x [1 nil] {:k v}\"]"),
+    ]);
+}
+
+/// Ruling 174: names that programs know from Clojure and its usual libraries.
+#[test]
+fn names_of_clojure_and_java() {
+    check(&[
+        ("(defn- f [x] (inc x)) (f 1)", "2"),
+        ("(defn f {:private true} [x] (inc x)) (f 1)", "2"),
+        ("(defn f \"doc\" {:added 1} ([x] x) ([x y] y) {:arglists 1}) [(f 1) (f 1 2)]", "[1 2]"),
+        ("(defn f [x] {:pre [(pos? x)] :post [(pos? %)]} (inc x)) (f 1)", "2"),
+        ("(defn f [x] {:pre 1}) (f 1)", "{:pre 1}"),
+        ("(map read-string [\"1\" \"2\"])", "[1 2]"),
+        (
+            "(require '[clojure.edn :as e]) [(e/read-string \"{:a [1 2.5 \\\"x\\\"]}\") (edn/read-string \"#{1}\")]",
+            "[{:a [1 2.5 \"x\"]} #{1}]",
+        ),
+        (
+            "(require '[clojure.math.combinatorics :as c]) [(c/permutations [1 2]) (count (c/subsets (range 4)))]",
+            "[[[1 2] [2 1]] 16]",
+        ),
+        ("(clojure.math.combinatorics/cartesian-product [1 2] [3])", "[[1 3] [2 3]]"),
+        (
+            "(require '[clojure.math :as m]) [(m/to-degrees 0) (m/rint 2.5) (clojure.math/floor-mod -7 3)]",
+            "[0.0 2.0 2]",
+        ),
+        ("(require (quote [clojure.string :as st])) (st/upper-case \"a\")", "\"A\""),
+        (
+            "[(Integer/toBinaryString 5) (Integer/toString 10 2) (Long/toString 255 16) (Long/valueOf 5) (Integer. \"5\")]",
+            "[\"101\" \"1010\" \"ff\" 5 5]",
+        ),
+        (
+            "[(Integer/toHexString -1) (Long/toHexString -1) (Integer/toOctalString 8)]",
+            "[\"ffffffff\" \"ffffffffffffffff\" \"10\"]",
+        ),
+        (
+            "[(.indexOf [1 2 3] 2) (.contains [1 2] 3) (.size {:a 1}) (.get [5 6] 1) (.isEmpty []) (.compareTo 1 2)]",
+            "[1 false 1 6 true -1]",
+        ),
+        (
+            "[(.replaceAll \"aab\" \"a\" \"x\") (.toCharArray \"ab\") (String. \"a\")]",
+            "[\"xxb\" [\"a\" \"b\"] \"a\"]",
+        ),
+        (
+            "[(replicate 2 :x) (biginteger 5) (bigint \"12345678901234567890\")]",
+            "[[:x :x] 5 12345678901234567890]",
+        ),
+        ("(map combinatorics/selections [[0 1] [2]] [2 3])", "[[[0 0] [0 1] [1 0] [1 1]] [[2 2 2]]]"),
     ]);
 }

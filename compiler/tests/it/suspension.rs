@@ -25,6 +25,8 @@ const CALL_NOTHING: &[&str] = &[
     "split",
     "join",
     ".split",
+    ".replaceAll",
+    ".replaceFirst",
     "String/join",
     "re-seq",
     "re-split",

@@ -120,7 +120,10 @@ pub const CLASSES: &[Class] = &[
             (pr-str x) (print x x) (println x) (prn x) (pr x) (pprint x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
             (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
-            (LocalDateTime/parse x) (OffsetDateTime/parse x)
+            (LocalDateTime/parse x) (OffsetDateTime/parse x) (URLEncoder/encode x) (URLDecoder/decode x) (base64/encode x) (re-quote-replacement x)
+            (.encodeToString (Base64/getEncoder) x) (.encode (Base64/getEncoder) x) (.getBytes x) (String. (.getBytes x))
+            (.replaceAll x "a" "bb") (.replaceFirst x "zzz" "b") (.toCharArray x) (apply str x)
+            (get x 99999) (split x #"") (read-string (str "\"" (replace x "\n" "") "\""))
             (csv/generate-string [[x]]) (csv/parse-string (str "\"" x)) (json/generate-string {x [x]}) (trim (str x x))
             (includes? x (subs x 1 50000)) (last-index-of x x)
         "#,
@@ -181,7 +184,9 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Constant,
         calls: r#"
-            (re-pattern x) (parse-boolean x) (parse-uuid x) (Boolean/parseBoolean x) (name x) (namespace x) (starts-with? x "ab") (.startsWith x "ab") (ends-with? x "ab")
+            (Character/isDigit x) (Character/isLetter x) (Character/isLetterOrDigit x) (Character/isUpperCase x)
+            (Character/isLowerCase x) (Character/isWhitespace x) (Character/toUpperCase x) (Character/toLowerCase x)
+            (String. x) (re-pattern x) (parse-boolean x) (parse-uuid x) (Boolean/parseBoolean x) (name x) (namespace x) (starts-with? x "ab") (.startsWith x "ab") (ends-with? x "ab")
             (.endsWith x "ab") (.isEmpty x) (string? x) (uuid? x) (java.util.Date. x)
         "#,
     },
@@ -204,14 +209,17 @@ pub const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Grows,
-        calls: "(parse-double x) (Double/parseDouble x) (Float/parseFloat x)",
+        calls: "
+            (parse-double x) (Double/parseDouble x) (Float/parseFloat x) (Integer/valueOf x) (Integer. x) (Long. x)
+            (Double/valueOf x) (Double. x) (bigint x) (biginteger x) (base64/decode x) (.decode (Base64/getDecoder) x)
+        ",
     },
     Class {
         granted: json_text,
         input: "data/x",
         around: DROPPED,
         work: Work::Grows,
-        calls: "(json/parse-string x) (json/parse-lenient x)",
+        calls: "(json/parse-string x) (json/parse-lenient x) (read-string x)",
     },
     Class {
         granted: json_lines,
@@ -238,7 +246,9 @@ pub const CLASSES: &[Class] = &[
             (pmap inc x) (pcalls (fn [] (reduce + x))) (transduce (map inc) + x) (eduction (map inc) x)
             (sequence (map inc) x) (describe x) (tree-seq vector? identity x)
             (walk inc identity x) (postwalk identity x) (prewalk identity x) (postwalk-replace {1 2} x)
-            (prewalk-replace {1 2} x) (json/generate-string x) (str x) (contains? x -1) (mapcat list x)
+            (prewalk-replace {1 2} x) (json/generate-string x) (str x) (.contains x -1) (.indexOf x -1) (.lastIndexOf x -1) (mapcat list x)
+            (combinatorics/combinations x 2) (combinatorics/subsets x) (combinatorics/permutations x)
+            (combinatorics/cartesian-product x x) (combinatorics/selections x 2)
             (list* 1 2 (apply list x)) (vector (apply vector x)) (list (apply list x)) (hash-set (apply hash-set x))
             (hash-map (apply hash-map x)) (array-map (apply array-map x)) (sorted-map (apply sorted-map x))
             (sorted-set (apply sorted-set x)) (max (apply max x)) (min (apply min x)) (* (apply * x)) (*' (apply *' x))
@@ -256,7 +266,7 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Constant,
         calls: "
-            (empty x) (empty? x) (first x) (ffirst x) (second x) (last x) (not-empty x) (peek x) (seq x) (vec x) (realized? x)
+            (contains? x 5) (.size x) (.get x 5) (.isEmpty x) (empty x) (empty? x) (first x) (ffirst x) (second x) (last x) (not-empty x) (peek x) (seq x) (vec x) (realized? x)
             (fnext x) (nfirst x) (doall x) (dorun x) (bounded-count 3 x) (counted? x) (reduced x) (reduced? x)
             (unreduced x) (ensure-reduced x)
         ",
@@ -334,7 +344,8 @@ pub const CLASSES: &[Class] = &[
             (decimal? x) (double? x) (false? x) (float? x) (fn? x) (ident? x) (ifn? x) (indexed? x) (int? x) (integer? x)
             (keyword? x) (list? x) (map-entry? x) (map? x) (nil? x) (number? x) (ratio? x) (rational? x) (regex? x)
             (reversible? x) (seq? x) (seqable? x) (sequential? x) (set? x) (simple-keyword? x) (some? x) (sorted? x)
-            (symbol? x) (true? x) (type x) (vector? x) (inst? x) (NaN? x) (even? x) (infinite? x)
+            (symbol? x) (simple-symbol? x) (qualified-symbol? x) (simple-ident? x) (qualified-ident? x)
+            (qualified-keyword? x) (true? x) (type x) (vector? x) (inst? x) (NaN? x) (even? x) (infinite? x)
             (nat-int? x) (neg-int? x) (neg? x) (odd? x) (pos-int? x) (pos? x) (zero? x) (constantly x) (complement x)
             (fnil first x) (memoize first) (cons x [x]) (conj x x) (rest x) (next x) (nnext x) (butlast x) (pop x)
             (subvec x 1) (nthnext x 1) (nthrest x 1) (take 1 x) (drop 1 x) (drop-last x) (take-last 1 x) (split-at 1 x)
@@ -367,6 +378,9 @@ pub const CLASSES: &[Class] = &[
             (Math/cos x) (Math/cosh x) (Math/exp x) (Math/hypot x x) (Math/log x) (Math/log10 x) (Math/signum x)
             (Math/sin x) (Math/sinh x) (Math/tan x) (Math/tanh x) (Math/toDegrees x) (Math/toRadians x)
             (Duration/ofDays x) (Duration/ofHours x) (Duration/ofMillis x) (Duration/ofMinutes x) (Duration/ofSeconds x)
+            (Integer/toString x 2) (Integer/toBinaryString x) (Integer/toOctalString x) (Integer/toHexString x)
+            (Long/toBinaryString x) (Long/toOctalString x) (Long/toHexString x) (biginteger x) (Math/rint x) (Math/log1p x)
+            (Math/expm1 x) (Math/copySign x x) (Character/digit x 10) (Character/getNumericValue x)
             (Instant/ofEpochMilli x) (Instant/ofEpochSecond x) (LocalDate/of x 1 1) (LocalDate/ofEpochDay x)
         ",
     },
@@ -407,7 +421,7 @@ pub const CLASSES: &[Class] = &[
         input: "1000000000",
         around: "(reduce (fn [_ y] y) nil (take x CALL))",
         work: Work::Grows,
-        calls: "(range x) (repeat x 0) (iterate inc 0) (cycle [1 2]) (repeatedly (fn [] 1))",
+        calls: "(range x) (repeat x 0) (replicate x 0) (iterate inc 0) (cycle [1 2]) (repeatedly (fn [] 1))",
     },
     Class {
         granted: NOTHING,

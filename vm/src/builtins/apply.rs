@@ -14,12 +14,7 @@ fn apply(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let [function, given @ .., last] = args else {
         return Err(Error::new(Reason::InvalidArity, "expected (apply f coll) or (apply f x y coll)"));
     };
-    let items = match last {
-        Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_) if function.is_callable() => {
-            cursor(ctx, last)?
-        }
-        _ => None,
-    };
+    let items = if function.is_callable() { cursor(ctx, last)? } else { None };
     let Some(mut items) = items else {
         if !function.is_callable() {
             // The call says so.
@@ -45,5 +40,6 @@ pub(super) static BUILTINS: &[Builtin] =
         .at_least(0)
         .doc("Call a function with a collection spread as its last arguments")
         .example("(apply + 1 2 [3 4])", "10")
+        .example("(apply + nil)", "0")
         .example(r#"(apply str ["a" "b"])"#, r#""ab""#)
         .example("(apply map vector [[1 2] [3 4]])", "[[1 3] [2 4]]")]);

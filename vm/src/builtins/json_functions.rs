@@ -40,15 +40,29 @@ fn is_option(key: &Value) -> bool {
     matches!(key, Value::Keyword(key) if matches!(key.name(), "key-fn" | "keywords?" | "keywordize?"))
 }
 
-/// Reads the text with `read`, and renames the keys.
-fn read(name: &str, args: &mut [Value], read: impl FnOnce(&str) -> Result<Value>) -> Result<Flow> {
+/// Reads the text with `read`, and renames the keys. What is parsed already is its own value, since answers of tools
+/// come parsed (decision 174); the reader of the program's value is told.
+fn read(
+    ctx: &mut Ctx<'_>,
+    name: &str,
+    args: &mut [Value],
+    read: impl FnOnce(&str) -> Result<Value>,
+) -> Result<Flow> {
     let action = match args {
         [_] => None,
         _ => key_function(name, &mut args[1..])?,
     };
     let value = match &args[0] {
         Value::Str(text) => read(text.as_str())?,
-        _ => Value::Nil,
+        Value::Nil => Value::Nil,
+        other => {
+            let kind = other.kind_label();
+            let is_parsed = is_parsed(other);
+            let what =
+                if is_parsed { "is parsed already: it was given back" } else { "is no text: it gave nil" };
+            ctx.note(Str::from_string(format!("{name}: its argument, a {kind}, {what}")));
+            if is_parsed { take(&mut args[0]) } else { Value::Nil }
+        }
     };
     Ok(match action {
         Some(action) => walk(action, When::After, value),
@@ -56,19 +70,25 @@ fn read(name: &str, args: &mut [Value], read: impl FnOnce(&str) -> Result<Value>
     })
 }
 
+/// Whether a value may have come from a JSON text.
+fn is_parsed(value: &Value) -> bool {
+    value.is_number()
+        || matches!(value, Value::True | Value::False | Value::Vector(_) | Value::Map(_) | Value::Set(_))
+}
+
 /// `(json/parse-string s)`, `(json/parse-string s key-fn)`, `(json/parse-string s :key-fn key-fn)`
-fn parse(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    read("json/parse-string", args, |text| Ok(json::parse(text.as_bytes())?.unwrap_or_default()))
+fn parse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read(ctx, "json/parse-string", args, |text| Ok(json::parse(text.as_bytes())?.unwrap_or_default()))
 }
 
 /// `(json/parse-lenient s)` with the keys as for `json/parse-string`
-fn parse_lenient(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    read("json/parse-lenient", args, |text| Ok(json::parse_lenient(text)?.unwrap_or_default()))
+fn parse_lenient(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read(ctx, "json/parse-lenient", args, |text| Ok(json::parse_lenient(text)?.unwrap_or_default()))
 }
 
 /// `(json/parse-lines s)` with the keys as for `json/parse-string`
-fn parse_lines(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    read("json/parse-lines", args, json::parse_lines)
+fn parse_lines(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    read(ctx, "json/parse-lines", args, json::parse_lines)
 }
 
 /// `(json/generate-string v)`
@@ -80,10 +100,11 @@ fn generate(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) static BUILTINS: &[Builtin] = &section("json", "JSON").of([
     frame("json/parse-string", JSON, "s | s key-fn | s :key-fn key-fn", parse)
         .aliases(&["json/read-str", "json/decode"])
-        .doc("Value of a JSON text; nil when it is not one. With true, or a function, the keys are keywords, or what it gives")
+        .doc("Value of a JSON text; nil when it is not one; what is parsed already comes back, with a note. With true, or a function, the keys are keywords, or what it gives")
         .example(r#"(json/parse-string "{\"a\":[1,2.5,null]}")"#, r#"{"a" [1 2.5 nil]}"#)
         .example(r#"(json/parse-string "{\"a\":{\"b c\":1}}" true)"#, r#"{:a {"b c" 1}}"#)
-        .example(r#"(json/parse-string "oops")"#, "nil"),
+        .example(r#"(json/parse-string "oops")"#, "nil")
+        .example(r#"(json/parse-string {"a" 1} true)"#, "{:a 1}"),
     fun("json/generate-string", JSON, "v", generate)
         .aliases(&["json/write-str", "json/encode"])
         .doc("Compact JSON text of a value; nil when it has none")
@@ -102,16 +123,45 @@ pub(super) static BUILTINS: &[Builtin] = &section("json", "JSON").of([
 
 #[cfg(test)]
 mod tests {
-    use crate::builtins::support::testing::display;
+    use crate::builtins::support::testing::{display, outcome};
+    use crate::machine::Limits;
     use crate::value::Value;
 
     #[test]
     fn what_cannot_be_read_or_written_is_nil() {
         assert_eq!(display("json/parse-string", [Value::str("[1, 2.0")]), "nil");
-        assert_eq!(display("json/parse-string", [Value::Int(5)]), "nil");
+        assert_eq!(display("json/parse-string", [Value::keyword("k")]), "nil");
         assert_eq!(display("json/parse-lines", [Value::Nil]), "nil");
         assert_eq!(display("json/parse-lenient", [Value::Nil]), "nil");
         assert_eq!(display("json/generate-string", [Value::vector([Value::Var("x".into())])]), "nil");
+    }
+
+    #[test]
+    fn parsed_values_come_back() {
+        let parsed = || Value::vector([Value::Int(5), Value::str("[1]")]);
+        for name in ["json/parse-string", "json/read-str", "json/parse-lenient", "json/parse-lines"] {
+            assert_eq!(display(name, [parsed()]), "[5 \"[1]\"]", "{name}");
+            assert_eq!(display(name, [Value::Int(5)]), "5", "{name}");
+            assert_eq!(display(name, [Value::False]), "false", "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_no_text_is_noted() {
+        for (value, note) in [
+            (
+                Value::vector([]),
+                "json/parse-string: its argument, a list, is parsed already: it was given back",
+            ),
+            (Value::keyword("k"), "json/parse-string: its argument, a keyword, is no text: it gave nil"),
+        ] {
+            let outcome = outcome("json/parse-string", [value], Limits::default());
+            let notes: Vec<&str> = outcome.notes.iter().map(|note| note.as_str()).collect();
+            assert_eq!(notes, [note]);
+        }
+        for value in [Value::Nil, Value::str("[]")] {
+            assert!(outcome("json/parse-string", [value], Limits::default()).notes.is_empty());
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod arithmetic;
 mod ask;
 mod bits;
 mod call_form;
+mod characters;
 mod collection_predicates;
 mod combinators;
 mod combine;
@@ -18,6 +19,8 @@ mod comparison;
 mod csv;
 mod dates;
 mod discovery;
+mod edn;
+mod encoding;
 mod features;
 mod frames;
 mod generate;
@@ -63,6 +66,7 @@ static FAMILIES: &[&[Builtin]] = &[
     arithmetic::BUILTINS,
     ask::BUILTINS,
     bits::BUILTINS,
+    characters::BUILTINS,
     collection_predicates::BUILTINS,
     combinators::BUILTINS,
     combine::BUILTINS,
@@ -70,6 +74,8 @@ static FAMILIES: &[&[Builtin]] = &[
     csv::BUILTINS,
     dates::BUILTINS,
     discovery::BUILTINS,
+    edn::BUILTINS,
+    encoding::BUILTINS,
     features::BUILTINS,
     generate::BUILTINS,
     java_strings::BUILTINS,

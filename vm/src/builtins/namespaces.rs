@@ -34,18 +34,38 @@ pub(super) const DATA_CSV: LibraryNamespace = namespace("csv", &["csv/", "clojur
 pub(super) const RESOURCE: LibraryNamespace = namespace("resource", &["resource/"]);
 /// Prompts of upstream servers.
 pub(super) const PROMPT: LibraryNamespace = namespace("prompt", &["prompt/"]);
+/// Data as text, under the name of Clojure's reader of it.
+pub(super) const EDN: LibraryNamespace = namespace("clojure.edn", &["edn/", "clojure.edn/"]);
+/// What programs know from `clojure.math.combinatorics`.
+pub(super) const COMBINATORICS: LibraryNamespace =
+    namespace("clojure.math.combinatorics", &["combinatorics/", "combo/", "clojure.math.combinatorics/"]);
+pub(super) const BASE64: LibraryNamespace = namespace("base64", &["base64/"]);
 pub(super) const REGEX: LibraryNamespace = namespace("regex", &["regex/"]);
 
-pub(super) const MATH: LibraryNamespace = namespace("Math", &["Math/"]);
+pub(super) const MATH: LibraryNamespace = namespace("Math", &["Math/", "clojure.math/"]);
 pub(super) const SYSTEM: LibraryNamespace = namespace("java.lang.System", &["System/"]);
 pub(super) const OBJECT: LibraryNamespace = namespace("java.lang.Object", &[]);
 pub(super) const COMPARABLE: LibraryNamespace = namespace("java.lang.Comparable", &[]);
 pub(super) const JAVA_STRING: LibraryNamespace = namespace("java.lang.String", &["String/"]);
+/// The constructor of strings.
+pub(super) const NEW_STRING: LibraryNamespace = namespace("java.lang.String", &[]);
+pub(super) const CHARACTER: LibraryNamespace =
+    namespace("java.lang.Character", &["Character/", "java.lang.Character/"]);
 pub(super) const BOOLEAN: LibraryNamespace = namespace("java.lang.Boolean", &["Boolean/"]);
 pub(super) const INTEGER: LibraryNamespace = namespace("java.lang.Integer", &["Integer/"]);
 pub(super) const LONG: LibraryNamespace = namespace("java.lang.Long", &["Long/"]);
 pub(super) const FLOAT: LibraryNamespace = namespace("java.lang.Float", &["Float/"]);
 pub(super) const DOUBLE: LibraryNamespace = namespace("java.lang.Double", &["Double/"]);
+
+/// The constructors of numbers.
+pub(super) const NUMBER: LibraryNamespace = namespace("java.lang.Number", &[]);
+pub(super) const COLLECTION: LibraryNamespace = namespace("java.util.Collection", &[]);
+pub(super) const BASE64_CLASS: LibraryNamespace =
+    namespace("java.util.Base64", &["Base64/", "java.util.Base64/"]);
+pub(super) const URL_ENCODER: LibraryNamespace =
+    namespace("java.net.URLEncoder", &["URLEncoder/", "java.net.URLEncoder/"]);
+pub(super) const URL_DECODER: LibraryNamespace =
+    namespace("java.net.URLDecoder", &["URLDecoder/", "java.net.URLDecoder/"]);
 
 pub(super) const DATE: LibraryNamespace = namespace("java.util.Date", &[]);
 /// Methods that dates and instants have in common.

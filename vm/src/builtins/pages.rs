@@ -156,7 +156,7 @@ fn field<'m>(page: &'m Map, name: &str) -> Option<&'m Value> {
 
 impl Pages {
     fn set(&mut self, option: &str, value: &Value) -> Result<()> {
-        let is_reader = value.is_callable() || matches!(value, Value::Str(_) | Value::Vector(_));
+        let is_reader = value.is_callable() || matches!(value, Value::Str(_));
         match (option, value) {
             (_, Value::Nil) => {}
             ("items", value) if is_reader => self.items = Some(value.clone()),

@@ -1,12 +1,12 @@
 //! `parse-long`, `parse-double`, `parse-boolean` and their Java names: `nil` for all that they cannot read.
 
 use super::Builtin;
-use super::namespaces::{BOOLEAN, CORE, DOUBLE, FLOAT, INTEGER, LONG, STRING};
+use super::namespaces::{BOOLEAN, CORE, DOUBLE, FLOAT, INTEGER, LONG, NUMBER, STRING};
 use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
-use crate::value::Value;
+use crate::value::{Str, Value};
 
 /// The integer that a string spells: an optional sign and ASCII digits, within 64 bits; else `nil`.
 pub(super) fn long(value: &Value) -> Value {
@@ -48,6 +48,77 @@ fn java_long(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Some(_) => return Ok(Value::Nil),
     };
     Ok(long_in(&args[0], radix))
+}
+
+/// `(Long/valueOf x)`, `(Integer. x)` and their kin: an integer itself, or that which a text spells.
+fn integer_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match args {
+        [integer @ (Value::Int(_) | Value::BigInt(_))] => Ok(std::mem::take(integer)),
+        args => java_long(ctx, args),
+    }
+}
+
+/// `(Double/valueOf x)`, `(Double. x)` and their kin: a float of a number, or that which a text spells.
+fn float_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Float(x) => Ok(Value::float(x.get())),
+        Value::Int(n) => Ok(Value::float(*n as f64)),
+        _ => parse_double(ctx, args),
+    }
+}
+
+/// The digits of a magnitude in a radix from 2 to 36.
+fn digits_in(mut magnitude: u64, radix: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit((magnitude % radix) as u32, radix as u32).unwrap_or('0'));
+        magnitude /= radix;
+        if magnitude == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+/// `(Integer/toString n)`, `(Integer/toString n radix)`: as in Java, any other radix stands for 10.
+fn integer_text(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match args {
+        [_] => super::java_strings::to_string(ctx, args),
+        [Value::Int(n), Value::Int(radix)] => {
+            let radix = u64::try_from(*radix).ok().filter(|radix| (2..=36).contains(radix)).unwrap_or(10);
+            let sign = if *n < 0 { "-" } else { "" };
+            Ok(Value::Str(Str::from_string(format!("{sign}{}", digits_in(n.unsigned_abs(), radix)))))
+        }
+        args => Err(Error::argument_types("Integer/toString", args)),
+    }
+}
+
+/// The digits of an integer without sign: a negative one is shown as its complement in so many bits.
+fn unsigned_text(name: &str, args: &[Value], bits: u32, radix: u64) -> Result<Value> {
+    let Value::Int(n) = args[0] else { return Err(Error::argument_types(name, args)) };
+    if bits == i32::BITS && n < i64::from(i32::MIN) {
+        return Err(Error::type_error(format!("{name}: {n} has more than 32 bits: write Long for Integer")));
+    }
+    let magnitude = if n < 0 && bits == i32::BITS { u64::from(n as u32) } else { n as u64 };
+    Ok(Value::Str(Str::from_string(digits_in(magnitude, radix))))
+}
+
+macro_rules! unsigned_texts {
+    ($($function:ident $name:literal $bits:ident $radix:literal;)*) => {
+        $(
+            fn $function(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+                unsigned_text($name, args, $bits::BITS, $radix)
+            }
+        )*
+    };
+}
+
+unsigned_texts! {
+    integer_binary "Integer/toBinaryString" i32 2;
+    integer_octal "Integer/toOctalString" i32 8;
+    integer_hex "Integer/toHexString" i32 16;
+    long_binary "Long/toBinaryString" i64 2;
+    long_octal "Long/toOctalString" i64 8;
+    long_hex "Long/toHexString" i64 16;
 }
 
 fn charge(ctx: &mut Ctx<'_>, value: &Value) -> Result<()> {
@@ -237,23 +308,55 @@ pub(super) static BUILTINS: &[Builtin] = &section("parse", "Parsing").of([
         .example(r#"(Boolean/parseBoolean "TRUE")"#, "true")
         .example(r#"(Boolean/parseBoolean "x")"#, "false"),
     fun("Integer/parseInt", INTEGER, "s | s radix", java_long)
-        .aliases(&["Integer/valueOf"])
         .doc("Read an integer, nil on failure")
         .example(r#"(Integer/parseInt "42")"#, "42")
         .example(r#"(Integer/parseInt "x")"#, "nil")
         .example(r#"(Integer/parseInt "ff" 16)"#, "255"),
     fun("Long/parseLong", LONG, "s | s radix", java_long)
-        .aliases(&["Long/valueOf"])
         .doc("Read an integer, nil on failure")
         .example(r#"(Long/parseLong "42")"#, "42"),
     fun("Double/parseDouble", DOUBLE, "s", parse_double)
-        .aliases(&["Double/valueOf"])
         .doc("Read a float, nil on failure")
         .example(r#"(Double/parseDouble "2.5")"#, "2.5"),
     fun("Float/parseFloat", FLOAT, "s", parse_double)
-        .aliases(&["Float/valueOf"])
         .doc("Read a float, nil on failure")
         .example(r#"(Float/parseFloat "2.5")"#, "2.5"),
+    fun("Integer/valueOf", INTEGER, "x | s radix", integer_of)
+        .aliases(&["Long/valueOf"])
+        .doc("An integer itself, or read from a text; nil on failure")
+        .example("(Long/valueOf 5)", "5")
+        .example(r#"(Integer/valueOf "42")"#, "42"),
+    fun("Double/valueOf", DOUBLE, "x", float_of)
+        .aliases(&["Float/valueOf"])
+        .doc("A number as a float, or read from a text; nil on failure")
+        .example(r#"(Double/valueOf "2.5")"#, "2.5"),
+    fun("Integer.", NUMBER, "x", integer_of).doc("Same as Integer/valueOf").example(r#"(Integer. "5")"#, "5"),
+    fun("Long.", NUMBER, "x", integer_of).doc("Same as Long/valueOf").example(r#"(Long. "5")"#, "5"),
+    fun("Double.", NUMBER, "x", float_of).doc("Same as Double/valueOf").example(r#"(Double. "5")"#, "5.0"),
+    fun("Integer/toString", INTEGER, "n | n radix", integer_text)
+        .aliases(&["Long/toString"])
+        .doc("Text of an integer, in a radix from 2 to 36")
+        .example("(Integer/toString 10 2)", r#""1010""#)
+        .example("(Long/toString -255 16)", r#""-ff""#),
+    fun("Integer/toBinaryString", INTEGER, "n", integer_binary)
+        .doc("Binary digits; of a negative integer those of its complement in 32 bits")
+        .example("(Integer/toBinaryString 5)", r#""101""#),
+    fun("Integer/toOctalString", INTEGER, "n", integer_octal)
+        .doc("Octal digits; of a negative integer those of its complement in 32 bits")
+        .example("(Integer/toOctalString 8)", r#""10""#),
+    fun("Integer/toHexString", INTEGER, "n", integer_hex)
+        .doc("Hexadecimal digits; of a negative integer those of its complement in 32 bits")
+        .example("(Integer/toHexString 255)", r#""ff""#)
+        .example("(Integer/toHexString -1)", r#""ffffffff""#),
+    fun("Long/toBinaryString", LONG, "n", long_binary)
+        .doc("Binary digits; of a negative integer those of its complement in 64 bits")
+        .example("(Long/toBinaryString 5)", r#""101""#),
+    fun("Long/toOctalString", LONG, "n", long_octal)
+        .doc("Octal digits; of a negative integer those of its complement in 64 bits")
+        .example("(Long/toOctalString 8)", r#""10""#),
+    fun("Long/toHexString", LONG, "n", long_hex)
+        .doc("Hexadecimal digits; of a negative integer those of its complement in 64 bits")
+        .example("(Long/toHexString 255)", r#""ff""#),
 ]);
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::print::{self, grow_string};
-use crate::value::{Str, Value, Vector};
+use crate::value::{Str, Value};
 
 /// Graphemes of an entry that are kept.
 const LONGEST_ENTRY: usize = 2_000;
@@ -21,27 +21,19 @@ fn readable(args: &[Value]) -> Result<String> {
         if i > 0 {
             separate(&mut text)?;
         }
-        print::write_readable(arg, &mut text)?;
+        print::write_in_text(arg, &mut text)?;
     }
     Ok(text)
 }
 
-/// What `println` logs: strings bare, vectors of characters joined, everything else readable.
+/// What `println` logs: strings bare, also inside collections, everything else readable.
 fn human(args: &[Value]) -> Result<String> {
     let mut text = String::new();
     for (i, arg) in args.iter().enumerate() {
         if i > 0 {
             separate(&mut text)?;
         }
-        match arg {
-            Value::Str(_) => print::write_plain(arg, &mut text)?,
-            Value::Vector(items) if are_characters(items)? => {
-                for item in items.iter() {
-                    print::write_plain(&item, &mut text)?;
-                }
-            }
-            other => print::write_readable(other, &mut text)?,
-        }
+        print::write_human(arg, &mut text)?;
     }
     Ok(text)
 }
@@ -51,17 +43,6 @@ fn separate(text: &mut String) -> Result<()> {
     grow_string(text, 1)?;
     text.push(' ');
     Ok(())
-}
-
-/// Whether this is a non-empty vector of one-grapheme strings.
-fn are_characters(items: &Vector) -> Result<bool> {
-    for item in items.iter() {
-        meter::charge_steps(1)?;
-        if !matches!(&item, Value::Str(s) if s.len() == 1) {
-            return Ok(false);
-        }
-    }
-    Ok(!items.is_empty())
 }
 
 /// Adds an entry to the log, cut to its longest size.
@@ -166,7 +147,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("print", "Printing").of([
         .example("(flush)", "nil"),
     fun("print-str", CORE, "& xs", print_str)
         .doc("Text that print would log")
-        .example(r#"(print-str "a" [1 "b"] nil)"#, r#""a [1 \"b\"] nil""#),
+        .example(r#"(print-str "a" [1 "b"] nil)"#, r#""a [1 b] nil""#),
     fun("println-str", CORE, "& xs", println_str)
         .doc("Text that println would log, with a line end")
         .example(r#"(println-str "a" 1)"#, r#""a 1\n""#),
@@ -200,16 +181,16 @@ mod tests {
             Value::keyword("k"),
             Value::vector([Value::str("ab"), Value::Int(2)]),
         ];
-        assert_eq!(logged("println", args.clone()), "x 1 nil 1.0e-11 ##Inf :k [\"ab\" 2]");
+        assert_eq!(logged("println", args.clone()), "x 1 nil 1.0e-11 ##Inf :k [ab 2]");
         assert_eq!(logged("prn", args), "\"x\" 1 nil 1.0e-11 ##Inf :k [\"ab\" 2]");
         assert_eq!(logged("println", []), "");
     }
 
     #[test]
-    fn println_joins_characters() {
+    fn println_shows_collections_as_they_are() {
         let characters = Value::vector([Value::str("h"), Value::str("👨‍👩‍👧")]);
-        assert_eq!(logged("println", [characters.clone(), Value::Int(1)]), "h👨‍👩‍👧 1");
-        assert_eq!(logged("println", [Value::vector([characters])]), "[[\"h\" \"👨‍👩‍👧\"]]");
+        assert_eq!(logged("println", [characters.clone(), Value::Int(1)]), "[h 👨‍👩‍👧] 1");
+        assert_eq!(logged("println", [Value::vector([characters, Value::Nil])]), "[[h 👨‍👩‍👧] nil]");
         assert_eq!(logged("println", [Value::vector([])]), "[]");
     }
 

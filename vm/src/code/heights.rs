@@ -119,7 +119,7 @@ impl Op {
             | Op::LookupOr { .. }
             | Op::LookupLocal { .. }
             | Op::Recur { .. }
-            | Op::CheckSequential(_)
+            | Op::CheckSequential { .. }
             | Op::CheckMap(_)
             | Op::KeywordArguments(_)
             | Op::Entry { .. }
@@ -199,7 +199,7 @@ impl Op {
             // One more than before.
             Op::Dup => (1, 2, Ways::On),
             Op::SetLocal(_) | Op::Pop | Op::AppendTo(_) => (1, 0, Ways::On),
-            Op::CheckSequential(_) | Op::CheckMap(_) | Op::KeywordArguments(_) => (0, 0, Ways::On),
+            Op::CheckSequential { .. } | Op::CheckMap(_) | Op::KeywordArguments(_) => (0, 0, Ways::On),
             Op::DefGlobal(_)
             | Op::DefGlobalDoc { .. }
             | Op::Not

@@ -359,8 +359,14 @@ pub enum Op {
     },
 
     // --- destructuring (language.md 3.6) -------------------------------------------------------------------
-    /// Fails unless the value in `slot` can be taken apart by position. Strings and sets become vectors there.
-    CheckSequential(u32),
+    /// Fails unless the value in `slot` can be taken apart by position. A string becomes a vector there, and so do a map
+    /// and a set for a pattern with a rest.
+    CheckSequential {
+        /// Slot of the value.
+        slot: u32,
+        /// Whether the pattern has a rest, and walks the value.
+        rest: bool,
+    },
     /// Pushes element `index` of the vector in `slot`, or `nil`.
     Element {
         /// Slot of the vector.
@@ -368,7 +374,7 @@ pub enum Op {
         /// Index from 0.
         index: u32,
     },
-    /// Pushes the elements of the vector in `slot` from `from` on, as a vector.
+    /// Pushes the elements of the vector in `slot` from `from` on, as a vector, or `nil` if there are none.
     ElementsFrom {
         /// Slot of the vector.
         slot: u16,

@@ -76,7 +76,7 @@ const ABSENT: &[(&str, &str)] = &[
     ),
     ("defmacro macroexpand macroexpand-1 macroexpand-all definline", "use defn"),
     (
-        "eval load-string load-reader read-string compile resolve ns-resolve requiring-resolve find-var intern",
+        "eval load-string load-reader compile resolve ns-resolve requiring-resolve find-var intern",
         "programs cannot run text; for data in a text use json/parse-string or parse-long",
     ),
     (
@@ -120,7 +120,20 @@ const ABSENT: &[(&str, &str)] = &[
         "there is no table of time zones: instants are in UTC. Read a text with an offset by OffsetDateTime/parse, and move it \
          by (.plusSeconds instant n)",
     ),
-    ("md5 sha256 sha1 hash hash-code base64-encode base64-decode", "there are no digests and encodings"),
+    ("md5 sha256 sha1 hash hash-code", "there are no digests"),
+    (
+        "transient persistent! TransientVector",
+        "leave it out: values never change, and conj, assoc and into are as fast",
+    ),
+    (
+        "clojure.lang.PersistentQueue/EMPTY PersistentQueue/EMPTY",
+        "use a vector: (conj q x) adds at the end, (first q) is the front, and (subvec q 1) takes it off",
+    ),
+    (
+        "priority-map clojure.data.priority-map/priority-map pm/priority-map",
+        "use a sorted set of [priority value], or (first (sort-by val m))",
+    ),
+    ("cl-format clojure.pprint/cl-format pprint/cl-format", "use format, as in (format \"%05d\" n)"),
     ("sh shell exec system", "no processes: call a tool"),
 ];
 
@@ -205,7 +218,17 @@ const NAMED: &[(&str, &str)] = &[
     ("dissoc!", "dissoc"),
     ("disj!", "disj"),
     ("pop!", "pop"),
-    ("transient persistent! doall! identity!", "identity"),
+    ("doall! identity!", "identity"),
+    ("base64-encode b64-encode b64encode btoa encode-base64 base64/encode-string", "base64/encode"),
+    ("base64-decode b64-decode b64decode atob decode-base64 base64/decode-string", "base64/decode"),
+    (
+        "url-encode urlencode encode-url encodeURIComponent encode-uri-component codec/url-encode ring.util.codec/url-encode",
+        "URLEncoder/encode",
+    ),
+    (
+        "url-decode urldecode decode-url decodeURIComponent decode-uri-component codec/url-decode ring.util.codec/url-decode",
+        "URLDecoder/decode",
+    ),
     (
         "int-array long-array double-array float-array byte-array char-array object-array boolean-array into-array to-array \
       make-array vector-of iterator-seq enumeration-seq",
@@ -213,7 +236,6 @@ const NAMED: &[(&str, &str)] = &[
     ),
     ("exp log10 sin cos tan pow10 sinh", "Math/exp"),
     ("pi PI", "Math/PI"),
-    ("biginteger", "bigint"),
     ("unchecked-add unchecked-int", "+"),
     ("unchecked-inc", "inc"),
     ("unchecked-multiply", "*"),
@@ -235,8 +257,7 @@ const WRITE: &[(&str, &str)] = &[
         "list-tools list_tools listTools tools-list show-tools",
         "(doc \"server\") for a server's tools, or (tool/servers)",
     ),
-    (".get .getOrDefault", "(get m key default)"),
-    (".size", "(count coll)"),
+    (".getOrDefault", "(get m key default)"),
     (".containsKey", "(contains? m key)"),
     (".containsValue", "(some #{value} (vals m))"),
     (".keySet", "(keys m)"),
@@ -252,17 +273,9 @@ const WRITE: &[(&str, &str)] = &[
     (".plusHours .plusMinutes", "(.plusSeconds t (* 3600 hours))"),
     (".minusHours .minusMinutes", "(.minusSeconds t (* 3600 hours))"),
     (".until Period/between Period/ofDays", "(.between ChronoUnit/DAYS from to)"),
-    (
-        "Character/isDigit Character/isLetter Character/isLetterOrDigit Character/isUpperCase Character/isLowerCase \
-         Character/isWhitespace Character/isAlphabetic",
-        "(re-matches #\"\\d\" s), with \\d, [a-z], [A-Z] or \\s",
-    ),
-    ("Character/toUpperCase Character/toString", "(str/upper-case s)"),
-    ("Character/toLowerCase", "(str/lower-case s)"),
     ("Arrays/asList List/of", "[a b c]"),
     ("Map/of", "{key value}"),
     ("Set/of", "#{a b c}"),
-    ("defn-", "(defn name [args] body)"),
     ("index-by key-by group-one", "(into {} (map (juxt key-fn identity)) coll)"),
     ("deep-merge merge-deep deep-merge-with", "(merge-with merge a b)"),
     ("dissoc-in", "(update-in m path dissoc key)"),

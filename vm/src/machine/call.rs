@@ -5,7 +5,7 @@ use super::builtin::Native;
 use super::frame::Args;
 use crate::error::{Error, Reason, Result};
 use crate::print;
-use crate::value::{Keyword, Map, Set, Value};
+use crate::value::{Keyword, Map, Set, Value, Vector};
 
 /// What became of a direct call.
 pub enum CallNow {
@@ -33,6 +33,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
         Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),
         Value::Set(set) => call_set(set, &args).map(CallNow::Done),
+        Value::Vector(vector) => call_vector(vector, &args).map(CallNow::Done),
         Value::Combinator(combinator) => (ctx.library().parts.call_combinator_now)(ctx, combinator, args),
         _ => Ok(CallNow::NeedsFrame(args)),
     }
@@ -66,8 +67,28 @@ pub(super) fn call_map(map: &Map, args: &[Value]) -> Result<Value> {
             return Err(Error::new(Reason::InvalidMapCall, text));
         }
     };
-    let found = lookup_in(map, key)?;
+    let found = map.get_flexible(key).cloned();
     Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
+}
+
+/// `(v index)`: as `(nth v index)`.
+fn call_vector(vector: &Vector, args: &[Value]) -> Result<Value> {
+    match args {
+        [Value::Int(index)] => {
+            Ok(usize::try_from(*index).ok().and_then(|index| vector.get(index)).unwrap_or_default())
+        }
+        [other] => {
+            let advice = match other {
+                Value::Map(_) | Value::Nil => "; (get-in m path) reads a path",
+                _ => "",
+            };
+            Err(Error::type_error(format!(
+                "a vector is called with an index, got {}{advice}",
+                other.kind_label()
+            )))
+        }
+        args => Err(Error::new(Reason::ArityError, format!("vector expects 1 argument, got {}", args.len()))),
+    }
 }
 
 /// `(s x)`
@@ -78,35 +99,12 @@ pub(super) fn call_set(set: &Set, args: &[Value]) -> Result<Value> {
     }
 }
 
-/// What a read of `key` finds in `map`: flexible lookup, and a path for a vector that is no key itself.
-pub(super) fn lookup(map: &Value, key: &Value) -> Result<Option<Value>> {
+/// What a read of `key` finds in `map`: flexible lookup.
+pub(super) fn lookup(map: &Value, key: &Value) -> Option<Value> {
     match map {
-        Value::Map(map) => lookup_in(map, key),
-        _ => Ok(None),
+        Value::Map(map) => map.get_flexible(key).cloned(),
+        _ => None,
     }
-}
-
-fn lookup_in(map: &Map, key: &Value) -> Result<Option<Value>> {
-    if let Some(found) = map.get_flexible(key) {
-        return Ok(Some(found.clone()));
-    }
-    let Value::Vector(path) = key else { return Ok(None) };
-    let mut here = Value::Map(map.clone());
-    for step in path.iter() {
-        let next = match &here {
-            Value::Map(map) => map.get_flexible(&step).cloned(),
-            Value::Vector(vector) => match step {
-                Value::Int(i) => usize::try_from(i).ok().and_then(|i| vector.get(i)),
-                _ => None,
-            },
-            _ => None,
-        };
-        match next {
-            Some(next) => here = next,
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(here))
 }
 
 /// `not callable: V`

@@ -116,7 +116,7 @@ impl Ctx<'_> {
         meter::pending_work() >= self.slice
     }
 
-    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set. Gives the arguments
+    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set, a vector. Gives the arguments
     /// back otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
     #[inline]
     pub fn call_now(&mut self, callee: &Value, args: Args) -> Result<CallNow> {
@@ -124,8 +124,8 @@ impl Ctx<'_> {
         call::call_now(self, callee, args)
     }
 
-    /// What a read of `key` finds in `map`, with a path for a vector (language.md 2.6, ruling 13).
-    pub fn lookup(&mut self, map: &Value, key: &Value) -> Result<Option<Value>> {
+    /// What a read of `key` finds in `map` (language.md 2.6).
+    pub fn lookup(&mut self, map: &Value, key: &Value) -> Option<Value> {
         call::lookup(map, key)
     }
 

@@ -70,7 +70,8 @@ impl CodeFrame {
     }
 }
 
-/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector.
+/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector; `nil` if there
+/// are none.
 #[inline(never)]
 fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyIndex> {
     let function = callee.code();
@@ -82,9 +83,14 @@ fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyI
     let body = &function.arities[index];
     if body.parameters.rest {
         let surplus = argc - body.parameters.required as usize;
-        meter::reserve(surplus * size_of::<Value>())?;
-        let rest = stack.take_vec(stack.height() - surplus);
-        stack.push(Value::Vector(Vector::from_vec(rest)));
+        if surplus == 0 {
+            // As in Clojure, so that `(when more …)` and `(if xs (recur xs) …)` end.
+            stack.push(Value::Nil);
+        } else {
+            meter::reserve(surplus * size_of::<Value>())?;
+            let rest = stack.take_vec(stack.height() - surplus);
+            stack.push(Value::Vector(Vector::from_vec(rest)));
+        }
     }
     Ok(BodyIndex::Other(which))
 }

@@ -320,8 +320,9 @@ impl Machine {
                 stack.push(found.unwrap_or(default));
             }
 
-            Op::CheckSequential(slot) => {
-                metered!(fuel, operations::check_sequential(stack.at_mut(base + slot as usize)))?;
+            Op::CheckSequential { slot, rest } => {
+                metered!(fuel, operations::check_sequential(stack.at_mut(base + slot as usize), rest))?;
+                meter::check_memory()?;
             }
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
@@ -339,17 +340,16 @@ impl Machine {
             Op::ElementsFrom { slot, from } => {
                 let whole = stack.at(base + usize::from(slot));
                 let rest = match whole {
-                    Value::Vector(items) | Value::List(items) => {
+                    Value::Vector(items) | Value::List(items) if items.len() > from as usize => {
                         meter::reserve(items.len() * size_of::<Value>())?;
-                        items.slice(from as usize, items.len())
+                        whole.sequence_like(items.slice(from as usize, items.len()))
                     }
                     series if series.is_endless() => {
                         let args = Args::from_iter([series.clone(), Value::Int(i64::from(from))]);
                         return hand_over(fiber, self.library_function("nthrest"), args);
                     }
-                    _ => Vector::new(),
+                    _ => Value::Nil,
                 };
-                let rest = whole.sequence_like(rest);
                 stack.push(rest);
             }
             Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,

@@ -415,7 +415,7 @@ impl Machine {
                                 };
                                 push!(vector.get(*index as usize).unwrap_or_default());
                             }
-                            Op::CheckSequential(slot) => {
+                            Op::CheckSequential { slot, .. } => {
                                 let (Value::Vector(_) | Value::Nil) = &slots[*slot as usize] else {
                                     break 'run *op;
                                 };

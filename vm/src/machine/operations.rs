@@ -3,6 +3,7 @@
 use super::env::Env;
 use crate::code::{Function, Op};
 use crate::error::{Error, Reason, Result};
+use crate::meter;
 use crate::number;
 use crate::print;
 use crate::value::{Map, Value, compare};
@@ -143,13 +144,28 @@ fn destructure(text: String) -> Error {
     Error::new(Reason::DestructureError, text)
 }
 
-/// Refuses what a vector pattern cannot take apart.
-pub(super) fn check_sequential(value: &mut Value) -> Result<()> {
-    match value {
-        Value::Vector(_) | Value::List(_) | Value::Nil => Ok(()),
-        series if series.is_endless() => Ok(()),
-        other => Err(destructure(format!("expected list or nil, got {}", print::readable_lossy(other)))),
+/// Bytes that an element of a map or text takes in a vector, besides its slot.
+const ELEMENT_BYTES: usize = 48 + 2 * size_of::<Value>();
+
+/// Makes the value in a slot a vector or `nil`, for a vector pattern; `walked`: the pattern has a rest, so that any
+/// collection will do, as in Clojure.
+pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
+    let (steps, count) = match &*value {
+        Value::Vector(_) | Value::List(_) | Value::Nil => return Ok(()),
+        series if series.is_endless() => return Ok(()),
+        Value::Str(text) => (text.as_str().len(), text.len()),
+        Value::Map(map) if walked => (map.len(), map.len()),
+        Value::Set(set) if walked => (set.len(), set.len()),
+        other => {
+            return Err(destructure(format!("expected list or nil, got {}", print::readable_lossy(other))));
+        }
+    };
+    meter::charge_steps(steps as u64)?;
+    meter::reserve(count.saturating_mul(size_of::<Value>() + ELEMENT_BYTES))?;
+    if let Some(mut elements) = value.cursor()? {
+        *value = Value::Vector(std::iter::from_fn(|| elements.advance()).collect());
     }
+    Ok(())
 }
 
 /// Refuses what a map pattern cannot take apart.

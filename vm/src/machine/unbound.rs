@@ -34,18 +34,19 @@ pub(super) fn static_error(names: &[&str], local: &[Rc<str>], namespace: &Namesp
 #[cold]
 pub(super) fn runtime_error(name: &str, namespace: &Namespace) -> Error {
     if name.starts_with('.') {
-        let text = format!(
-            "Unsupported method '{name}'. Supported interop methods: {METHODS}. Use (.method obj) syntax."
-        );
         let methods = namespace.library().all().iter().map(|builtin| builtin.name);
         let similar = Search::new().similar(name, methods.filter(|name| name.starts_with('.')));
         let hint = match (name, advice(name), similar) {
-            (_, Some(advice), _) => described(advice).trim_start_matches('.').to_owned(),
+            (_, Some(advice), _) => format!("{}.", described(advice).trim_start_matches('.')),
             ("..", ..) => " Write (-> obj .method .method).".to_owned(),
-            (.., Some(best)) => format!(" Did you mean: {best}"),
+            (.., Some(best)) => format!(" Did you mean: {best}."),
             (.., None) => String::new(),
         };
-        return Error::new(Reason::UnsupportedMethod, text).with_hint(hint);
+        // The advice comes before the list.
+        let text = format!(
+            "Unsupported method '{name}'.{hint} Supported interop methods: {METHODS}. Use (.method obj) syntax."
+        );
+        return Error::new(Reason::UnsupportedMethod, text);
     }
     Error::new(Reason::UnboundVar, format!("undefined variable: {name}{}", hint(name, &[], namespace)))
 }
@@ -73,6 +74,13 @@ fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
     let advice = advice(name);
     if let Some(advice @ (Advice::Absent(_) | Advice::Write(_))) = advice {
         return described(advice);
+    }
+    if let Some(rest) =
+        name.strip_prefix('/').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    {
+        return format!(
+            ". Keywords have no namespace: for :a/{rest} write :a-{rest}, or the text \"a/{rest}\""
+        );
     }
     if let Some((server, tool)) = tool_of(name) {
         return format!(
@@ -238,6 +246,7 @@ mod tests {
             ("map-vals", ". Did you mean: update-vals"),
             ("usrs", ". Did you mean: users"),
             ("letnf", ". Did you mean: letfn"),
+            ("/id", ". Keywords have no namespace: for :a/id write :a-id, or the text \"a/id\""),
             ("frobnicate-it", ""),
             ("foo", ""),
         ] {

@@ -49,12 +49,34 @@ pub fn plain(value: &Value) -> Result<String> {
 
 /// Appends the plain form; see [`plain`].
 pub(crate) fn write_plain(value: &Value, out: &mut String) -> Result<()> {
-    if level::is_collection(value) { write_readable(value, out) } else { write_plain_scalar(value, out) }
+    if level::is_collection(value) { write_in_text(value, out) } else { write_plain_scalar(value, out) }
 }
 
 /// Appends the readable form; see [`readable`].
 pub(crate) fn write_readable(value: &Value, out: &mut String) -> Result<()> {
-    let Some(first) = Level::of(value) else { return scalar::write(value, out) };
+    write_with(value, out, scalar::write)
+}
+
+/// Appends what `pr-str` gives: the readable form with symbols as their names. Charges and fails as [`write_readable`] does.
+pub(crate) fn write_in_text(value: &Value, out: &mut String) -> Result<()> {
+    write_with(value, out, scalar::write_in_text)
+}
+
+/// Appends what `println` shows: what `pr-str` gives, with bare strings. Charges and fails as [`write_readable`] does.
+pub(crate) fn write_human(value: &Value, out: &mut String) -> Result<()> {
+    write_with(value, out, |value, out| match value {
+        Value::Str(_) => write_plain_scalar(value, out),
+        other => scalar::write_in_text(other, out),
+    })
+}
+
+/// Appends a value; `scalar` appends what is no collection.
+fn write_with(
+    value: &Value,
+    out: &mut String,
+    scalar: impl Fn(&Value, &mut String) -> Result<()>,
+) -> Result<()> {
+    let Some(first) = Level::of(value) else { return scalar(value, out) };
     meter::charge_steps(1)?;
     out.push_str(first.opening());
     let mut levels = vec![first];
@@ -73,7 +95,7 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) -> Result<()> {
             out.push(' ');
         }
         match Level::of(&item) {
-            None => scalar::write(&item, out)?,
+            None => scalar(&item, out)?,
             Some(_) if levels.len() >= MAX_DEPTH => return Err(too_deep()),
             Some(inner) => {
                 meter::charge_steps(1)?;

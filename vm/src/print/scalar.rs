@@ -22,6 +22,14 @@ pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
     }
 }
 
+/// As [`write`] in a text that a program makes: a symbol is its name there, as in Clojure. Where a host shows it, it reads
+/// back.
+pub(super) fn write_in_text(value: &Value, out: &mut String) -> Result<()> {
+    let Value::Symbol(name) = value else { return write(value, out) };
+    meter::charge_steps(1 + name.as_str().len() as u64 / 64)?;
+    append(out, name.as_str())
+}
+
 /// Appends the plain form of anything but a collection. Charges steps and memory to the program.
 pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> {
     meter::charge_steps(1)?;
@@ -49,7 +57,7 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
             out.push_str(&t.iso());
             Ok(())
         }
-        other => write(other, out),
+        other => write_in_text(other, out),
     }
 }
 

@@ -284,7 +284,10 @@ impl Value {
     /// Whether a call of this value can mean something (language.md 4.1).
     pub(crate) fn is_callable(&self) -> bool {
         self.is_function()
-            || matches!(self, Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Tool(_))
+            || matches!(
+                self,
+                Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_) | Value::Tool(_)
+            )
     }
 
     /// Whether this is a sequence without end, of which functions take a finite part.

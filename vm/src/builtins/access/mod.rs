@@ -8,6 +8,7 @@ use super::series;
 use super::namespaces::{CORE, SET};
 use super::row::{fun, section};
 
+pub(super) use positional::grapheme_at;
 pub(crate) use positional::{or_nil, reversed};
 
 /// The family's functions.
@@ -96,15 +97,15 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example(r#"(not-empty "x")"#, r#""x""#)
         .example("(not-empty {})", "nil"),
     fun("empty", CORE, "c", views::empty)
-        .doc("Empty collection of the same kind")
+        .doc("Empty collection of the same kind; nil for what is none")
         .example("(empty [1 2])", "[]")
         .example("(empty #{1})", "#{}"),
     fun("vec", CORE, "c", views::vec)
         .also_in(SET)
-        .doc("Convert a seqable to a vector; nil stays nil")
+        .doc("Convert a seqable to a vector")
         .example("(vec #{3 1 2})", "[1 2 3]")
         .example(r#"(vec "hi")"#, r#"["h" "i"]"#)
-        .example("(vec nil)", "nil"),
+        .example("(vec nil)", "[]"),
     fun("vector", CORE, "& xs", views::vector)
         .also_in(SET)
         .doc("Vector of the arguments")

@@ -7,7 +7,8 @@ use crate::machine::Ctx;
 use crate::value::{Graphemes, Str, Value, Vector, last_grapheme};
 use std::mem::take;
 
-fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
+/// The grapheme of a text at an index.
+pub(in crate::builtins) fn grapheme_at(text: &Str, index: usize) -> Option<Value> {
     if index == 0 {
         // Needs no count of the whole text.
         return Graphemes::new(text.as_str()).next().map(|(_, first)| Value::str(first));
@@ -122,19 +123,20 @@ pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(nil_if_empty(all.slice(0, all.len().saturating_sub(1))))
 }
 
-/// The root of `ffirst` and its kin: anything seqable but a string.
+/// The root of `ffirst` and its kin: anything seqable.
 fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
     match &args[0] {
         Value::Vector(vector) | Value::List(vector) => Ok(vector.clone()),
-        value @ (Value::Nil | Value::Map(_) | Value::Set(_)) => {
-            Ok(elements(ctx, value.clone())?.unwrap_or_default())
-        }
+        value if value.is_seqable() => Ok(elements(ctx, value.clone())?.unwrap_or_default()),
         _ => Err(Error::argument_types(name, args)),
     }
 }
 
-/// The first element of the root, for functions that go on inside it.
+/// The first element of the root, for functions that go on inside it; that of a string has no elements.
 fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
+    if let Value::Str(_) = &args[0] {
+        return Err(Error::argument_types(name, args));
+    }
     match root(ctx, name, args)?.get(0).unwrap_or_default() {
         inner if inner.is_seqable() => Ok(inner),
         _ => Err(Error::argument_types(name, args)),

@@ -63,19 +63,16 @@ pub(super) fn not_empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(empty c)`
 pub(super) fn empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(match &args[0] {
-        Value::Nil => Value::Nil,
         sequence @ (Value::Vector(_) | Value::List(_)) => sequence.sequence_like(Vector::new()),
         Value::Map(_) => Value::Map(Map::new()),
         Value::Set(_) => Value::Set(Set::new()),
-        Value::Str(_) => Value::str(""),
-        _ => return Err(Error::argument_types("empty", args)),
+        _ => Value::Nil,
     })
 }
 
 /// `(vec c)`
 pub(super) fn vec(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Nil => Ok(Value::Nil),
         value if value.is_seqable() => {
             Ok(Value::Vector(elements(ctx, take(&mut args[0]))?.unwrap_or_default()))
         }

@@ -3,25 +3,19 @@
 use crate::builtins::support::{Table, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::value::{Value, identical};
+use crate::value::Value;
 
-/// `(contains? c k)`: a key of a map, an element of a set or a vector.
+/// `(contains? c k)`: a key of a map, an element of a set, an index of a vector or text.
 pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let found = match (&args[0], &args[1]) {
         (Value::Nil, _) => false,
-        (Value::Map(_), Value::Vector(_)) => ctx.lookup(&args[0], &args[1])?.is_some(),
         (Value::Map(map), key) => map.get_flexible(key).is_some(),
         (Value::Set(set), value) => set.contains(value),
-        (Value::Vector(vector), value) => {
-            let mut found = false;
-            for item in vector.iter() {
-                ctx.charge(1)?;
-                if identical(&item, value) {
-                    found = true;
-                    break;
-                }
-            }
-            found
+        (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).is_ok_and(|index| index < vector.len()),
+        (Value::Vector(_), _) => false,
+        (Value::Str(text), Value::Int(i)) => {
+            ctx.charge(text.as_str().len() / 16)?;
+            usize::try_from(*i).is_ok_and(|index| index < text.len())
         }
         (Value::List(_), _) => return Err(errors::no_index("contains?")),
         _ => return Err(Error::argument_types("contains?", args)),

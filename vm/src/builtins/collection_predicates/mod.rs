@@ -31,10 +31,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("preds", "Predicates over coll
         .example("(not-every? even? [2 3])", "true"),
     fun("contains?", CORE, "c k", membership::contains)
         .also_in(SET)
-        .doc("True when a map has the key, or a set or vector has the element")
+        .doc("True when a map has the key, a set the element, or a vector or string the index")
         .example(r#"(contains? {"a" nil} :a)"#, "true")
-        .example("(contains? [10 20] 20)", "true")
-        .example("(contains? [10 20] 0)", "false")
+        .example("(contains? [10 20] 1)", "true")
+        .example("(contains? [10 20] 20)", "false")
         .example("(contains? #{1} 2)", "false"),
     fun("distinct?", CORE, "& xs", membership::distinct)
         .doc("True when all arguments are pairwise different")

@@ -34,7 +34,7 @@ impl Sink for Quantifier {
 }
 
 fn quantify(ctx: &mut Ctx<'_>, shown: &str, args: &mut [Value], quantifier: Quantifier) -> Result<Flow> {
-    let items = check::unchecked(ctx, shown, "predicate", args)?;
+    let items = check::unchecked(ctx, shown, args)?;
     Ok(each(take(&mut args[0]), Feed::One(items), quantifier))
 }
 

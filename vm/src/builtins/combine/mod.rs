@@ -1,11 +1,12 @@
 //! Combining collections (functions.md 5).
 
 pub(super) mod adding;
+mod combinatorics;
 pub(super) mod mixing;
 
 use super::Builtin;
 use super::series;
-use super::namespaces::{CORE, EXTENSION};
+use super::namespaces::{COMBINATORICS, CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
@@ -58,4 +59,20 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .doc("All n-element combinations in input order (extension)")
         .example("(combinations [:a :b :c] 2)", "[[:a :b] [:a :c] [:b :c]]")
         .example("(combinations [1 2] 0)", "[[]]"),
+    fun("combinatorics/combinations", COMBINATORICS, "c n", combinatorics::combinations)
+        .doc("All n-element combinations; equal items are not told apart")
+        .example("(combinatorics/combinations [1 1 2] 2)", "[[1 1] [1 2]]"),
+    fun("combinatorics/subsets", COMBINATORICS, "c", combinatorics::subsets)
+        .doc("The combinations of each size, the smallest first")
+        .example("(combinatorics/subsets [1 2])", "[[] [1] [2] [1 2]]"),
+    fun("combinatorics/permutations", COMBINATORICS, "c", combinatorics::permutations)
+        .doc("All orders of the items; equal items are not told apart")
+        .example("(combinatorics/permutations [1 2 3])", "[[1 2 3] [1 3 2] [2 1 3] [2 3 1] [3 1 2] [3 2 1]]")
+        .example("(combo/permutations [:a :a :b])", "[[:a :a :b] [:a :b :a] [:b :a :a]]"),
+    fun("combinatorics/cartesian-product", COMBINATORICS, "& cs", combinatorics::cartesian_product)
+        .doc("All ways to take one item of each collection")
+        .example("(combinatorics/cartesian-product [1 2] [:a :b])", "[[1 :a] [1 :b] [2 :a] [2 :b]]"),
+    fun("combinatorics/selections", COMBINATORICS, "c n", combinatorics::selections)
+        .doc("All ways to take n items, each as often as may be")
+        .example("(combinatorics/selections [0 1] 2)", "[[0 0] [0 1] [1 0] [1 1]]"),
 ]);

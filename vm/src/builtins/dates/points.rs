@@ -372,10 +372,14 @@ pub(super) fn is_equal(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     comparable(".isEqual", args).map(|(a, b)| Value::bool(a == b))
 }
 
-/// `(.compareTo a b)`: of dates, instants and strings.
+/// `(.compareTo a b)`: of dates, instants, strings, numbers, keywords and the like of one kind.
 pub(super) fn compare_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let order = match &args[..] {
-        [a @ Value::Str(_), b @ Value::Str(_)] => crate::value::compare(a, b),
+        [a @ Value::Str(_), b @ Value::Str(_)]
+        | [a @ Value::Keyword(_), b @ Value::Keyword(_)]
+        | [a @ Value::Vector(_), b @ Value::Vector(_)]
+        | [a @ (Value::True | Value::False), b @ (Value::True | Value::False)] => crate::value::compare(a, b),
+        [a, b] if a.is_number() && b.is_number() => crate::value::compare(a, b),
         args => {
             let (a, b) = comparable(".compareTo", args)?;
             a.cmp(b)

@@ -18,6 +18,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
         .example("(range 2 5)", "[2 3 4]")
         .example("(range 10 0 -4)", "[10 6 2]")
         .example("(range 0 1 0.5)", "[0 0.5]"),
+    fun("replicate", CORE, "n x", ranges::repeat)
+        .doc("n times x, as (repeat n x)")
+        .example("(replicate 2 :x)", "[:x :x]"),
     fun("repeat", CORE, "n x | x", ranges::repeat)
         .doc(
             "n times x; without n it never ends, and is made as it is taken",

@@ -2,11 +2,12 @@
 
 use crate::builtins::regex;
 use crate::builtins::strings;
+use crate::builtins::support::elements;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::print::{grow_string, push_in_pieces, write_plain};
-use crate::value::{Str, Value, equal};
+use crate::value::{Regex, Str, Value, equal};
 
 /// The receiver, which must be a string.
 fn receiver(method: &str, args: &[Value]) -> Result<Str> {
@@ -40,7 +41,59 @@ fn position(method: &str, what: &str, value: &Value) -> Result<i64> {
     }
 }
 
+/// Where an element first lies, from the front or the back.
+fn position_in(
+    ctx: &mut Ctx<'_>,
+    mut items: impl Iterator<Item = (usize, Value)>,
+    wanted: &Value,
+) -> Result<Option<usize>> {
+    items
+        .find_map(|(i, item)| match ctx.charge(1) {
+            Ok(()) => equal(&item, wanted).then_some(Ok(i)),
+            Err(error) => Some(Err(error)),
+        })
+        .transpose()
+}
+
+pub(super) fn size(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    collection_size(".size", &args[0]).map(|size| Value::Int(size as i64))
+}
+
+fn collection_size(method: &str, value: &Value) -> Result<usize> {
+    match value {
+        Value::Vector(items) => Ok(items.len()),
+        Value::Map(map) => Ok(map.len()),
+        Value::Set(set) => Ok(set.len()),
+        other => {
+            let found = java_type_name(other);
+            Err(Error::type_error(format!("{method}: expected a collection, got {found}")))
+        }
+    }
+}
+
+pub(super) fn get(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Map(map) => Ok(map.get_flexible(&args[1]).cloned().unwrap_or_default()),
+        Value::Set(set) => Ok(set.get(&args[1]).cloned().unwrap_or_default()),
+        Value::Vector(items) => {
+            let index = position(".get", "index", &args[1])?;
+            usize::try_from(index).ok().and_then(|index| items.get(index)).ok_or_else(|| {
+                let length = items.len();
+                Error::type_error(format!(".get: index {index} out of range for vector of length {length}"))
+            })
+        }
+        other => collection_size(".get", other).map(|_| Value::Nil),
+    }
+}
+
 pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Vector(items) => {
+            return Ok(Value::bool(position_in(ctx, items.iter().enumerate(), &args[1])?.is_some()));
+        }
+        Value::Set(set) => return Ok(Value::bool(set.contains(&args[1]))),
+        _ => {}
+    }
     let (text, part) = (receiver(".contains", args)?, text_argument(".contains", args, 1)?);
     ctx.charge(text.as_str().len() / 16)?;
     Ok(Value::bool(strings::find(text.as_str(), part.as_str()).is_some()))
@@ -59,6 +112,10 @@ pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 }
 
 pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let [Value::Vector(items), wanted] = &*args {
+        let found = position_in(ctx, items.iter().enumerate(), wanted)?;
+        return Ok(Value::Int(found.map_or(-1, |index| index as i64)));
+    }
     let (text, part) = (receiver(".indexOf", args)?, text_argument(".indexOf", args, 1)?);
     let from = match args.get(2) {
         None => 0,
@@ -77,6 +134,10 @@ pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 pub(super) fn last_index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let [Value::Vector(items), wanted] = &*args {
+        let found = position_in(ctx, items.iter().enumerate().rev(), wanted)?;
+        return Ok(Value::Int(found.map_or(-1, |index| index as i64)));
+    }
     let (text, part) = (receiver(".lastIndexOf", args)?, text_argument(".lastIndexOf", args, 1)?);
     let from = match args.get(2) {
         None => i64::MAX,
@@ -145,6 +206,9 @@ pub(super) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 pub(super) fn is_empty(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let Value::Vector(_) | Value::Map(_) | Value::Set(_) = &args[0] {
+        return collection_size(".isEmpty", &args[0]).map(|size| Value::bool(size == 0));
+    }
     Ok(Value::bool(receiver(".isEmpty", args)?.as_str().is_empty()))
 }
 
@@ -204,11 +268,35 @@ pub(super) fn split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     regex::split_as_java(pattern.as_str(), text, limit, ctx)
 }
 
+/// The arguments of a replacement, with the pattern compiled.
+fn with_pattern(method: &str, args: &mut [Value]) -> Result<()> {
+    receiver(method, args)?;
+    let pattern = text_argument(method, args, 1)?;
+    text_argument(method, args, 2)?;
+    args[1] = Value::Regex(Regex::pattern(pattern.as_str())?);
+    Ok(())
+}
+
+pub(super) fn replace_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    with_pattern(".replaceAll", args)?;
+    strings::replace(ctx, args)
+}
+
+pub(super) fn replace_first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    with_pattern(".replaceFirst", args)?;
+    strings::replace_first(ctx, args)
+}
+
+pub(super) fn to_char_array(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = Value::Str(receiver(".toCharArray", args)?);
+    Ok(Value::Vector(elements(ctx, text)?.unwrap_or_default()))
+}
+
 pub(super) fn equals(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::bool(equal(&args[0], &args[1])))
 }
 
-pub(super) fn to_string(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(in crate::builtins) fn to_string(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let Value::Nil = args[0] {
         return Err(Error::type_error(".toString: expected a value, got nil"));
     }

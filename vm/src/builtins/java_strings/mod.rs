@@ -5,21 +5,25 @@
 mod methods;
 
 use super::Builtin;
-use super::namespaces::{BOOLEAN, DOUBLE, JAVA_STRING, OBJECT};
+use super::namespaces::{BOOLEAN, COLLECTION, DOUBLE, JAVA_STRING, OBJECT};
 use super::row::{constant, frame, fun, section};
+pub(super) use methods::to_string;
+
 use crate::value::Value;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("jstr", "Java strings and constants").of([
     fun(".contains", JAVA_STRING, "s part", methods::contains)
-        .doc("True when the string contains the substring")
-        .example(r#"(.contains "hello" "ell")"#, "true"),
+        .doc("True when the string contains the substring, or the vector or set the element")
+        .example(r#"(.contains "hello" "ell")"#, "true")
+        .example("(.contains [1 2] 2)", "true"),
     fun(".indexOf", JAVA_STRING, "s part | s part from", methods::index_of)
-        .doc("Position of the first occurrence, -1 when absent")
+        .doc("Position of the first occurrence in a string or vector, -1 when absent")
+        .example("(.indexOf [5 6] 6)", "1")
         .example(r#"(.indexOf "hello" "l")"#, "2")
         .example(r#"(.indexOf "hello" "z")"#, "-1"),
     fun(".lastIndexOf", JAVA_STRING, "s part | s part from", methods::last_index_of)
-        .doc("Position of the last occurrence, -1 when absent")
+        .doc("Position of the last occurrence in a string or vector, -1 when absent")
         .example(r#"(.lastIndexOf "hello" "l")"#, "3"),
     fun(".length", JAVA_STRING, "s", methods::length)
         .doc("Number of graphemes")
@@ -45,7 +49,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("jstr", "Java strings and cons
         .doc("Remove white space at both ends")
         .example(r#"(.trim " a ")"#, r#""a""#),
     fun(".isEmpty", JAVA_STRING, "s", methods::is_empty)
-        .doc("True for the empty string")
+        .doc("True for the empty string, and for a collection without elements")
         .example(r#"(.isEmpty "")"#, "true"),
     fun(".isBlank", JAVA_STRING, "s", methods::is_blank)
         .doc("True for a string of white space only")
@@ -70,15 +74,25 @@ pub(super) static BUILTINS: &[Builtin] = &section("jstr", "Java strings and cons
         .example(r#"(.split "a,b,,c,," ",")"#, r#"["a" "b" "" "c"]"#),
     fun(".equals", OBJECT, "a b", methods::equals).doc("Equality").example(r#"(.equals "a" "a")"#, "true"),
     fun(".toString", OBJECT, "x", methods::to_string)
-        .aliases(&[
-            "String/valueOf",
-            "Integer/toString",
-            "Long/toString",
-            "Double/toString",
-            "Boolean/toString",
-        ])
+        .aliases(&["String/valueOf", "Double/toString", "Boolean/toString", "Character/toString"])
         .doc("Text of a value, as str gives it")
         .example("(.toString 42)", r#""42""#),
+    frame(".replaceAll", JAVA_STRING, "s pattern new", methods::replace_all)
+        .doc("Replace all matches of a regex given as text; $1 is a group")
+        .example(r#"(.replaceAll "a1b2" "\d" "-")"#, r#""a-b-""#),
+    frame(".replaceFirst", JAVA_STRING, "s pattern new", methods::replace_first)
+        .doc("Replace the first match of a regex given as text")
+        .example(r#"(.replaceFirst "a1b2" "\d" "-")"#, r#""a-b2""#),
+    fun(".toCharArray", JAVA_STRING, "s", methods::to_char_array)
+        .doc("The characters of a string, as a vector")
+        .example(r#"(.toCharArray "ab")"#, r#"["a" "b"]"#),
+    fun(".size", COLLECTION, "c", methods::size)
+        .doc("Number of elements or entries")
+        .example("(.size [1 2])", "2"),
+    fun(".get", COLLECTION, "c k", methods::get)
+        .doc("Element of a vector at an index, raising out of range; value of a key of a map")
+        .example("(.get [5 6] 1)", "6")
+        .example("(.get {:a 1} :a)", "1"),
     frame("String/join", JAVA_STRING, "separator coll", methods::join)
         .doc("Join elements with a separator")
         .example(r#"(String/join "," ["a" "b"])"#, r#""a,b""#),

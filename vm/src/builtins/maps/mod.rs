@@ -20,14 +20,17 @@ use super::row::{frame, fun, section};
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
     fun("get", CORE, "m k | m k dflt", read::get)
-        .doc("Value at a key, a path or an index, or nil / a default")
+        .doc(
+            "Value at a key of a map or an index of a vector or string, element of a set, or nil / a default",
+        )
         .example(r#"(get {"a" 1} :a)"#, "1")
         .example("(get [7 8] 1)", "8")
         .example("(get {:a nil} :a 5)", "nil")
-        .example("(get {:a {:b 2}} [:a :b])", "2"),
+        .example(r#"(get "abc" 1)"#, r#""b""#),
     fun("get-in", CORE, "m path | m path dflt", read::get_in)
         .doc("Value at a path, or nil / a default")
         .example(r#"(get-in {:a [{"b" 3}]} [:a 0 :b])"#, "3")
+        .example(r#"(get-in ["ab" "cd"] [1 0])"#, r#""c""#)
         .example("(get-in {:a 1} [:a :b] :none)", ":none"),
     fun("assoc", CORE, "m k v & kvs", write::assoc)
         .at_least(0)
@@ -60,7 +63,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
         .doc("Merge maps, later values win")
         .example("(merge {:a 1} nil {:a 2 :b 3})", "{:a 2 :b 3}")
         .example(r#"(merge {"a" 1} {:a 2})"#, r#"{"a" 2}"#)
-        .example("(merge)", "{}"),
+        .example("(merge nil nil)", "nil"),
     frame("merge-with", CORE, "f & ms", transform::merge_with)
         .doc("Merge maps, combining clashing values")
         .example("(merge-with + {:a 1} {:a 2 :b 5})", "{:a 3 :b 5}")
@@ -69,10 +72,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
         .doc("Part of a map with the given keys")
         .example(r#"(select-keys {"a" 1 :b 2} [:a :z])"#, "{:a 1}"),
     fun("keys", CORE, "m", read::keys)
-        .doc("Keys of a map in ascending order")
+        .doc("Keys of a map in ascending order; nil if there are none")
         .example("(keys {:b 1 :a 2})", "[:a :b]"),
     fun("vals", CORE, "m", read::vals)
-        .doc("Values of a map in key order")
+        .doc("Values of a map in key order; nil if there are none")
         .example("(vals {:b 1 :a 2})", "[2 1]"),
     fun("entries", PTC, "m", read::entries)
         .doc("Entries of a map as vectors in key order (extension)")

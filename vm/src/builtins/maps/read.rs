@@ -1,10 +1,11 @@
 //! Reading: `get`, `get-in`, `find`, `select-keys`, `keys`, `vals`, `entries`, `key`, `val`.
 
-use crate::builtins::support::{Builder, cursor, errors};
+use crate::builtins::access::grapheme_at;
+use crate::builtins::support::{Builder, cursor};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
-use crate::value::{Map, Value, Vector};
+use crate::value::{Map, Str, Value, Vector};
 use std::mem::take;
 
 /// The element of a vector at an index that may be no index at all.
@@ -15,49 +16,62 @@ pub(super) fn at_index(vector: &Vector, index: &Value) -> Option<Value> {
     }
 }
 
-/// What a read of `key` finds in a map, flexibly and as a path (ruling 13), or in a vector. A list has no keys.
+/// The grapheme of a text at an index that may be no index at all.
+fn at_position(text: &Str, index: &Value) -> Option<Value> {
+    match index {
+        Value::Int(i) => grapheme_at(text, usize::try_from(*i).ok()?),
+        // As Clojure's `get` of a text, which takes any number.
+        Value::Float(x) if x.get() > -1.0 => grapheme_at(text, x.get() as usize),
+        _ => None,
+    }
+}
+
+/// What a read of `key` finds in a map, flexibly, by index in a vector or text, or in a set; nothing in anything else.
 fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
     match from {
         Value::Vector(vector) => Ok(at_index(vector, key)),
-        Value::Map(_) => ctx.lookup(from, key),
+        Value::Map(_) => Ok(ctx.lookup(from, key)),
+        Value::Set(set) => Ok(set.get(key).cloned()),
+        Value::Str(text) => {
+            if !matches!(key, Value::Int(0)) {
+                ctx.charge(text.as_str().len() / 16)?;
+            }
+            Ok(at_position(text, key))
+        }
         _ => Ok(None),
     }
 }
 
-/// Refuses a first argument that has no keys, and arguments in the wrong order.
-fn check_associative(name: &str, example: &str, args: &[Value]) -> Result<()> {
-    match (&args[0], &args[1]) {
-        (Value::Map(_) | Value::Nil, _) => Ok(()),
-        (first, Value::Map(_)) => Err(Error::type_error(format!(
-            "{name} expects the collection first, e.g. ({example}) — got ({}, map), arguments appear to be swapped",
-            first.kind_label()
-        ))),
-        (Value::Vector(_) | Value::List(_), _) => Ok(()),
-        (first, _) => Err(Error::argument(name, 1, "associative", first)),
+/// Notes a read of what has no keys by a map: its value is `nil` as in Clojure, and hardly what was meant.
+fn note_swapped(ctx: &mut Ctx<'_>, name: &str, example: &str, args: &[Value]) {
+    if let (Value::Keyword(_) | Value::Str(_) | Value::Vector(_), Value::Map(_)) = (&args[0], &args[1]) {
+        ctx.note(Str::from_string(format!(
+            "{name}: got ({}, map), its arguments seem to be swapped; it takes the collection first: ({example})",
+            args[0].kind_label()
+        )));
     }
 }
 
 /// `(get m k)`, `(get m k default)`
 pub(super) fn get(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    check_associative("get", "get map key", args)?;
     match read(ctx, &args[0], &args[1])? {
         Some(found) => Ok(found),
-        None => Ok(args.get_mut(2).map(take).unwrap_or_default()),
+        None => {
+            note_swapped(ctx, "get", "get map key", args);
+            Ok(args.get_mut(2).map(take).unwrap_or_default())
+        }
     }
 }
 
 /// `(get-in m path)`, `(get-in m path default)`
 pub(super) fn get_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    check_associative("get-in", "get-in map key", args)?;
-    let missing = |args: &mut [Value]| args.get_mut(2).map(take).unwrap_or_default();
-    let path = match &args[1] {
-        Value::Nil => return Ok(take(&mut args[0])),
-        Value::Vector(path) | Value::List(path) => path.iter(),
-        other if other.is_seqable() => return Ok(missing(args)),
-        other => return Err(Error::argument("get-in", 2, "seqable", other)),
+    let Some(mut path) = cursor(ctx, &args[1])? else {
+        return Err(Error::argument("get-in", 2, "seqable", &args[1]));
     };
+    note_swapped(ctx, "get-in", "get-in map path", args);
+    let missing = |args: &mut [Value]| args.get_mut(2).map(take).unwrap_or_default();
     let mut here = take(&mut args[0]);
-    for step in path {
+    while let Some(step) = path.advance() {
         ctx.charge(1)?;
         match read(ctx, &here, &step)? {
             Some(next) => here = next,
@@ -140,7 +154,7 @@ fn each_entry(
 pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
-        Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()),
+        Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()).map(nil_if_empty),
         other => parts_of_entries(ctx, "keys", other, |(key, _)| key),
     }
 }
@@ -149,7 +163,7 @@ pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
-        Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()),
+        Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()).map(nil_if_empty),
         other => parts_of_entries(ctx, "vals", other, |(_, value)| value),
     }
 }
@@ -168,7 +182,12 @@ fn parts_of_entries(
     for entry in entries.iter() {
         parts.push(part(entry_parts(&entry).ok_or_else(refused)?))?;
     }
-    Ok(parts.take())
+    Ok(nil_if_empty(parts.take()))
+}
+
+/// What `seq` makes of a vector.
+fn nil_if_empty(value: Value) -> Value {
+    if matches!(&value, Value::Vector(items) if items.is_empty()) { Value::Nil } else { value }
 }
 
 /// `(entries m)`

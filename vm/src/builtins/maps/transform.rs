@@ -260,8 +260,8 @@ impl NativeFrame for MergeWith {
 pub(super) fn merge_with(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check::callable("merge-with", 1, "callable", &args[0])?;
     match args {
-        [_] | [_, Value::Nil] => return Ok(Flow::Return(Value::Map(Map::new()))),
         [_, only] => return Ok(Flow::Return(take(only))),
+        [_, all @ ..] if all.iter().all(Value::is_nil) => return Ok(Flow::Return(Value::Nil)),
         _ => {}
     }
     let mut left = Vec::with_capacity(args.len());

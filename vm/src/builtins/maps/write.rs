@@ -93,8 +93,9 @@ pub(super) fn merged_key(into: &Map, from: &Map, key: &Value) -> Option<Value> {
 /// `(merge & ms)`
 pub(super) fn merge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
-        [] | [Value::Nil] => return Ok(Value::Map(Map::new())),
+        [] => return Ok(Value::Nil),
         [only] => return Ok(take(only)),
+        all if all.iter().all(Value::is_nil) => return Ok(Value::Nil),
         _ => {}
     }
     let is_entry =

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
-use crate::number::{integral, to_float};
+use crate::number::{admit, integral, read_decimal, to_float};
 use crate::value::Value;
 use std::mem::take;
 
@@ -64,6 +64,12 @@ pub(super) fn long(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(bigint x)`
 pub(super) fn bigint(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if let Value::Str(text) = &args[0] {
+        // Four digits take at least 13 bits.
+        admit(text.as_str().len() as u64 / 4 * 13)?;
+        let number = read_decimal(text.as_str().strip_prefix('+').unwrap_or(text.as_str()))?;
+        return number.map(Value::integer).ok_or_else(|| Error::type_error("bigint: the text is no integer"));
+    }
     to_integer("bigint", args, false)
 }
 

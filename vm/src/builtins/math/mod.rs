@@ -59,8 +59,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .doc("Truncates to an integer of any size; code point of a character")
         .example("(long 3.9)", "3"),
     fun("bigint", CORE, "x", convert::bigint)
-        .doc("Truncates to an integer of any size")
+        .doc("Truncates to an integer of any size, or reads one from a text")
         .example("(bigint 1e20)", "100000000000000000000"),
+    fun("biginteger", CORE, "x", convert::bigint).doc("Same as bigint").example("(biginteger 5)", "5"),
     fun("short", CORE, "x", convert::short)
         .doc("Truncates to an integer, without a range check")
         .example("(short 3.9)", "3"),
@@ -97,9 +98,11 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .doc("-1.0, 0.0 or 1.0: the sign")
         .example("(Math/signum -5)", "-1.0"),
     fun("Math/toDegrees", MATH, "x", real::to_degrees)
+        .aliases(&["Math/to-degrees", "clojure.math/to-degrees"])
         .doc("Degrees of an angle in radians")
         .example("(Math/toDegrees 0)", "0.0"),
     fun("Math/toRadians", MATH, "x", real::to_radians)
+        .aliases(&["Math/to-radians", "clojure.math/to-radians"])
         .doc("Radians of an angle in degrees")
         .example("(Math/toRadians 0)", "0.0"),
     fun("Math/atan2", MATH, "y x", real::atan2)
@@ -108,10 +111,25 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
     fun("Math/hypot", MATH, "x y", real::hypot)
         .doc("Length of the hypotenuse")
         .example("(Math/hypot 3 4)", "5.0"),
+    fun("Math/rint", MATH, "x", real::rint)
+        .doc("Nearest whole float; halves go to the even one")
+        .example("(Math/rint 2.5)", "2.0"),
+    fun("Math/log1p", MATH, "x", real::log1p)
+        .doc("Natural logarithm of 1 + x")
+        .example("(Math/log1p 0)", "0.0"),
+    fun("Math/expm1", MATH, "x", real::expm1)
+        .doc("e to the power of x, less 1")
+        .example("(Math/expm1 0)", "0.0"),
+    fun("Math/copySign", MATH, "x y", real::copy_sign)
+        .aliases(&["Math/copy-sign", "clojure.math/copy-sign"])
+        .doc("x with the sign of y")
+        .example("(Math/copySign 2 -1)", "-2.0"),
     fun("Math/floorDiv", MATH, "a b", real::floor_div)
+        .aliases(&["Math/floor-div", "clojure.math/floor-div"])
         .doc("Integer quotient rounded down")
         .example("(Math/floorDiv -7 2)", "-4"),
     fun("Math/floorMod", MATH, "a b", real::floor_mod)
+        .aliases(&["Math/floor-mod", "clojure.math/floor-mod"])
         .doc("Modulus with the sign of the divisor")
         .example("(Math/floorMod -7 3)", "2"),
     constant("Math/PI", MATH, || Value::float(std::f64::consts::PI))

@@ -46,6 +46,10 @@ functions! {
     to_radians, "Math/toRadians", unary, f64::to_radians;
     atan2, "Math/atan2", binary, f64::atan2;
     hypot, "Math/hypot", binary, f64::hypot;
+    rint, "Math/rint", unary, f64::round_ties_even;
+    log1p, "Math/log1p", unary, f64::ln_1p;
+    expm1, "Math/expm1", unary, f64::exp_m1;
+    copy_sign, "Math/copySign", binary, f64::copysign;
 }
 
 /// `pow` of C, but with NaN for a base of ±1 and an exponent without a limit, as in Java.

@@ -57,7 +57,7 @@ pub(super) fn re_seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 /// `(re-split re s)`
 pub(super) fn re_split(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let (regex, text) = regex_and_text("re-split", args)?;
-    Scan::split(regex, text, None, ctx)
+    Scan::split_with_groups(regex, text, ctx)
 }
 
 /// The text of a group of the first match, or `nil`.

@@ -34,7 +34,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("regex", "Regular expressions"
         .example(r#"(re-matches #"\d+" "12a")"#, "nil"),
     frame("re-seq", CORE, "re s", functions::re_seq)
         .also_in(REGEX)
-        .doc("All matches of a regex as a vector")
+        .doc("All matches of a regex as a vector; nil if there are none")
         .example(r#"(re-seq #"\d+" "a1b22")"#, r#"["1" "22"]"#)
         .example(r#"(re-seq #"(\w)=(\d)" "a=1,b=2")"#, r#"[["a=1" "a" "1"] ["b=2" "b" "2"]]"#),
     frame("re-split", REGEX, "re s", functions::re_split)

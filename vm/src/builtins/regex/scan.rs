@@ -136,26 +136,15 @@ impl Scan {
         Scan::start(regex, text, Sink::Matches(Builder::new()), ctx)
     }
 
-    /// The pieces between the matches, with what groups matched between them; at most `limit` pieces, the last
-    /// one with the rest.
-    pub(crate) fn split(
-        regex: Rc<Regex>,
-        text: Str,
-        limit: Option<usize>,
-        ctx: &mut Ctx<'_>,
-    ) -> Result<Flow> {
-        let groups = limit.is_none();
-        Scan::start(
-            regex,
-            text,
-            Sink::Split { pieces: Builder::new(), last: 0, limit, groups, trim: false },
-            ctx,
-        )
+    /// The pieces between the matches, with what groups matched between them (`re-split`).
+    pub(super) fn split_with_groups(regex: Rc<Regex>, text: Str, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        let sink = Sink::Split { pieces: Builder::new(), last: 0, limit: None, groups: true, trim: false };
+        Scan::start(regex, text, sink, ctx)
     }
 
     /// The pieces as Java gives them: without groups, at most `limit` if that is positive, without trailing empty
     /// ones if it is 0.
-    pub(super) fn split_as_java(regex: Rc<Regex>, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
+    pub(crate) fn split_as_java(regex: Rc<Regex>, text: Str, limit: i64, ctx: &mut Ctx<'_>) -> Result<Flow> {
         let most = usize::try_from(limit).ok().filter(|limit| *limit > 0);
         // A text without a match stands for itself, also the empty one.
         let trim = limit == 0 && !text.as_str().is_empty();
@@ -210,8 +199,9 @@ impl Scan {
                 found.push(match_value(text, groups))?;
             }
             Sink::Split { pieces, last, limit, groups: with_groups, .. } => {
-                // Nothing is cut off before an empty match at the start of a piece.
-                if start == end && end == *last || limit.is_some_and(|limit| pieces.len() + 1 >= limit) {
+                // Nothing is cut off before an empty match at the start of the text, and with groups of a piece.
+                let is_empty_piece = start == end && end == *last && (*with_groups || end == 0);
+                if is_empty_piece || limit.is_some_and(|limit| pieces.len() + 1 >= limit) {
                     return Ok(());
                 }
                 meter::reserve(end - *last + PIECE)?;
@@ -248,6 +238,8 @@ impl Scan {
     fn finish(&mut self) -> Result<Value> {
         let text = self.text.as_str();
         Ok(match &mut self.sink {
+            // As `seq` does.
+            Sink::Matches(found) if found.is_empty() => Value::Nil,
             Sink::Matches(found) => found.take(),
             Sink::Split { pieces, last, trim, .. } => {
                 meter::reserve(text.len() - *last + PIECE)?;

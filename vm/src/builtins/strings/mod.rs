@@ -13,8 +13,8 @@ mod split;
 
 pub(crate) use finding::find;
 pub(crate) use join::join;
-pub(crate) use names::is_keyword_name;
-pub(crate) use replace::literal as replace_literal;
+pub(crate) use names::{is_keyword_name, is_readable_keyword};
+pub(crate) use replace::{literal as replace_literal, replace, replace_first};
 pub(crate) use search::{index_of, last_index_of};
 pub(crate) use simple::{is_all_space, to_lower, to_upper, trim};
 
@@ -42,10 +42,11 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .example(r#"(join ["a" "b"])"#, r#""ab""#)
         .example(r#"(join "," "abc")"#, r#""a,b,c""#),
     frame("split", STRING, "s separator | s separator limit", split::split)
-        .doc("Split a string at a regex or a single character; empty pieces are kept")
+        .doc("Split a string at a regex or a single character; empty pieces at the end are dropped, with a negative limit kept")
         .example(r#"(split "a,b,,c" ",")"#, r#"["a" "b" "" "c"]"#)
         .example(r#"(split "x1y22z" #"\d+")"#, r#"["x" "y" "z"]"#)
-        .example(r#"(split "abc" "")"#, r#"["a" "b" "c"]"#)
+        .example(r#"(split "abc" #"")"#, r#"["a" "b" "c"]"#)
+        .example(r#"(split "a,b,," #",")"#, r#"["a" "b"]"#)
         .example(r#"(split "a,b,c" #"," 2)"#, r#"["a" "b,c"]"#),
     fun("split-lines", STRING, "s", split::split_lines)
         .doc("Split a string into lines")
@@ -80,6 +81,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .doc("Replace the first match of a string or regex, as replace does")
         .example(r#"(replace-first "a-b-c" "-" "+")"#, r#""a+b-c""#)
         .example(r#"(replace-first "x1y2" #"(\d)" "<$1>")"#, r#""x<1>y2""#),
+    fun("re-quote-replacement", STRING, "s", simple::re_quote_replacement)
+        .doc("A text as replace puts it, with $ and \\ standing for themselves")
+        .example(r#"(replace "a b" #"b" (re-quote-replacement "$1"))"#, r#""a $1""#),
     fun("upcase", STRING, "s", simple::upper_case)
         .doc("Upper-case a string")
         .example(r#"(upcase "straße")"#, r#""STRASSE""#),
@@ -139,7 +143,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .doc("Namespace of a symbol; keywords have none")
         .example("(namespace :a)", "nil"),
     fun("keyword", CORE, "x", names::keyword)
-        .doc("Keyword of a string; nil is nil")
+        .doc("Keyword of a string or symbol; nil for anything else")
         .example(r#"(keyword "user-id")"#, ":user-id")
         .example("(keyword nil)", "nil"),
     fun("symbol", CORE, "x", names::symbol)

@@ -36,10 +36,16 @@ pub(super) fn namespace(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
     }
 }
 
-/// Whether `(keyword name)` accepts this name (language.md 2.4).
+/// Whether a key of data becomes a keyword of this name (language.md 2.4).
 pub(crate) fn is_keyword_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?' | b'!' | b'-'))
+}
+
+/// Whether `(keyword name)` accepts this name: it reads as one word, and has no namespace.
+pub(crate) fn is_readable_keyword(name: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_.&$%'#|".contains(&b);
+    !name.is_empty() && name.bytes().all(is_part)
 }
 
 /// `(keyword x)`
@@ -48,19 +54,10 @@ pub(super) fn keyword(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Nil => return Ok(Value::Nil),
         keyword @ Value::Keyword(_) => return Ok(keyword.clone()),
         Value::Str(name) | Value::Symbol(name) => name,
-        special @ Value::Float(x) if !x.is_finite() => {
-            let shown = print::readable_lossy(special);
-            return Err(Error::runtime(format!("cannot coerce special value to keyword: {shown}")));
-        }
-        other => {
-            return Err(Error::runtime(format!(
-                "cannot coerce to keyword: {}",
-                print::readable_lossy(other)
-            )));
-        }
+        _ => return Ok(Value::Nil),
     };
     ctx.charge(name.as_str().len() / 16)?;
-    if !is_keyword_name(name.as_str()) {
+    if !is_readable_keyword(name.as_str()) {
         let shown = print::readable_lossy(&Value::Str(name.clone()));
         return Err(Error::runtime(format!("invalid keyword name: {shown}")));
     }

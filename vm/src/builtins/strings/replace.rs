@@ -8,7 +8,7 @@ use crate::machine::{Ctx, Flow};
 use crate::value::{Graphemes, Regex, Str, Value};
 
 /// `(replace s pat new)`, and `(replace m c)` over collections.
-pub(super) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if args.len() == 2 {
         replace_elements(ctx, args).map(Flow::Return)
     } else {
@@ -17,7 +17,7 @@ pub(super) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 }
 
 /// `(replace-first s pat new)`
-pub(super) fn replace_first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+pub(crate) fn replace_first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     replace_text(ctx, "replace-first", args, true)
 }
 

@@ -1,6 +1,6 @@
 //! Functions of one string: trimming, case, tests, parts.
 
-use super::args::{position, text, two_texts};
+use super::args::{position, shown, shown_and_text, text};
 use super::finding::find;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -191,19 +191,19 @@ pub(crate) fn to_lower(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
 
 /// `(upper-case s)`, `(upcase s)`
 pub(super) fn upper_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("upper-case", args)?;
+    let text = shown("upper-case", args)?;
     to_upper(ctx, &text)
 }
 
 /// `(lower-case s)`, `(downcase s)`
 pub(super) fn lower_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("lower-case", args)?;
+    let text = shown("lower-case", args)?;
     to_lower(ctx, &text)
 }
 
 /// `(capitalize s)`
 pub(super) fn capitalize(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = text("capitalize", args)?;
+    let text = shown("capitalize", args)?;
     ctx.charge(text.as_str().len() / 4)?;
     ctx.reserve(text.as_str().len().saturating_mul(3))?;
     let first = Graphemes::new(text.as_str()).next().map_or("", |(_, first)| first);
@@ -259,23 +259,40 @@ pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Str(Str::from_string(out)))
 }
 
+/// `(re-quote-replacement s)`: a replacement text that stands for itself.
+pub(super) fn re_quote_replacement(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = shown("re-quote-replacement", args)?;
+    ctx.charge(text.as_str().len() / 4)?;
+    let mut out = String::new();
+    grow_string(&mut out, text.as_str().len())?;
+    for c in text.as_str().chars() {
+        meter::uncharged(1);
+        grow_string(&mut out, 1 + c.len_utf8())?;
+        if matches!(c, '\\' | '$') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    Ok(Value::Str(Str::from_string(out)))
+}
+
 /// `(starts-with? s p)`
 pub(super) fn starts_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, prefix) = two_texts("starts-with?", args)?;
+    let (text, prefix) = shown_and_text("starts-with?", args)?;
     charge_traversal(ctx, &prefix)?;
     Ok(Value::bool(text.as_str().starts_with(prefix.as_str())))
 }
 
 /// `(ends-with? s p)`
 pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, suffix) = two_texts("ends-with?", args)?;
+    let (text, suffix) = shown_and_text("ends-with?", args)?;
     charge_traversal(ctx, &suffix)?;
     Ok(Value::bool(text.as_str().ends_with(suffix.as_str())))
 }
 
 /// `(includes? s p)`
 pub(super) fn includes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (text, wanted) = two_texts("includes?", args)?;
+    let (text, wanted) = shown_and_text("includes?", args)?;
     charge_traversal(ctx, &text)?;
     Ok(Value::bool(find(text.as_str(), wanted.as_str()).is_some()))
 }

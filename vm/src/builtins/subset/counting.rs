@@ -55,10 +55,7 @@ fn ordered_last(ctx: &mut Ctx<'_>, shown: &str, args: &mut [Value]) -> Result<Ve
 pub(super) fn take_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let Some(n) = count(&args[0]) else { return Err(Error::argument_types("take-last", args)) };
     let all = ordered_last(ctx, "take-last", args)?;
-    if all.is_empty() {
-        return Ok(Value::Nil);
-    }
-    Ok(Value::Vector(all.slice(all.len().saturating_sub(n), all.len())))
+    Ok(nil_if_empty(all.slice(all.len().saturating_sub(n), all.len())))
 }
 
 /// `(drop-last c)`, `(drop-last n c)`
@@ -84,6 +81,9 @@ fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> 
 
 /// `(nthrest c n)`
 pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if args[0].is_nil() && count(&args[1]).is_some() {
+        return Ok(Value::Nil);
+    }
     nth_rest(ctx, "nthrest", args)
 }
 

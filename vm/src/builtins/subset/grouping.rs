@@ -97,7 +97,7 @@ fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Val
         }
         return groups(ctx, n, step, &all, &Tail::Drop);
     }
-    if matches!(args[2], Value::Str(_)) || !args[2].is_seqable() {
+    if !args[2].is_seqable() {
         return Err(Error::argument_types(name, args));
     }
     let pad = elements(ctx, take(&mut args[2]))?.unwrap_or_default();
@@ -165,7 +165,7 @@ pub(crate) fn partition_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
         check::callable("partition-by", 1, "keyfn", &args[0])?;
         return transducer(ctx, "partition-by", args);
     }
-    let items = check::unchecked(ctx, "partition-by", "function or key", args)?;
+    let items = check::unchecked(ctx, "partition-by", args)?;
     let sink = Runs { key: None, run: Builder::new(), out: Builder::new() };
     Ok(each(take(&mut args[0]), Feed::One(items), sink))
 }

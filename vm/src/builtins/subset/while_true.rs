@@ -54,7 +54,7 @@ impl Sink for Prefix {
 }
 
 fn prefix(ctx: &mut Ctx<'_>, shown: &str, part: Part, args: &mut [Value]) -> Result<Flow> {
-    let items = check::unchecked(ctx, shown, "predicate", args)?;
+    let items = check::unchecked(ctx, shown, args)?;
     let all = match &args[1] {
         Value::Vector(vector) | Value::List(vector) => vector.clone(),
         _ => sequence::rest_of(ctx, items)?,

@@ -4,11 +4,12 @@ use crate::error::Result;
 use crate::machine::{Args, CallNow, Ctx};
 use crate::value::Value;
 
-/// As [`Ctx::call_now`]; a string or a vector reads that key or path of the first argument. Families refuse
-/// strings and vectors before, where their positions do not accept them.
+/// As [`Ctx::call_now`]; a string reads that key of the first argument, and a vector that path, unless the argument is a
+/// number and so an index of the vector. Families refuse strings before, where their positions do not accept them.
 #[inline]
 pub(crate) fn call(ctx: &mut Ctx<'_>, function: &Value, args: Args) -> Result<CallNow> {
     match function {
+        Value::Vector(_) if args.first().is_some_and(Value::is_number) => ctx.call_now(function, args),
         Value::Str(_) | Value::Vector(_) => {
             ctx.charge(1)?;
             let item = args.first().unwrap_or(&Value::Nil);
@@ -35,29 +36,19 @@ pub(crate) fn two(a: Value, b: Value) -> Args {
     args
 }
 
-/// What a read of a key finds in `item`: flexible, with a path for a vector (ruling 13). A path that starts at a
-/// vector steps by index.
-pub(crate) fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Value>> {
-    let (Value::Vector(start), Value::Vector(path)) = (item, key) else {
-        return match key {
-            Value::Vector(path) if path.is_empty() && !matches!(item, Value::Map(_)) => {
-                Ok(Some(item.clone()))
-            }
-            _ => ctx.lookup(item, key),
-        };
-    };
-    let Some(first) = path.get(0) else { return Ok(Some(item.clone())) };
-    let found = match first {
-        Value::Int(i) => usize::try_from(i).ok().and_then(|i| start.get(i)),
-        _ => None,
-    };
-    let Some(found) = found else { return Ok(None) };
-    // Every step goes one level down and the rest of the path is looked up there, one vector at a time.
-    let mut here = found;
-    for step in path.iter().skip(1) {
-        ctx.charge(1)?;
+/// What a read of a key finds in `item`: flexible; the exact key first and then a path for a vector (ruling 13).
+fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Value>> {
+    if let Some(found) = ctx.lookup(item, key) {
+        return Ok(Some(found));
+    }
+    let Value::Vector(path) = key else { return Ok(None) };
+    let mut here = item.clone();
+    for (i, step) in path.iter().enumerate() {
+        if i > 0 {
+            ctx.charge(1)?;
+        }
         let next = match (&here, &step) {
-            (Value::Map(_), _) => ctx.lookup(&here, &step)?,
+            (Value::Map(_), _) => ctx.lookup(&here, &step),
             (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).ok().and_then(|i| vector.get(i)),
             _ => None,
         };

@@ -32,7 +32,7 @@ pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<
                 return Ok(is_function && ctx.library().check_arity(builtin, argc).is_ok());
             }
             Value::Keyword(_) | Value::Map(_) => return Ok(argc == 1 || argc == 2),
-            Value::Set(_) => return Ok(argc == 1),
+            Value::Set(_) | Value::Vector(_) => return Ok(argc == 1),
             Value::Tool(_) => return Ok(argc <= 1),
             Value::Combinator(combinator) => combinator,
             _ => return Ok(false),
@@ -61,18 +61,17 @@ pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<
 
 /// Whether a value can stand for the key of an item: anything callable, a string key, a path.
 pub(crate) fn is_key_function(value: &Value) -> bool {
-    value.is_callable() || matches!(value, Value::Str(_) | Value::Vector(_))
+    value.is_callable() || matches!(value, Value::Str(_))
 }
 
 /// The elements of the last argument for a function whose first argument is checked only when there is something
-/// to call it with. `shown` is the name in TYPES texts, `expected` the word of VECPRED or VECKEY.
-pub(crate) fn unchecked(ctx: &mut Ctx<'_>, shown: &str, expected: &str, args: &[Value]) -> Result<Cursor> {
+/// to call it with. `shown` is the name in TYPES texts.
+pub(crate) fn unchecked(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<Cursor> {
     let collection = &args[args.len() - 1];
     let Some(items) = cursor(ctx, collection)? else { return Err(errors::not_a_collection(collection)) };
     match &args[0] {
         _ if items.remaining() == 0 => Ok(items),
         function if function.is_callable() => Ok(items),
-        Value::Vector(vector) => Err(errors::vector_as_function(expected, vector)),
         _ => Err(Error::argument_types(shown, args)),
     }
 }

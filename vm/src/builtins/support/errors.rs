@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::print;
-use crate::value::{Temporal, Value, Vector};
+use crate::value::{Temporal, Value};
 
 /// COLL, with the hint about swapped arguments when a function is found.
 #[cold]
@@ -24,21 +24,6 @@ pub(crate) fn swapped() -> Error {
         "expected a collection, got a function — collection operations like filter/map/reduce take the collection \
          last; arguments may be swapped",
     )
-}
-
-/// VECPRED and VECKEY: a vector lies where a `predicate` (or a `function or key`) belongs.
-#[cold]
-pub(crate) fn vector_as_function(expected: &str, vector: &Vector) -> Error {
-    match (vector.len(), vector.get(0)) {
-        (1, Some(only)) => {
-            let only = print::readable_lossy(&only);
-            Error::type_error(format!("expected {expected}, got vector [{only}] - use {only} instead"))
-        }
-        _ => Error::type_error(format!(
-            "expected {expected}, got path {} - paths require a function or data-extraction variant",
-            print::readable_lossy(&Value::Vector(vector.clone()))
-        )),
-    }
 }
 
 /// A list lies where elements are found by their index.

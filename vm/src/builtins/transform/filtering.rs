@@ -54,7 +54,7 @@ pub(crate) fn filter(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(filterv p c)`
 pub(super) fn filterv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let items = check::unchecked(ctx, "filterv", "predicate", args)?;
+    let items = check::unchecked(ctx, "filterv", args)?;
     Ok(select(args, items, true))
 }
 

@@ -218,7 +218,7 @@ pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
 /// What stands for `item` in `table`: a map, a vector by index, or `nil`.
 fn replacement(ctx: &mut Ctx<'_>, table: &Value, item: Value) -> Result<Value> {
     let found = match (table, &item) {
-        (Value::Map(_), _) => ctx.lookup(table, &item)?,
+        (Value::Map(_), _) => ctx.lookup(table, &item),
         (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).ok().and_then(|i| vector.get(i)),
         _ => None,
     };

@@ -7,8 +7,9 @@ use super::namespaces::{CORE, EXTENSION, REGEX, SET};
 use super::row::{fun, section};
 use predicates::{
     is_any, is_associative, is_boolean, is_callable, is_char, is_collection, is_counted, is_false, is_float,
-    is_function, is_indexed, is_integer, is_keyword, is_list, is_map, is_never, is_nil, is_number, is_regex,
-    is_seqable, is_sequential, is_set, is_some, is_string, is_true, is_vector, type_of,
+    is_function, is_identifier, is_indexed, is_integer, is_keyword, is_list, is_map, is_never, is_nil,
+    is_number, is_qualified_symbol, is_regex, is_seqable, is_sequential, is_set, is_simple_identifier,
+    is_simple_symbol, is_some, is_string, is_symbol, is_true, is_vector, type_of,
 };
 
 /// The family's functions.
@@ -38,9 +39,22 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
         .example(r#"(char? "é")"#, "true")
         .example(r#"(char? "ab")"#, "false"),
     fun("keyword?", CORE, "x", is_keyword).doc("True for keywords").example("(keyword? :k)", "true"),
-    fun("symbol?", CORE, "x", is_never)
-        .doc("Always false: symbols are no data")
-        .example("(symbol? 'x)", "false"),
+    fun("symbol?", CORE, "x", is_symbol).doc("True for symbols, such as 'x").example("(symbol? 'x)", "true"),
+    fun("simple-symbol?", CORE, "x", is_simple_symbol)
+        .doc("True for symbols without a namespace")
+        .example("(simple-symbol? 'a/b)", "false"),
+    fun("qualified-symbol?", CORE, "x", is_qualified_symbol)
+        .doc("True for symbols with a namespace")
+        .example("(qualified-symbol? 'a/b)", "true"),
+    fun("simple-ident?", CORE, "x", is_simple_identifier)
+        .doc("True for keywords, and for symbols without a namespace")
+        .example("(simple-ident? :a)", "true"),
+    fun("qualified-ident?", CORE, "x", is_qualified_symbol)
+        .doc("True for symbols with a namespace: keywords have none")
+        .example("(qualified-ident? :a)", "false"),
+    fun("qualified-keyword?", CORE, "x", is_never)
+        .doc("Always false: no keyword has a namespace")
+        .example("(qualified-keyword? :a)", "false"),
     fun("vector?", CORE, "x", is_vector).doc("True for vectors").example("(vector? (map inc [1]))", "true"),
     fun("map?", CORE, "x", is_map).doc("True for maps").example("(map? {})", "true"),
     fun("set?", CORE, "x", is_set).also_in(SET).doc("True for sets").example("(set? #{})", "true"),
@@ -77,9 +91,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
         .example("(fn? inc)", "true")
         .example("(fn? :k)", "false"),
     fun("ifn?", CORE, "x", is_callable)
-        .doc("True for what can be called: functions, keywords, maps, sets")
+        .doc("True for what can be called: functions, keywords, maps, sets, vectors")
         .example("(ifn? {:a 1})", "true")
-        .example("(ifn? [1])", "false"),
+        .example(r#"(ifn? "a")"#, "false"),
     fun("regex?", EXTENSION, "x", is_regex)
         .also_in(REGEX)
         .doc("True for compiled regexes")
@@ -89,8 +103,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
         .example("(type 1.5)", ":number")
         .example("(type #{})", ":set"),
     fun("any?", CORE, "x", is_any).doc("True for every value").example("(any? nil)", "true"),
-    fun("ident?", CORE, "x", is_keyword)
-        .doc("True for keywords: there are no symbols as data")
+    fun("ident?", CORE, "x", is_identifier)
+        .doc("True for keywords and symbols")
         .example("(ident? :k)", "true"),
     fun("simple-keyword?", CORE, "x", is_keyword)
         .doc("True for keywords: none has a namespace")

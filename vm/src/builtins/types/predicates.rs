@@ -2,7 +2,13 @@
 
 use crate::error::Result;
 use crate::machine::Ctx;
-use crate::value::Value;
+use crate::value::{Str, Value};
+
+/// Whether a symbol has a namespace.
+fn is_qualified(name: &Str) -> bool {
+    let parts = name.as_str().split_once('/');
+    parts.is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+}
 
 macro_rules! predicates {
     ($($name:ident = $test:expr;)*) => {
@@ -27,6 +33,14 @@ predicates! {
     is_string = |v| matches!(v, Value::Str(_));
     is_char = |v| matches!(v, Value::Str(s) if s.len() == 1);
     is_keyword = |v| matches!(v, Value::Keyword(_));
+    is_symbol = |v| matches!(v, Value::Symbol(_));
+    is_identifier = |v| matches!(v, Value::Keyword(_) | Value::Symbol(_));
+    is_qualified_symbol = |v| matches!(v, Value::Symbol(name) if is_qualified(name));
+    is_simple_symbol = |v| matches!(v, Value::Symbol(name) if !is_qualified(name));
+    is_simple_identifier = |v| match v {
+        Value::Symbol(name) => !is_qualified(name),
+        v => matches!(v, Value::Keyword(_)),
+    };
     is_vector = |v| matches!(v, Value::Vector(_));
     is_list = |v| matches!(v, Value::List(_));
     is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_));
@@ -89,6 +103,8 @@ mod tests {
             crate::builtins::library().function_named("type").unwrap(),
             Value::Tool(Str::new("search")),
             Value::list([]),
+            Value::Symbol(Str::new("a")),
+            Value::Symbol(Str::new("a/b")),
         ];
         for (name, holds) in [
             ("nil?", &[0][..]),
@@ -114,9 +130,15 @@ mod tests {
             ("indexed?", &[6, 7, 9]),
             ("seqable?", &[0, 6, 7, 9, 10, 11, 14]),
             ("fn?", &[12]),
-            ("ifn?", &[8, 10, 11, 12, 13]),
-            ("symbol?", &[]),
-            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+            ("ifn?", &[8, 9, 10, 11, 12, 13]),
+            ("symbol?", &[15, 16]),
+            ("simple-symbol?", &[15]),
+            ("qualified-symbol?", &[16]),
+            ("ident?", &[8, 15, 16]),
+            ("simple-ident?", &[8, 15]),
+            ("qualified-ident?", &[16]),
+            ("qualified-keyword?", &[]),
+            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
         ] {
             let found: Vec<usize> =
                 (0..values.len()).filter(|i| display(name, [values[*i].clone()]) == "true").collect();

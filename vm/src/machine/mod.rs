@@ -236,7 +236,7 @@ impl Machine {
                 let main = Closure::new(module, 0, Captures::new(Default::default()));
                 let mut fiber = Fiber::new(Next::Call(Value::Closure(main), Args::new()));
                 for note in own.iter().flat_map(|program| &program.notes) {
-                    fiber.output.note(Str::new(note));
+                    fiber.own.output.note(Str::new(note));
                 }
                 (vec![Some(Box::new(fiber))], None)
             }

@@ -1,7 +1,7 @@
 //! Reading: `get`, `get-in`, `find`, `select-keys`, `keys`, `vals`, `entries`, `key`, `val`.
 
 use crate::builtins::access::grapheme_at;
-use crate::builtins::support::{Builder, cursor};
+use crate::builtins::support::{Builder, cursor, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;

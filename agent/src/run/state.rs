@@ -278,6 +278,7 @@ mod tests {
         for (value, text) in [
             (Value::vector(vec![row.clone(), row.clone()]), "list of 2 maps"),
             (Value::vector(vec![row.clone(), Value::Nil]), "list of 2 items"),
+            (Value::list(vec![row.clone()]), "list of 1 map"),
             (row, "map of 1 entry"),
             (Value::str("secret"), "string of 6 characters"),
             (Value::Int(1842), "1842"),

@@ -155,6 +155,11 @@ fn each_rule_names_its_keyword() {
             Value::vector(vec![int(1), int(1)]),
             "expected no item twice at $ (uniqueItems)",
         ),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            Value::list(vec![Value::str("a"), int(1)]),
+            "expected string at $[1], got an integer",
+        ),
         (json!({"not": {"type": "integer"}}), int(1), "1 at $ is what must not be there (not)"),
         (
             json!({"oneOf": [{"minimum": 0}, {"maximum": 9}]}),
@@ -193,6 +198,7 @@ fn each_rule_names_its_keyword() {
     for (schema, value) in [
         (json!({"multipleOf": 0.1}), Value::float(0.3)),
         (json!({"enum": [1, [2]]}), Value::vector(vec![int(2)])),
+        (json!({"type": "array", "maxItems": 1, "enum": [[2]]}), Value::list(vec![int(2)])),
         (json!({"enum": [1]}), Value::float(1.0)),
         (json!({"type": ["string", "null"]}), Value::Nil),
         (json!({"type": "string", "nullable": true}), Value::Nil),

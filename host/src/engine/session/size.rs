@@ -135,6 +135,7 @@ mod tests {
             (Value::keyword("ab"), 4),
             (Value::vector(vec![]), 1),
             (Value::vector(vec![Value::Int(1), Value::Int(2)]), 10),
+            (Value::list(vec![Value::Int(1), Value::Int(2)]), 10),
         ];
         for (value, bytes) in cases {
             assert_eq!(measure(&value, CAP), 1 + bytes, "{value:?}");

@@ -394,6 +394,7 @@ fn calls() {
             "([1 2] {:a 1})",
             "!type_error type_error: a vector is called with an index, got map; (get-in m path) reads a path",
         ),
+        ("([1 2] 2)", "!runtime_error Runtime error: index 2 out of bounds for list of length 2"),
         ("([1 2] 0 1)", "!arity_error arity error: vector expects 1 argument, got 2"),
         ("(1 (/ 1 0))", "!arithmetic_error arithmetic_error: division by zero"),
         (

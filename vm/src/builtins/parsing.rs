@@ -6,6 +6,7 @@ use super::row::{fun, section};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
+use crate::print;
 use crate::value::{Str, Value};
 
 /// The integer that a string spells: an optional sign and ASCII digits, within 64 bits; else `nil`.
@@ -80,9 +81,10 @@ fn digits_in(mut magnitude: u64, radix: u64) -> String {
 }
 
 /// `(Integer/toString n)`, `(Integer/toString n radix)`: as in Java, any other radix stands for 10.
-fn integer_text(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+fn integer_text(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
-        [_] => super::java_strings::to_string(ctx, args),
+        [Value::Nil] => Err(Error::type_error("Integer/toString: expected a number, got nil")),
+        [value] => Ok(Value::Str(Str::from_string(print::plain(value)?))),
         [Value::Int(n), Value::Int(radix)] => {
             let radix = u64::try_from(*radix).ok().filter(|radix| (2..=36).contains(radix)).unwrap_or(10);
             let sign = if *n < 0 { "-" } else { "" };

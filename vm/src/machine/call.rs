@@ -71,11 +71,14 @@ pub(super) fn call_map(map: &Map, args: &[Value]) -> Result<Value> {
     Ok(found.unwrap_or_else(|| default.cloned().unwrap_or_default()))
 }
 
-/// `(v index)`: as `(nth v index)`.
+/// `(v index)`: raises out of range, as in Clojure.
 fn call_vector(vector: &Vector, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Int(index)] => {
-            Ok(usize::try_from(*index).ok().and_then(|index| vector.get(index)).unwrap_or_default())
+            let found = usize::try_from(*index).ok().and_then(|index| vector.get(index));
+            found.ok_or_else(|| {
+                Error::runtime(format!("index {index} out of bounds for list of length {}", vector.len()))
+            })
         }
         [other] => {
             let advice = match other {

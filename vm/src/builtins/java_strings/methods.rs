@@ -296,7 +296,7 @@ pub(super) fn equals(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::bool(equal(&args[0], &args[1])))
 }
 
-pub(in crate::builtins) fn to_string(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn to_string(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let Value::Nil = args[0] {
         return Err(Error::type_error(".toString: expected a value, got nil"));
     }

@@ -7,8 +7,6 @@ mod methods;
 use super::Builtin;
 use super::namespaces::{BOOLEAN, COLLECTION, DOUBLE, JAVA_STRING, OBJECT};
 use super::row::{constant, frame, fun, section};
-pub(super) use methods::to_string;
-
 use crate::value::Value;
 
 /// The family's functions.

@@ -84,13 +84,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
     fun("re-quote-replacement", STRING, "s", simple::re_quote_replacement)
         .doc("A text as replace puts it, with $ and \\ standing for themselves")
         .example(r#"(replace "a b" #"b" (re-quote-replacement "$1"))"#, r#""a $1""#),
-    fun("upcase", STRING, "s", simple::upper_case)
+    fun("upcase", STRING, "s", simple::upcase)
         .doc("Upper-case a string")
         .example(r#"(upcase "straße")"#, r#""STRASSE""#),
     fun("upper-case", STRING, "s", simple::upper_case)
         .doc("Upper-case a string")
         .example(r#"(upper-case "abc")"#, r#""ABC""#),
-    fun("downcase", STRING, "s", simple::lower_case)
+    fun("downcase", STRING, "s", simple::downcase)
         .doc("Lower-case a string")
         .example(r#"(downcase "ÀB")"#, r#""àb""#),
     fun("lower-case", STRING, "s", simple::lower_case)

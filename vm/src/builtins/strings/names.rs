@@ -44,7 +44,7 @@ pub(crate) fn is_keyword_name(name: &str) -> bool {
 
 /// Whether `(keyword name)` accepts this name: it reads as one word, and has no namespace.
 pub(crate) fn is_readable_keyword(name: &str) -> bool {
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_.&$%'#|".contains(&b);
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_".contains(&b);
     !name.is_empty() && name.bytes().all(is_part)
 }
 

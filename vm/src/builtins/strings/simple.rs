@@ -189,13 +189,25 @@ pub(crate) fn to_lower(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     Ok(Value::Str(Str::from_string(in_pieces(text.as_str(), str::to_lowercase))))
 }
 
-/// `(upper-case s)`, `(upcase s)`
+/// `(upcase s)`
+pub(super) fn upcase(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("upper-case", args)?;
+    to_upper(ctx, &text)
+}
+
+/// `(downcase s)`
+pub(super) fn downcase(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = text("lower-case", args)?;
+    to_lower(ctx, &text)
+}
+
+/// `(upper-case s)`
 pub(super) fn upper_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = shown("upper-case", args)?;
     to_upper(ctx, &text)
 }
 
-/// `(lower-case s)`, `(downcase s)`
+/// `(lower-case s)`
 pub(super) fn lower_case(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let text = shown("lower-case", args)?;
     to_lower(ctx, &text)

@@ -325,7 +325,10 @@ mod tests {
             of(r#"{"a":{"b":{"c":{"d":{"e":{"f":1}}}}}, "z": 1}"#),
             r#"{"a" {"b" {"c" {"d" {…}}}}, "z" int}"#
         );
-        assert_eq!(of("[{'id': 1, 'ok': True, 'note': None, 'at': (1, 'x')}]"), r#"[{"id" "ok" "note" "at"}]"#);
+        assert_eq!(
+            of("[{'id': 1, 'ok': True, 'note': None, 'at': (1, 'x')}]"),
+            r#"[{"id" "ok" "note" "at"}]"#
+        );
         assert_eq!(of("{'id': 1.5, 'ok': False}"), r#"{"id" float, "ok" bool}"#);
         assert_eq!(seen_shape(b"plain text"), None);
         assert_eq!(seen_shape(b""), None);

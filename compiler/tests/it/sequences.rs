@@ -225,10 +225,7 @@ fn reducing_nothing_and_stopping_early() {
 #[test]
 fn transducers_work_as_one_package() {
     check(&[
-        (
-            "(into [] (comp (filter odd?) (map inc) (take 2)) (range))",
-            "[2 4]",
-        ),
+        ("(into [] (comp (filter odd?) (map inc) (take 2)) (range))", "[2 4]"),
         ("(into [] (comp (filter odd?) (map inc) (take 2)) (range 100))", "[2 4]"),
         ("(into #{} (map (fn [x] (mod x 3))) (range 10))", "#{0 1 2}"),
         ("(into {} (map (juxt identity str)) [1 2])", "{1 \"1\" 2 \"2\"}"),

@@ -228,7 +228,8 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         // A list that was kept while it was short does not stand.
         let whole = (0..2).map(|n| tools(&format!("tool {n}"))[0].clone()).collect();
-        let written = cache.of(&upstreams).write([("s", whole, Introduction::default())].into_iter(), &redactor);
+        let written =
+            cache.of(&upstreams).write([("s", whole, Introduction::default())].into_iter(), &redactor);
         written.unwrap().await.unwrap();
         assert_eq!(cache.of(&upstreams).read(&upstreams, &redactor)["s"].tools().len(), 2);
         for damaged in ["", "[]", "{\"s\":7}", "{\"s\":{\"tools\":[7,{}]}}", &text[..text.len() / 2]] {

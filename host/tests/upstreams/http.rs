@@ -1325,7 +1325,9 @@ async fn a_farewell_unanswered() {
         (_, "initialize") => response(
             200,
             &[("content-type", "application/json"), ("mcp-session-id", "session-0")],
-            hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}})).to_string().as_bytes(),
+            hit.result(json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}}))
+                .to_string()
+                .as_bytes(),
         ),
         (_, "notifications/initialized") => response(202, &[], b""),
         (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),

@@ -98,12 +98,11 @@ mod tests {
         let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
         let env = ProcessEnv::default();
         let never_listed = r#"{"upstreams": {"a": {"transport": "mcp_stdio", "command": "a"}}}"#;
-        for (file, patience) in
-            [(r#"{"upstreams": {}}"#, FIRST_LIST_IF_KNOWN), (never_listed, FIRST_LIST)]
-        {
-            let config = UpstreamsConfig::from_json(file, &LoadOptions { env: &env, base_dir: None, own_exe: None }).unwrap();
-            let upstreams =
-                Aggregator::open(config, AggregatorOptions::new(SnapshotMode::Frozen)).unwrap();
+        for (file, patience) in [(r#"{"upstreams": {}}"#, FIRST_LIST_IF_KNOWN), (never_listed, FIRST_LIST)] {
+            let config =
+                UpstreamsConfig::from_json(file, &LoadOptions { env: &env, base_dir: None, own_exe: None })
+                    .unwrap();
+            let upstreams = Aggregator::open(config, AggregatorOptions::new(SnapshotMode::Frozen)).unwrap();
             let service = Service::new(Registry::new(Vec::new()), CallLimits::shared(1));
             service.begin_starting();
             let starting = Starting { upstreams, rest: futures_util::future::pending().boxed() };

@@ -161,7 +161,10 @@ async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
     let mut found = Vec::new();
     for tool in &listing {
         let name = tool["name"].as_str().unwrap();
-        assert!(name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        assert!(
+            name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
+            "{name}"
+        );
         let schema = &tool["inputSchema"];
         assert_eq!((&schema["type"], &schema["anyOf"]), (&json!("object"), &Value::Null), "{name}");
         refused(schema, name, &mut found);

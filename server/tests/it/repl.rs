@@ -321,11 +321,19 @@ fn a_default_file_that_cannot_be_used_is_in_no_programs_way() {
 
 #[test]
 fn warnings_take_one_line_but_for_the_check() {
-    let entry = |name: &str| format!(r#""{name}": {{"transport": "mcp_stdio", "command": "no-such-program", "required": false, "odd": 1}}"#);
+    let entry = |name: &str| {
+        format!(
+            r#""{name}": {{"transport": "mcp_stdio", "command": "no-such-program", "required": false, "odd": 1}}"#
+        )
+    };
     let home = home_with(&format!(r#"{{"upstreams": {{{}, {}}}}}"#, entry("a"), entry("b")));
     let told = |arguments: &[&str]| text(&run(ptc(&home, arguments), "").stderr).to_owned();
     let counted = told(&["eval", "-e", "(count (tool/servers))"]);
-    assert_eq!(counted.matches("warnings about the upstreams file; to read them: ptc check").count(), 1, "{counted}");
+    assert_eq!(
+        counted.matches("warnings about the upstreams file; to read them: ptc check").count(),
+        1,
+        "{counted}"
+    );
     assert!(!counted.contains("odd"), "{counted}");
     let read = told(&["check"]);
     assert_eq!(read.matches("odd").count(), 2, "{read}");

@@ -79,6 +79,15 @@ pub struct Rules {
     number: Regex,
 }
 
+/// The reference's texts that decision 174 has overturned: lists of names before the advice, and vectors that are called.
+const OVERTURNED: [&str; 5] = [
+    "Available namespaces: ",
+    " functions: ",
+    "Supported interop methods: ",
+    "not callable: [",
+    ", got list",
+];
+
 impl Rules {
     /// Reads `groups.tsv`, `names.tsv` and `vocabulary.txt`.
     ///
@@ -123,6 +132,9 @@ impl Rules {
     /// The reference's messages show internal spellings of functions, ours the names that programs write.
     fn message_equal(&self, want: &Value, got: &Value) -> bool {
         let (Some(want), Some(got)) = (want.as_str(), got.as_str()) else { return want == got };
+        if OVERTURNED.iter().any(|text| want.contains(text)) {
+            return true;
+        }
         let Some(parts) = self.named.captures(want).filter(|_| want != got) else { return want == got };
         let equal = |name: &str| got == format!("{}{name}{}", &parts[1], &parts[3]);
         match self.names.get(&parts[2]) {
@@ -276,7 +288,8 @@ pub fn check_case(rules: &Rules, case: &Case<'_>, got: &Value) -> Verdict {
     if !ok && follow != "own" && !rules.message_equal(&expect["error_message"], &got["error"]["message"]) {
         return Verdict::value_only("message");
     }
-    let prints_as_clojure = follow == "clojure" && clojure["difference"].as_str() == Some("print");
+    // What is printed is Clojure's (decision 174).
+    let prints_as_clojure = clojure["difference"].as_str() == Some("print");
     if wanted_ok && !prints_as_clojure && expect.get("prints").is_some() {
         let empty = Value::Array(Vec::new());
         let or_empty = |prints: &Value| if prints.is_null() { empty.clone() } else { prints.clone() };

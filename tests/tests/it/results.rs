@@ -279,14 +279,18 @@ async fn blocks_behind_the_value_are_told_once() {
 #[tokio::test]
 async fn a_text_that_is_wholly_python_s_is_the_data_that_it_writes() {
     let world = World::new().await;
-    let result = r#"{"content":[{"type":"text","text":"[{'id': 1, 'ok': True}]"},{"type":"text","text":"more"}]}"#;
+    let result =
+        r#"{"content":[{"type":"text","text":"[{'id': 1, 'ok': True}]"},{"type":"text","text":"more"}]}"#;
     let eval = async |result: &str, form: &str| world.eval(&program("answer", result, 0, form)).await;
     let outcome = eval(result, "[(:value_kind r) (get-in r [:value 0 :ok]) (mapv :text (:content r))]").await;
     assert_eq!(text(&outcome), r#"[:json true [[{"id" 1 "ok" true}] "more"]]"#);
-    let told = "the answer of `fake.answer` is a text of Python literals, and came as the data that it writes";
+    let told =
+        "the answer of `fake.answer` is a text of Python literals, and came as the data that it writes";
     assert!(notes(&outcome).iter().any(|note| note == told), "{:?}", notes(&outcome));
     // What only begins so is a text.
-    for words in ["just words", "[INFO] done [1]", "[{'id': 1}] and more", "[{'at': datetime.date(2026, 1, 1)}]"] {
+    for words in
+        ["just words", "[INFO] done [1]", "[{'id': 1}] and more", "[{'at': datetime.date(2026, 1, 1)}]"]
+    {
         let result = format!(r#"{{"content":[{{"type":"text","text":"{words}"}}]}}"#);
         let outcome = eval(&result, "[(:value_kind r) (:value r)]").await;
         assert_eq!(text(&outcome), format!("[:text \"{words}\"]"));

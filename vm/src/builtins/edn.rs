@@ -166,6 +166,7 @@ impl<'t> Reader<'t> {
                 meter::reserve(2 * items.len() * Set::ELEMENT_BYTES)?;
                 Value::Set(items.into_iter().collect())
             }
+            b'(' => Value::List(items),
             _ => Value::Vector(items),
         };
         self.at += 1;

@@ -114,6 +114,7 @@ pub fn library() -> &'static Library {
             call_combinator: combinators::call,
             call_tool: tools::call,
             accepts_combinator: combinators::accepts,
+            over_series: series::FUNCTIONS,
             result: support::endless::result,
         })
     });

@@ -12,7 +12,7 @@
 //! All of it is evaluated by rustc; a row that lacks something does not build.
 
 use super::namespaces::LibraryNamespace;
-use super::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section, SeriesFn};
+use super::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section};
 use crate::value::Value;
 
 /// A function that needs no call back into the program.
@@ -63,7 +63,6 @@ const fn row(
         section: Section { name: "", title: "" },
         examples: Examples::NONE,
         native,
-        over_series: None,
     }
 }
 
@@ -76,11 +75,6 @@ impl Builtin {
     /// Spellings that do not follow from the namespaces.
     pub(super) const fn aliases(self, aliases: &'static [&'static str]) -> Builtin {
         Builtin { aliases, ..self }
-    }
-
-    /// What it makes of an endless sequence among its arguments.
-    pub(super) const fn over_series(self, over_series: SeriesFn) -> Builtin {
-        Builtin { over_series: Some(over_series), ..self }
     }
 
     /// One line of what it does.

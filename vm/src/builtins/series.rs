@@ -1,6 +1,6 @@
 //! What functions make of endless sequences: again an endless one, or the finite part that they take of it.
 //!
-//! The rows of those functions name one of these beside their own implementation. Walks go over the sequence from its beginning: a
+//! Walks go over the sequence from its beginning: a
 //! second one makes the elements, and calls functions for them, once more.
 
 use super::subset::{counting, grouping, while_true};
@@ -9,11 +9,55 @@ use super::support::{callee, check, elements, sequence};
 use super::transducers::pipeline::{self, Output};
 use super::transducers::stage::Stage;
 use super::transform::{filtering, mapping};
-use super::{FrameFn, combine, generate};
+use super::{FrameFn, SeriesFn, combine, generate};
 use crate::error::Result;
 use crate::machine::{Ctx, Flow, Input, NativeFrame, portable};
 use crate::value::{Value, Vector};
 use std::mem::take;
+
+/// The functions, by name, and what they make of an endless sequence among their arguments.
+pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
+    ("concat", concat),
+    ("cons", cons),
+    ("dedupe", dedupe),
+    ("distinct", distinct),
+    ("drop", drop),
+    ("drop-while", drop_while),
+    ("empty?", empty_p),
+    ("every?", every),
+    ("filter", filter),
+    ("first", first),
+    ("fnext", second),
+    ("interleave", interleave),
+    ("interpose", interpose),
+    ("keep", keep),
+    ("keep-indexed", keep_indexed),
+    ("map", map),
+    ("map-indexed", map_indexed),
+    ("mapcat", mapcat),
+    ("mapv", mapv),
+    ("next", rest),
+    ("nnext", nnext),
+    ("not-any?", not_any),
+    ("not-empty", itself),
+    ("not-every?", not_every),
+    ("nth", nth),
+    ("nthnext", nthrest),
+    ("nthrest", nthrest),
+    ("partition", partition),
+    ("partition-all", partition),
+    ("partition-by", partition_by),
+    ("reduce", reduce),
+    ("remove", remove),
+    ("rest", rest),
+    ("second", second),
+    ("seq", itself),
+    ("some", some),
+    ("take", take_count),
+    ("take-nth", take_nth),
+    ("take-while", take_while),
+    ("zipmap", zipmap),
+];
 
 /// The sequence that the transducer which `make` makes of the other arguments makes of the last one.
 fn through(ctx: &mut Ctx<'_>, make: FrameFn, args: &mut [Value]) -> Result<Option<Flow>> {
@@ -28,7 +72,7 @@ fn through(ctx: &mut Ctx<'_>, make: FrameFn, args: &mut [Value]) -> Result<Optio
 /// The functions with a transducer of their own, which goes over the elements.
 macro_rules! through {
     ($($name:ident $make:expr;)*) => {
-        $(pub(super) fn $name(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+        $(fn $name(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
             through(ctx, $make, args)
         })*
     };
@@ -51,27 +95,27 @@ through! {
 }
 
 /// `(map f s)`; of several collections a walk in step.
-pub(super) fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     if let [_, _] = args { through(ctx, mapping::map, args) } else { in_step(ctx, "map", args) }
 }
 
 /// `(mapcat f s)`; of several collections a walk in step.
-pub(super) fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     if let [_, _] = args { through(ctx, mapping::mapcat, args) } else { in_step(ctx, "mapcat", args) }
 }
 
 /// `(mapv f s c)`: a walk in step.
-pub(super) fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     in_step(ctx, "mapv", args)
 }
 
 /// `(interleave s c)`: a walk in step.
-pub(super) fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     in_step(ctx, "interleave", args)
 }
 
 /// `(zipmap ks s)`: a walk in step.
-pub(super) fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     in_step(ctx, "zipmap", args)
 }
 
@@ -82,17 +126,17 @@ fn run(ctx: &mut Ctx<'_>, count: usize, series: &Value, output: Output) -> Resul
 }
 
 /// `(first s)`
-pub(super) fn first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     run(ctx, 0, &args[0], Output::First(Value::Nil))
 }
 
 /// `(second s)`, `(fnext s)`
-pub(super) fn second(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn second(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     run(ctx, 1, &args[0], Output::First(Value::Nil))
 }
 
 /// `(nth s i)`, `(nth s i default)`: there is an element at each index from 0 on.
-pub(super) fn nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     match (args[0].is_endless(), &args[1]) {
         (true, Value::Int(index)) => match usize::try_from(*index) {
             Ok(index) => run(ctx, index, &args[0], Output::First(Value::Nil)),
@@ -111,17 +155,17 @@ fn behind(ctx: &mut Ctx<'_>, count: usize, series: &mut Value) -> Result<Option<
 }
 
 /// `(rest s)`, `(next s)`
-pub(super) fn rest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn rest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     behind(ctx, 1, &mut args[0])
 }
 
 /// `(nnext s)`
-pub(super) fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     behind(ctx, 2, &mut args[0])
 }
 
 /// `(nthrest s n)`, `(nthnext s n)`
-pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     match (args[0].is_endless(), check::count(&args[1])) {
         (true, Some(count)) => behind(ctx, count, &mut args[0]),
         _ => Ok(None),
@@ -129,17 +173,17 @@ pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Fl
 }
 
 /// `(seq s)`, `(not-empty s)`
-pub(super) fn itself(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn itself(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     Ok(Some(Flow::Return(take(&mut args[0]))))
 }
 
 /// `(empty? s)`
-pub(super) fn empty_p(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Option<Flow>> {
+fn empty_p(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Option<Flow>> {
     Ok(Some(Flow::Return(Value::False)))
 }
 
 /// `(cons x s)`
-pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     if !args[1].is_endless() {
         return Ok(None);
     }
@@ -148,7 +192,7 @@ pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>
 }
 
 /// `(concat c s)`: what comes behind an endless sequence never comes.
-pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let Some(at) = args.iter().position(Value::is_endless) else { return Ok(None) };
     if !args.iter().all(|arg| arg.is_seqable() || arg.is_endless()) {
         return Ok(None);
@@ -162,7 +206,7 @@ pub(super) fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flo
 }
 
 /// `(take n s)`
-pub(super) fn take_count(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn take_count(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let [count, series] = args else { return Ok(None) };
     let (true, Some(count)) = (series.is_endless(), check::count(count)) else { return Ok(None) };
     beginning(ctx, series, count).map(Some)
@@ -185,7 +229,7 @@ fn beginning(ctx: &mut Ctx<'_>, series: &Value, count: usize) -> Result<Flow> {
 }
 
 /// `(take-while p s)`
-pub(super) fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let [predicate, series] = args else { return Ok(None) };
     if !(series.is_endless() && predicate.is_callable()) {
         return Ok(None);
@@ -210,27 +254,27 @@ fn decide(
 }
 
 /// `(some p s)`
-pub(super) fn some(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn some(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     decide(ctx, args, true, None)
 }
 
 /// `(every? p s)`
-pub(super) fn every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     decide(ctx, args, false, Some(false))
 }
 
 /// `(not-any? p s)`
-pub(super) fn not_any(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn not_any(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     decide(ctx, args, true, Some(false))
 }
 
 /// `(not-every? p s)`
-pub(super) fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     decide(ctx, args, false, Some(true))
 }
 
 /// `(reduce f s)`, `(reduce f init s)`: until the function says `reduced`.
-pub(super) fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let (function, acc, series) = match args {
         [function, series] => (function, None, series),
         [function, acc, series] => (function, Some(take(acc)), series),

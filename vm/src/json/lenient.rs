@@ -393,7 +393,11 @@ mod tests {
             "[}",
             "",
         ] {
-            assert_eq!(shown(parse_python(text.as_bytes()).expect("within the limits")), "not JSON", "{text}");
+            assert_eq!(
+                shown(parse_python(text.as_bytes()).expect("within the limits")),
+                "not JSON",
+                "{text}"
+            );
         }
     }
 

@@ -11,7 +11,8 @@ pub type PlainFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Value>;
 /// A function that may call functions, fork, or wait; see [`Flow`].
 pub type FrameFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Flow>;
 
-/// What a builtin makes of arguments of which one is an endless sequence; `None` where it does as with all others.
+/// What a builtin makes of arguments of which one is an endless sequence; `None` where it does as with all others. A plain one
+/// refuses those, and leaves its arguments as they are.
 pub type SeriesFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Option<Flow>>;
 
 /// The implementation of a builtin.
@@ -110,17 +111,9 @@ pub struct Builtin {
     pub examples: Examples,
     /// The implementation.
     pub native: Native,
-    /// The implementation for endless sequences. `native`, if it is plain, refuses those and leaves its arguments as they are.
-    pub(crate) over_series: Option<SeriesFn>,
 }
 
 impl Builtin {
-    /// The implementation for these arguments, if one of them is an endless sequence.
-    #[inline]
-    pub(super) fn series_function(&self, args: &[Value]) -> Option<SeriesFn> {
-        self.over_series.filter(|_| args.iter().any(Value::is_endless))
-    }
-
     /// Calls as the documentation shows them: `(join sep coll)`.
     pub fn signatures(&self) -> Vec<Cow<'static, str>> {
         if !self.calls.is_empty() || matches!(self.native, Native::Constant(_)) {

@@ -26,7 +26,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
             library.check_arity(builtin, args.len())?;
             match run(ctx, &mut args) {
                 Ok(value) => Ok(CallNow::Done(value)),
-                Err(_) if builtin.series_function(&args).is_some() => Ok(CallNow::NeedsFrame(args)),
+                Err(_) if library.series_function(builtin, &args).is_some() => Ok(CallNow::NeedsFrame(args)),
                 Err(error) => Err(error),
             }
         }

@@ -71,7 +71,7 @@ impl Machine {
                 stack.push(result);
             }
             Err(error) => {
-                if builtin.series_function(stack.values_from(at)).is_some() {
+                if library.series_function(builtin, stack.values_from(at)).is_some() {
                     return hand_over(fiber, library.function(id), stack.take_from(at));
                 }
                 return Err(of_call(error, builtin, stack.values_from(at)));

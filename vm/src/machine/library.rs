@@ -1,7 +1,7 @@
 //! The library: the table of all functions that programs find.
 
 use super::frame::FrameRow;
-use super::{Args, Arities, Builtin, CallNow, Ctx, Flow, Native};
+use super::{Args, Arities, Builtin, CallNow, Ctx, Flow, Native, SeriesFn};
 use crate::error::{Error, Reason, Result};
 use crate::special_forms::SpecialForm;
 use crate::value::{BuiltinHandle, BuiltinId, Combinator, Str, Value};
@@ -52,11 +52,23 @@ pub(crate) struct LibraryParts {
     pub call_tool: fn(&mut Ctx<'_>, &Str, &[Value]) -> Result<Flow>,
     /// Whether a combinator has the parts that calls of it expect: one that was made by the library's functions has.
     pub accepts_combinator: fn(&Rc<Combinator>) -> bool,
+    /// What functions, by their names, make of endless sequences.
+    pub over_series: &'static [(&'static str, SeriesFn)],
     /// What the last value of a program is to the outside.
     pub result: fn(Value) -> Result<Value>,
 }
 
 impl Library {
+    /// What the function makes of these arguments, if one of them is an endless sequence.
+    #[inline]
+    pub(super) fn series_function(&self, builtin: &Builtin, args: &[Value]) -> Option<SeriesFn> {
+        if !args.iter().any(Value::is_endless) {
+            return None;
+        }
+        let of_name = |(name, _): &&(&str, SeriesFn)| *name == builtin.name;
+        self.parts.over_series.iter().find(of_name).map(|(_, over)| *over)
+    }
+
     /// The library of these parts.
     ///
     /// # Panics

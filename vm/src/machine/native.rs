@@ -150,7 +150,7 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
         let library = ctx.library();
         let builtin = library.of(handle);
         library.check_arity(builtin, args.len())?;
-        if let Some(run) = builtin.series_function(&args)
+        if let Some(run) = library.series_function(builtin, &args)
             && let Some(flow) = run(ctx, &mut args)?
         {
             return Ok(flow);

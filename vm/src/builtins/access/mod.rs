@@ -4,7 +4,6 @@ mod positional;
 mod views;
 
 use super::Builtin;
-use super::series;
 use super::namespaces::{CORE, SET};
 use super::row::{fun, section};
 
@@ -14,13 +13,11 @@ pub(crate) use positional::{or_nil, reversed};
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of([
     fun("first", CORE, "c", positional::first)
-        .over_series(series::first)
         .doc("First element of a collection or string, nil when empty")
         .example("(first [7 8])", "7")
         .example(r#"(first "zoo")"#, r#""z""#)
         .example("(first [])", "nil"),
     fun("second", CORE, "c", positional::second)
-        .over_series(series::second)
         .doc("Second element of a collection or string, nil when absent")
         .example("(second [7 8])", "8")
         .example(r#"(second "z")"#, "nil"),
@@ -28,19 +25,16 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .doc("Last element of a collection or string, nil when empty")
         .example("(last [7 8 9])", "9"),
     fun("nth", CORE, "c i | c i dflt", positional::nth)
-        .over_series(series::nth)
         .doc("Element at an index; nil or the given default when out of range")
         .example("(nth [5 6 7] 2)", "7")
         .example("(nth [5 6 7] -1)", "nil")
         .example("(nth [5 6] 9 :none)", ":none")
         .example(r#"(nth "héy" 1)"#, r#""é""#),
     fun("rest", CORE, "c", positional::rest)
-        .over_series(series::rest)
         .doc("Everything after the first element: of a list a list, else a vector")
         .example("(rest [4 5 6])", "[5 6]")
         .example(r#"(rest "abc")"#, r#"["b" "c"]"#),
     fun("next", CORE, "c", positional::next)
-        .over_series(series::rest)
         .doc("Everything after the first element, nil when nothing is left")
         .example("(next [4 5])", "[5]")
         .example("(next [4])", "nil"),
@@ -53,14 +47,12 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example("(ffirst [[1 2] [3]])", "1")
         .example(r#"(ffirst ["ab"])"#, r#""a""#),
     fun("fnext", CORE, "v", positional::fnext)
-        .over_series(series::second)
         .doc("First element of next, i.e. the second element")
         .example("(fnext [1 2 3])", "2"),
     fun("nfirst", CORE, "v", positional::nfirst)
         .doc("Next of the first element")
         .example("(nfirst [[1 2 3] [4]])", "[2 3]"),
     fun("nnext", CORE, "v", positional::nnext)
-        .over_series(series::nnext)
         .doc("Next of next, i.e. everything from the third element")
         .example("(nnext [1 2 3 4])", "[3 4]"),
     fun("peek", CORE, "v", positional::peek)
@@ -77,7 +69,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example("(subvec [5 6 7 8] 1 3)", "[6 7]")
         .example("(subvec [5 6 7] -2 99)", "[5 6 7]"),
     fun("seq", CORE, "c", views::seq)
-        .over_series(series::itself)
         .doc("Elements of any seqable in order, nil when it is empty")
         .example("(seq {:b 1 :a 2})", "[[:a 2] [:b 1]]")
         .example(r#"(seq "")"#, "nil")
@@ -87,12 +78,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example(r#"(count "añ😀")"#, "3")
         .example("(count {:a 1})", "1"),
     fun("empty?", CORE, "c", views::empty_p)
-        .over_series(series::empty_p)
         .doc("True when a collection or string has no elements")
         .example("(empty? [])", "true")
         .example(r#"(empty? " ")"#, "false"),
     fun("not-empty", CORE, "c", views::not_empty)
-        .over_series(series::itself)
         .doc("The collection itself, or nil when it is empty")
         .example(r#"(not-empty "x")"#, r#""x""#)
         .example("(not-empty {})", "nil"),

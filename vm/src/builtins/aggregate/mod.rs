@@ -6,14 +6,12 @@ pub(super) mod grouping;
 pub(super) mod sums;
 
 use super::Builtin;
-use super::series;
 use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("aggregate", "Aggregation and grouping").of([
     frame("reduce", CORE, "f c | f init c", fold::reduce)
-        .over_series(series::reduce)
         .doc(
             "Folds the elements with f from init, or from the first element; (f) when \
              there is nothing to fold and f takes no argument, else nil",

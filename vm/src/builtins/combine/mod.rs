@@ -5,14 +5,12 @@ mod combinatorics;
 pub(super) mod mixing;
 
 use super::Builtin;
-use super::series;
 use super::namespaces::{COMBINATORICS, CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
     fun("cons", CORE, "x c", adding::cons)
-        .over_series(series::cons)
         .doc("List of an element and those of a collection")
         .example("(cons 0 [1 2])", "(0 1 2)")
         .example(r#"(cons :x "ab")"#, r#"(:x "a" "b")"#),
@@ -25,7 +23,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .example("(conj nil 1 2)", "(2 1)")
         .example("(conj {:a 1} {:b 2 :c 3})", "{:a 1 :b 2 :c 3}"),
     fun("concat", CORE, "& cs", adding::concat)
-        .over_series(series::concat)
         .doc("Elements of all collections in order")
         .example("(concat [1] nil [2 3])", "[1 2 3]")
         .example("(concat [1] #{2})", "[1 2]")
@@ -40,11 +37,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .example("(into [] {:b 1 :a 2})", "[[:a 2] [:b 1]]")
         .example("(into [] (map inc) [1 2])", "[2 3]"),
     fun("interleave", CORE, "& cs", mixing::interleave)
-        .over_series(series::interleave)
         .doc("Alternate the elements of several collections")
         .example(r#"(interleave [1 2 3] "ab")"#, r#"[1 "a" 2 "b"]"#),
     frame("interpose", CORE, "sep c | sep", mixing::interpose)
-        .over_series(series::interpose)
         .doc("Elements with sep between them; without collection a transducer")
         .example("(interpose 0 [1 2 3])", "[1 0 2 0 3]")
         .example(r#"(apply str (interpose "-" ["a" "b"]))"#, r#""a-b""#),
@@ -52,7 +47,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .doc("Pairs of aligned elements of two vectors (extension)")
         .example("(zip [1 2 3] [:a :b])", "[[1 :a] [2 :b]]"),
     fun("zipmap", CORE, "ks vs", mixing::zipmap)
-        .over_series(series::zipmap)
         .doc("Map from a collection of keys and one of values")
         .example("(zipmap [:a :b] [1 2 3])", "{:a 1 :b 2}"),
     fun("combinations", EXTENSION, "c n", mixing::combinations)

@@ -22,9 +22,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("gen", "Generation").of([
         .doc("n times x, as (repeat n x)")
         .example("(replicate 2 :x)", "[:x :x]"),
     fun("repeat", CORE, "n x | x", ranges::repeat)
-        .doc(
-            "n times x; without n it never ends, and is made as it is taken",
-        )
+        .doc("n times x; without n it never ends, and is made as it is taken")
         .example("(repeat 3 :a)", "[:a :a :a]")
         .example("(take 2 (repeat 0))", "[0 0]")
         .example("(zipmap [:a :b] (repeat 0))", "{:a 0 :b 0}"),

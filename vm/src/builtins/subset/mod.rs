@@ -5,14 +5,12 @@ pub(crate) mod grouping;
 pub(super) mod while_true;
 
 use super::Builtin;
-use super::series;
 use super::namespaces::CORE;
 use super::row::{frame, fun, section};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, splitting").of([
     frame("take", CORE, "n c | n", counting::take)
-        .over_series(series::take_count)
         .doc("First n elements; without collection a transducer")
         .example("(take 2 [5 6 7])", "[5 6]")
         .example("(take 1 {:b 2 :a 1})", "[[:a 1]]")
@@ -20,7 +18,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, s
         .example("(take 3 (range 4 9 0))", "[4 4 4]")
         .example("(take -1 [1 2 3])", "[]"),
     frame("drop", CORE, "n c | n", counting::drop)
-        .over_series(series::drop)
         .doc("All but the first n elements; without collection a transducer")
         .example("(drop 1 [5 6 7])", "[6 7]")
         .example("(drop 9 [1])", "[]"),
@@ -33,23 +30,18 @@ pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, s
         .example("(drop-last [5 6 7])", "[5 6]")
         .example(r#"(drop-last 2 "abc")"#, r#"["a"]"#),
     frame("take-nth", CORE, "n c | n", counting::take_nth)
-        .over_series(series::take_nth)
         .doc("Every n-th element, from the first on; without collection a transducer")
         .example("(take-nth 2 [1 2 3 4 5])", "[1 3 5]"),
     frame("take-while", CORE, "p c | p", while_true::take_while)
-        .over_series(series::take_while)
         .doc("Longest prefix whose elements satisfy p; without collection a transducer")
         .example("(take-while pos? [3 1 -2 5])", "[3 1]"),
     frame("drop-while", CORE, "p c | p", while_true::drop_while)
-        .over_series(series::drop_while)
         .doc("What follows the longest prefix whose elements satisfy p; without collection a transducer")
         .example("(drop-while pos? [3 1 -2 5])", "[-2 5]"),
     fun("nthrest", CORE, "c n", counting::nthrest)
-        .over_series(series::nthrest)
         .doc("Drop n elements, collection first")
         .example("(nthrest [5 6 7] 2)", "[7]"),
     fun("nthnext", CORE, "c n", counting::nthnext)
-        .over_series(series::nthrest)
         .doc("Drop n elements, nil when nothing is left")
         .example("(nthnext [5 6 7] 3)", "nil")
         .example(r#"(nthnext "abc" 1)"#, r#"["b" "c"]"#),
@@ -64,7 +56,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, s
         .doc("Pair of the satisfying prefix and the rest")
         .example("(split-with even? [2 4 5 6])", "[[2 4] [5 6]]"),
     fun("partition", CORE, "n c | n step c | n step pad c", grouping::partition)
-        .over_series(series::partition)
         .doc("Groups of exactly n elements")
         .example("(partition 2 [1 2 3 4 5])", "[[1 2] [3 4]]")
         .example("(partition 2 1 [1 2 3])", "[[1 2] [2 3]]")
@@ -73,7 +64,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, s
         .doc("As partition")
         .example("(partitionv 2 [1 2 3])", "[[1 2]]"),
     frame("partition-all", CORE, "n c | n step c | n", grouping::partition_all)
-        .over_series(series::partition)
         .doc("Groups of n elements, the last ones shorter; without collection a transducer")
         .example("(partition-all 2 [1 2 3])", "[[1 2] [3]]")
         .example("(partition-all 3 2 [1 2 3 4 5])", "[[1 2 3] [3 4 5] [5]]"),
@@ -81,7 +71,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("subset", "Taking, dropping, s
         .doc("As partition-all")
         .example("(partitionv-all 2 [1 2 3])", "[[1 2] [3]]"),
     frame("partition-by", CORE, "f c | f", grouping::partition_by)
-        .over_series(series::partition_by)
         .doc("Runs of elements with identical values of f; without collection a transducer")
         .example("(partition-by odd? [1 3 2 5])", "[[1 3] [2] [5]]")
         .example(r#"(partition-by identity "aab")"#, r#"[["a" "a"] ["b"]]"#),

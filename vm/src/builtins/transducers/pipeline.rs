@@ -354,9 +354,9 @@ impl Pipeline {
             Output::Vector(out) => out.take(),
             Output::Into(target) => take(target),
             Output::Fold { acc, .. } => acc.take().unwrap_or_default(),
-            Output::First(found) | Output::Decide { answer: found, .. } | Output::Reduce { acc: found, .. } => {
-                take(found)
-            }
+            Output::First(found)
+            | Output::Decide { answer: found, .. }
+            | Output::Reduce { acc: found, .. } => take(found),
         };
         Flow::TailCall(result, callee::two(acc, item))
     }

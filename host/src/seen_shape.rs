@@ -327,7 +327,7 @@ mod tests {
         );
         assert_eq!(
             of("[{'id': 1, 'ok': True, 'note': None, 'at': (1, 'x')}]"),
-            r#"[{"id" "ok" "note" "at"}]"#
+            r#"[{"id" int, "ok" bool, "note" nil, "at" [int]}]"#
         );
         assert_eq!(of("{'id': 1.5, 'ok': False}"), r#"{"id" float, "ok" bool}"#);
         assert_eq!(seen_shape(b"plain text"), None);

@@ -227,7 +227,9 @@ mod tests {
         assert!(text.contains("The Title") && !text.contains("s3cret"), "{text}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         // A list that was kept while it was short does not stand.
-        let whole = (0..2).map(|n| tools(&format!("tool {n}"))[0].clone()).collect();
+        let second = json!({"name": "u", "inputSchema": {"type": "object"}}).to_string();
+        let second = serde_json::value::RawValue::from_string(second).unwrap();
+        let whole = [tools("first")[0].clone(), ToolInfo { name: "u".into(), json: second }].into();
         let written =
             cache.of(&upstreams).write([("s", whole, Introduction::default())].into_iter(), &redactor);
         written.unwrap().await.unwrap();

@@ -1371,6 +1371,12 @@ async fn a_stream_that_ends() {
         upstream.ensure_started().await.unwrap();
         let _events = upstream.events();
         wait_until_async("the stream is asked for", async || opened() == 1).await;
+        if reopens {
+            // It is asked once whether it answers beside its stream, within a second.
+            wait_until_async("it is asked beside the stream", async || server.count("ping") == 1).await;
+            assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
+            settle().await;
+        }
         // The pauses last 1, 2, 4 seconds and so on, however long the server and this test take.
         for second in 1_u32..=20 {
             advance(Duration::from_secs(1));

@@ -103,14 +103,13 @@ fn predicate(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
 
 fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
     let value = match (name, arguments) {
-        ("get", [Value::List(_), Value::Map(_), ..]) => return Err(TYPE),
-        ("get", [Value::Nil | Value::List(_), _]) => Value::Nil,
-        ("get", [Value::Nil | Value::List(_), _, other]) => other.clone(),
+        ("get", [Value::Nil | Value::List(_) | Value::Int(_), _]) => Value::Nil,
+        ("get", [Value::Nil | Value::List(_) | Value::Int(_), _, other]) => other.clone(),
         ("get", [Value::Map(map), key]) => Value::find(map, key)?.cloned().unwrap_or(Value::Nil),
         ("get", [Value::Map(map), key, other]) => {
             Value::find(map, key)?.cloned().unwrap_or_else(|| other.clone())
         }
-        ("get", [Value::Int(_) | Value::Str(_) | Value::Set(_), ..]) => return Err(TYPE),
+        ("get", [Value::Str(_) | Value::Set(_), ..]) => return Err(Stop::Open),
         ("contains?", [Value::Map(map), key]) => Value::Bool(Value::find(map, key)?.is_some()),
         ("contains?", [Value::Set(items), item]) => {
             let mut found = false;
@@ -138,9 +137,10 @@ fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
             Value::Map(kept)
         }
         ("dissoc", [Value::Int(_) | Value::Vector(_) | Value::List(_), _]) => return Err(TYPE),
+        ("keys" | "vals", [Value::Nil]) => Value::Nil,
+        ("keys" | "vals", [Value::Map(map)]) if map.is_empty() => Value::Nil,
         ("keys", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.0.clone()).collect()),
         ("vals", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.1.clone()).collect()),
-        ("keys" | "vals", [Value::Nil]) => Value::Nil,
         ("keys" | "vals", [Value::Vector(entries) | Value::List(entries)]) => {
             let part = usize::from(name == "vals");
             let part_of = |entry: &Value| match entry {
@@ -334,7 +334,8 @@ fn calling(apply: Apply<'_>, name: &str, arguments: &[Value]) -> Result {
         }
         ("apply", [arguments]) => match arguments {
             Value::Vector(items) | Value::List(items) => apply(function, items.clone()),
-            Value::Int(_) | Value::Nil | Value::Str(_) => Err(TYPE),
+            Value::Nil => apply(function, Vec::new()),
+            Value::Int(_) => Err(TYPE),
             _ => Err(Stop::Open),
         },
         _ => Err(Stop::Open),

@@ -188,7 +188,8 @@ impl Evaluator {
                     self.bind(pattern, value, &mut inside)?;
                 }
                 if let Some(and) = and {
-                    self.bind(&parameters[and + 1], Value::Vector(rest), &mut inside)?;
+                    let rest = if rest.is_empty() { Value::Nil } else { Value::Vector(rest) };
+                    self.bind(&parameters[and + 1], rest, &mut inside)?;
                 }
                 self.body(body, &inside)
             }
@@ -216,12 +217,10 @@ impl Evaluator {
                 }
                 _ => Err(Stop::Open),
             },
-            Value::Nil
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Str(_)
-            | Value::Vector(_)
-            | Value::List(_) => Err(Stop::Fail("not_callable")),
+            Value::Vector(_) => Err(Stop::Open),
+            Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::List(_) => {
+                Err(Stop::Fail("not_callable"))
+            }
         }
     }
 
@@ -232,6 +231,7 @@ impl Evaluator {
                 let items = match &value {
                     Value::Nil => Vec::new(),
                     Value::Vector(items) | Value::List(items) => items.clone(),
+                    Value::Str(_) | Value::Map(_) | Value::Set(_) => return Err(Stop::Open),
                     _ => return Err(Stop::Fail("destructure_error")),
                 };
                 let mut at = 0;
@@ -240,7 +240,7 @@ impl Evaluator {
                     match pattern {
                         Form::Symbol(name) if name == "&" => {
                             let rest = items.get(at..).unwrap_or_default().to_vec();
-                            let rest = value.sequence_like(rest);
+                            let rest = if rest.is_empty() { Value::Nil } else { value.sequence_like(rest) };
                             self.bind(patterns.next().ok_or(Stop::Open)?, rest, scope)?;
                         }
                         Form::Keyword(_) => {

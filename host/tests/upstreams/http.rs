@@ -66,7 +66,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("http::credentials_go_where_they_belong", credentials_go_where_they_belong),
         trial("http::shutdown_says_farewell", shutdown_says_farewell),
         trial("http::changes_are_listened_for_once_somebody_cares", changes_are_listened_for),
-        trial("http::a_stream_that_ends_is_opened_ever_more_seldom", a_stream_that_ends),
         trial("http::a_farewell_that_nobody_answers_holds_up_nobody", a_farewell_unanswered),
         trial("http::a_stream_with_too_many_events_is_closed_for_a_while", a_stream_too_fast),
         trial("http::pings_make_no_call_longer", pings_make_no_call_longer),
@@ -1338,61 +1337,6 @@ async fn a_farewell_unanswered() {
     let deleted = || server.hits().iter().filter(|hit| hit.method == "DELETE").count();
     run_out(upstream.shutdown(), async || deleted() == 1).await;
     assert_eq!(deleted(), 1);
-}
-
-async fn a_stream_that_ends() {
-    let page = || response(200, &[("content-type", "text/html")], b"<html>");
-    let (stream, json_body) = (|| vec![event_head()], || reply(200, &json!({})));
-    let ways: [(fn() -> Steps, bool); 5] = [
-        (stream, true),
-        (|| response(405, &[], b""), false),
-        (|| response(404, &[], b""), false),
-        (json_body, false),
-        (page, false),
-    ];
-    for (way, reopens) in ways {
-        let server = FakeHttp::start(move |hit| {
-            let capabilities = json!({"tools": {"listChanged": true}});
-            match (hit.method.as_str(), hit.rpc()) {
-                ("GET", _) => way(),
-                (_, "initialize") => reply(
-                    200,
-                    &hit.result(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities})),
-                ),
-                (_, "notifications/initialized") => response(202, &[], b""),
-                (_, "tools/list") => reply(200, &hit.result(json!({"tools": []}))),
-                (_, "ping") => reply(200, &hit.result(json!({}))),
-                (_, "tools/call") => echo(hit),
-                _ => response(400, &[], b""),
-            }
-        });
-        let opened = || server.hits().iter().filter(|hit| hit.method == "GET").count();
-        let upstream = upstream(&server);
-        upstream.ensure_started().await.unwrap();
-        let _events = upstream.events();
-        wait_until_async("the stream is asked for", async || opened() == 1).await;
-        if reopens {
-            // It is asked once whether it answers beside its stream, within a second.
-            wait_until_async("it is asked beside the stream", async || server.count("ping") == 1).await;
-            assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#);
-            settle().await;
-        }
-        // The pauses last 1, 2, 4 seconds and so on, however long the server and this test take.
-        for second in 1_u32..=20 {
-            advance(Duration::from_secs(1));
-            assert_eq!(json(&upstream, "t", r#"{"a":1}"#).await, r#"{"a":1}"#, "calls go on");
-            let most = if reopens { 1 + (second + 1).ilog2() as usize } else { 1 };
-            assert!(opened() <= most, "{} in {second} s", opened());
-        }
-        if reopens {
-            wait_until_async("it is opened again", async || {
-                advance(Duration::from_secs(1));
-                opened() > 2
-            })
-            .await;
-        }
-        upstream.shutdown().await;
-    }
 }
 
 async fn changes_are_listened_for() {

@@ -1,11 +1,11 @@
 //! What functions make of endless sequences: again an endless one, or the finite part that they take of it.
 //!
-//! Walks go over the sequence from its beginning: a
-//! second one makes the elements, and calls functions for them, once more.
+//! Walks go over the sequence from its beginning: a second one makes the elements, and calls functions for them, once
+//! more.
 
 use super::subset::{counting, grouping, while_true};
 use super::support::endless::{self, Endless};
-use super::support::{callee, check, elements, sequence};
+use super::support::{adding, callee, check, elements, sequence};
 use super::transducers::pipeline::{self, Output};
 use super::transducers::stage::Stage;
 use super::transform::{filtering, mapping};
@@ -200,7 +200,7 @@ fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let mut front = Vector::new();
     for arg in &mut args[..at] {
         let more = elements(ctx, take(arg))?.unwrap_or_default();
-        combine::adding::append(ctx, &mut front, &more)?;
+        adding::append(ctx, &mut front, &more)?;
     }
     endless::after(ctx, front, take(&mut args[at])).map(|made| Some(Flow::Return(made)))
 }
@@ -313,12 +313,8 @@ impl NativeFrame for InStep {
         self.at = at;
         let count = i64::try_from(self.count).unwrap_or(i64::MAX);
         let part = callee::two(Value::Int(count), take(&mut self.args[at]));
-        Ok(Flow::Call(named(ctx, "take"), part))
+        Ok(Flow::Call(ctx.library().required("take"), part))
     }
-}
-
-fn named(ctx: &Ctx<'_>, name: &str) -> Value {
-    ctx.library().function_named(name).expect("a function of the library")
 }
 
 /// A walk over several collections, of which some never end.
@@ -337,5 +333,5 @@ fn in_step(ctx: &mut Ctx<'_>, name: &'static str, args: &mut [Value]) -> Result<
     ctx.charge(args.len())?;
     ctx.reserve(size_of_val(args))?;
     let args = args.iter_mut().map(take).collect();
-    Ok(Some(Flow::Push(Box::new(InStep { function: named(ctx, name), args, at: 0, count }))))
+    Ok(Some(Flow::Push(Box::new(InStep { function: ctx.library().required(name), args, at: 0, count }))))
 }

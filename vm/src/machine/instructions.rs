@@ -37,11 +37,6 @@ macro_rules! metered {
 }
 
 impl Machine {
-    /// A function of the library, whatever the program has defined under its name.
-    fn library_function(&self, name: &str) -> Value {
-        self.env.namespace.library().function_named(name).expect("a function of the library")
-    }
-
     /// Calls a builtin with the `argc` values on top.
     pub(super) fn call_builtin(
         &mut self,
@@ -331,7 +326,7 @@ impl Machine {
                     }
                     series if series.is_endless() => {
                         let args = Args::from_iter([series.clone(), Value::Int(i64::from(index))]);
-                        return hand_over(fiber, self.library_function("nth"), args);
+                        return hand_over(fiber, self.env.namespace.library().required("nth"), args);
                     }
                     _ => Value::Nil,
                 };
@@ -346,7 +341,7 @@ impl Machine {
                     }
                     series if series.is_endless() => {
                         let args = Args::from_iter([series.clone(), Value::Int(i64::from(from))]);
-                        return hand_over(fiber, self.library_function("nthrest"), args);
+                        return hand_over(fiber, self.env.namespace.library().required("nthrest"), args);
                     }
                     _ => Value::Nil,
                 };

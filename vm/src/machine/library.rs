@@ -181,6 +181,14 @@ impl Library {
         self.id(name).map(|id| self.function(id))
     }
 
+    /// A function that the library is known to have, whatever the program has defined under its name.
+    ///
+    /// # Panics
+    /// If it has none of this name.
+    pub(crate) fn required(&'static self, name: &str) -> Value {
+        self.function_named(name).expect("a function of the library")
+    }
+
     /// The function whose value has this very name: one that the name reaches, or one that no program can name.
     pub(crate) fn function_called(&'static self, name: &str, named: bool) -> Option<Value> {
         let unnamed = || {

@@ -48,10 +48,6 @@ fn entry((key, value): (&Value, &Value)) -> Value {
     Value::pair(key.clone(), value.clone())
 }
 
-fn nil_if_empty(vector: Vector) -> Value {
-    if vector.is_empty() { Value::Nil } else { Value::Vector(vector) }
-}
-
 /// `nil` for an empty list or vector.
 pub(crate) fn or_nil(sequence: Value) -> Value {
     match sequence {
@@ -120,7 +116,7 @@ pub(super) fn next(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(butlast c)`
 pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let all = positional(ctx, "butlast", args)?;
-    Ok(nil_if_empty(all.slice(0, all.len().saturating_sub(1))))
+    Ok(or_nil(Value::Vector(all.slice(0, all.len().saturating_sub(1)))))
 }
 
 /// The root of `ffirst` and its kin: anything seqable.
@@ -215,7 +211,7 @@ pub(super) fn rseq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         return Err(Error::argument_types("rseq", args));
     }
     let all = elements(ctx, take(&mut args[0]))?.unwrap_or_default();
-    Ok(nil_if_empty(reversed(ctx, &all)?))
+    Ok(or_nil(Value::Vector(reversed(ctx, &all)?)))
 }
 
 /// The elements in reverse order; charges a step for each.

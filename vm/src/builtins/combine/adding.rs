@@ -1,6 +1,6 @@
 //! Adding elements: `conj`, `cons`, `into`, `concat`.
 
-use crate::builtins::support::adding::{conj_one, insert_all, is_target, pour};
+use crate::builtins::support::adding::{append, conj_one, insert_all, is_target, pour};
 use crate::builtins::support::{cursor, elements};
 use crate::builtins::transducers;
 use crate::error::{Error, Result};
@@ -39,15 +39,6 @@ pub(super) fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let mut all = elements(ctx, take(&mut args[1]))?.unwrap_or_default();
     all.push_front(take(&mut args[0]));
     Ok(Value::List(all))
-}
-
-/// Appends with the cost of the shorter side, which is what the work is.
-pub(crate) fn append(ctx: &mut Ctx<'_>, all: &mut Vector, more: &Vector) -> Result<()> {
-    let work = all.len().min(more.len());
-    ctx.charge(work + 1)?;
-    ctx.reserve(work.saturating_mul(SLOT))?;
-    all.append(more);
-    Ok(())
 }
 
 /// `(concat & cs)`

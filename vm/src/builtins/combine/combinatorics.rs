@@ -1,6 +1,7 @@
 //! `permutations`, `cartesian-product` and their kin, in the order and with the treatment of equal items of
 //! `clojure.math.combinatorics`.
 
+use super::mixing::next_choice;
 use crate::builtins::support::{Builder, Table, check, elements};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -76,10 +77,8 @@ fn choose(out: &mut Builder, different: &[Value], ranks: &[usize], n: usize) -> 
         if is_first {
             add(out, different, chosen.iter().map(|place| ranks[*place]))?;
         }
-        let Some(moving) = (0..n).rev().find(|i| chosen[*i] < ranks.len() - n + i) else { return Ok(()) };
-        chosen[moving] += 1;
-        for i in moving + 1..n {
-            chosen[i] = chosen[i - 1] + 1;
+        if !next_choice(&mut chosen, ranks.len()) {
+            return Ok(());
         }
     }
 }

@@ -97,6 +97,18 @@ fn choose(n: usize, k: usize) -> usize {
     ways as usize
 }
 
+/// Moves on to the next choice of places, of which there are `count`, in order: the last one that can move does, and
+/// those behind it follow next to it. `false` after the last choice.
+pub(super) fn next_choice(chosen: &mut [usize], count: usize) -> bool {
+    let n = chosen.len();
+    let Some(moving) = (0..n).rev().find(|i| chosen[*i] < count - n + i) else { return false };
+    chosen[moving] += 1;
+    for i in moving + 1..n {
+        chosen[i] = chosen[i - 1] + 1;
+    }
+    true
+}
+
 /// `(combinations c n)`
 pub(super) fn combinations(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if !args[0].is_seqable() {
@@ -120,13 +132,8 @@ pub(super) fn combinations(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
     loop {
         let subset: Vector = chosen.iter().map(|i| items[*i].clone()).collect();
         out.push(Value::Vector(subset))?;
-        // The next one in order: move the last index that can move, and put those behind it next to it.
-        let Some(moving) = (0..n).rev().find(|i| chosen[*i] < items.len() - n + i) else {
+        if !next_choice(&mut chosen, items.len()) {
             return Ok(out.take());
-        };
-        chosen[moving] += 1;
-        for i in moving + 1..n {
-            chosen[i] = chosen[i - 1] + 1;
         }
     }
 }

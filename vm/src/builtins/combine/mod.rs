@@ -1,6 +1,6 @@
 //! Combining collections (functions.md 5).
 
-pub(super) mod adding;
+mod adding;
 mod combinatorics;
 pub(super) mod mixing;
 

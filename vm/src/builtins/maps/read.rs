@@ -1,6 +1,6 @@
 //! Reading: `get`, `get-in`, `find`, `select-keys`, `keys`, `vals`, `entries`, `key`, `val`.
 
-use crate::builtins::access::grapheme_at;
+use crate::builtins::access::{grapheme_at, or_nil};
 use crate::builtins::support::{Builder, cursor, errors};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -154,7 +154,7 @@ fn each_entry(
 pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
-        Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()).map(nil_if_empty),
+        Value::Map(map) => each_entry(ctx, map, 0, |key, _| key.clone()).map(or_nil),
         other => parts_of_entries(ctx, "keys", other, |(key, _)| key),
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Nil => Ok(Value::Nil),
-        Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()).map(nil_if_empty),
+        Value::Map(map) => each_entry(ctx, map, 0, |_, value| value.clone()).map(or_nil),
         other => parts_of_entries(ctx, "vals", other, |(_, value)| value),
     }
 }
@@ -182,12 +182,7 @@ fn parts_of_entries(
     for entry in entries.iter() {
         parts.push(part(entry_parts(&entry).ok_or_else(refused)?))?;
     }
-    Ok(nil_if_empty(parts.take()))
-}
-
-/// What `seq` makes of a vector.
-fn nil_if_empty(value: Value) -> Value {
-    if matches!(&value, Value::Vector(items) if items.is_empty()) { Value::Nil } else { value }
+    Ok(or_nil(parts.take()))
 }
 
 /// `(entries m)`

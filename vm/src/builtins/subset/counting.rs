@@ -56,7 +56,7 @@ pub(super) fn take_last(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     let Some(n) = count(&args[0]) else { return Err(Error::argument_types("take-last", args)) };
     let all = ordered_last(ctx, "take-last", args)?;
     let last = all.slice(all.len().saturating_sub(n), all.len());
-    Ok(if last.is_empty() { Value::Nil } else { Value::Vector(last) })
+    Ok(or_nil(Value::Vector(last)))
 }
 
 /// `(drop-last c)`, `(drop-last n c)`

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, Vector};
 
 /// Adds one element to a collection of any kind: in front of a list, which `nil` becomes. `None` when it is none, or when
 /// the element is no map entry.
@@ -27,6 +27,15 @@ pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Re
         _ => return Ok(None),
     }
     Ok(Some(()))
+}
+
+/// Appends with the cost of the shorter side, which is what the work is.
+pub(crate) fn append(ctx: &mut Ctx<'_>, all: &mut Vector, more: &Vector) -> Result<()> {
+    let work = all.len().min(more.len());
+    ctx.charge(work + 1)?;
+    ctx.reserve(work.saturating_mul(size_of::<Value>()))?;
+    all.append(more);
+    Ok(())
 }
 
 /// Adds all entries of `more`.

@@ -8,10 +8,10 @@
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::number;
-
 use crate::print;
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
 
+use super::adding::append;
 use super::{Builder, reduced};
 
 /// A sequence without end, taken apart.
@@ -34,13 +34,9 @@ pub(crate) enum Endless<'a> {
 
 /// The endless sequence that `(name args…)` means.
 pub(crate) fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Value>) -> Value {
-    let mut parts = vec![function(ctx, name)];
+    let mut parts = vec![ctx.library().required(name)];
     parts.extend(args);
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
-}
-
-fn function(ctx: &Ctx<'_>, name: &str) -> Value {
-    ctx.library().function_named(name).expect("the function itself")
 }
 
 /// What `transducer` makes of an endless sequence, as one.
@@ -56,7 +52,7 @@ pub(crate) fn through(ctx: &mut Ctx<'_>, transducer: Value, series: Value) -> Re
     let (last, before) = stages.split_last().expect("one at least");
     let parts = match both_dropped(last, &transducer) {
         Some(count) => {
-            let dropped = [function(ctx, "drop"), Value::Int(count)];
+            let dropped = [ctx.library().required("drop"), Value::Int(count)];
             let drop = Combinator::new(CombinatorKind::Transducer, dropped.to_vec());
             before.iter().cloned().chain([Value::Combinator(drop), source.clone()]).collect::<Vec<_>>()
         }
@@ -92,10 +88,7 @@ pub(crate) fn after(ctx: &mut Ctx<'_>, mut front: Vector, series: Value) -> Resu
     let Some(Endless::After(more, rest)) = open(&series) else {
         return Ok(make(ctx, "concat", [Value::Vector(front), series]));
     };
-    let work = front.len().min(more.len());
-    ctx.charge(work + 1)?;
-    ctx.reserve(work.saturating_mul(size_of::<Value>()))?;
-    front.append(more);
+    append(ctx, &mut front, more)?;
     Ok(make(ctx, "concat", [Value::Vector(front), rest.clone()]))
 }
 

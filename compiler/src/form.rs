@@ -212,6 +212,7 @@ impl<'s> Forms<'s> {
     }
 
     /// The tables, emptied.
+    #[inline]
     pub(crate) fn into_tables(self) -> Box<Tables> {
         let mut tables = self.tables;
         tables.names = self.names.into_tables();

@@ -24,11 +24,13 @@ thread_local! {
 }
 
 /// The tables of the last compilation, or new ones.
+#[inline]
 pub(crate) fn take() -> Scratch {
     KEPT.take().unwrap_or_default()
 }
 
 /// Keeps tables for the next compilation, unless they are large.
+#[inline]
 pub(crate) fn keep(scratch: Scratch) {
     if scratch.forms.bytes() + scratch.stacks.bytes() <= MOST_BYTES {
         KEPT.set(Some(scratch));

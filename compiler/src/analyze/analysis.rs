@@ -53,6 +53,7 @@ impl Analysis {
     }
 
     /// The tables, emptied.
+    #[inline]
     pub(crate) fn into_tables(self) -> Tables {
         let Self { mut ast, mut names, mut scope, .. } = self;
         ast.clear();

@@ -39,6 +39,7 @@ use ptc_vm::machine::Library;
 ///
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.
+#[inline]
 pub(crate) fn analyze<'s>(
     source: &'s str,
     library: &'static Library,

@@ -32,6 +32,7 @@ use generator::Generator;
 /// # Errors
 /// `invalid_form` for a regex literal that does not compile; `compile_memory_exceeded` for a function with more values in
 /// its frame than an instruction can name.
+#[inline]
 pub(crate) fn generate(
     source: &str,
     forms: &Forms<'_>,

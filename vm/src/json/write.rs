@@ -205,6 +205,7 @@ impl<'a> Writer<'a> {
         self.check(0)
     }
 
+    #[inline]
     fn raw(&mut self, text: &str) -> Written {
         self.check(text.len())?;
         grow_string(self.out, text.len())?;

@@ -42,7 +42,7 @@ impl Ctx<'_> {
     /// What the memoized function came to before, if this fiber has called it with these arguments: `call` is the vector of both.
     pub(crate) fn remembered(&self, call: &Value) -> Option<&Value> {
         meter::uncharged(1);
-        self.own.remembered.get(call)
+        self.own.remembered.as_ref()?.get(call)
     }
 
     /// Remembers what the memoized function came to.
@@ -51,7 +51,7 @@ impl Ctx<'_> {
     /// There is no room.
     pub(crate) fn remember(&mut self, call: Value, value: Value) -> Result<()> {
         meter::reserve(Map::ENTRY_BYTES)?;
-        self.own.remembered.insert(call, value);
+        self.own.remembered.get_or_insert_default().insert(call, value);
         Ok(())
     }
 

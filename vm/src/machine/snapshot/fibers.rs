@@ -66,7 +66,7 @@ pub(super) fn write_fibers<'m>(
         };
         sees.write(to)?;
         fiber.own.output.write(to)?;
-        fiber.own.remembered.write(to)?;
+        fiber.own.remembered.clone().unwrap_or_default().write(to)?;
         write_stack(fiber, library, to)?;
         match (&fiber.fork, fiber.waiting_for) {
             (None, Some(call)) => {
@@ -168,7 +168,7 @@ pub(super) fn read_fibers(
         };
         from.begin("output");
         fiber.own.output = Output::read(from)?;
-        fiber.own.remembered = Map::read(from)?;
+        fiber.own.remembered = Some(Map::read(from)?).filter(|map| !map.is_empty());
         read_stack(&mut fiber, &mut heights, library, from)?;
         from.begin("fiber");
         match Waits::read(from)? {

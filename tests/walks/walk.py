@@ -26,6 +26,7 @@ class Home:
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         keep = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         self.env = {**keep, "HOME": str(self.path)}
+        self.through = []
 
     def file(self, name, text):
         path = self.path / name
@@ -36,7 +37,7 @@ class Home:
     def run(self, *args, cwd=None, code=0, given="", env=None):
         """Runs ptc, and gives what it wrote to standard output and standard error."""
         done = subprocess.run(
-            [PTC, *map(str, args)], cwd=cwd or self.path, input=given, capture_output=True, text=True, timeout=30,
+            [*self.through, PTC, *map(str, args)], cwd=cwd or self.path, input=given, capture_output=True, text=True, timeout=30,
             env={**self.env, **(env or {})},
         )
         told = f"ptc {' '.join(map(str, args))}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -201,7 +202,7 @@ class Started:
         self.home, self.port = home, free_port()
         self.log = open(home.path / "server.log", "w")
         self.process = subprocess.Popen(
-            [PTC, "start", "--http", "--http-port", str(self.port), *map(str, flags)], cwd="/", env={**home.env, **(env or {})},
+            [*home.through, PTC, "start", "--http", "--http-port", str(self.port), *map(str, flags)], cwd="/", env={**home.env, **(env or {})},
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
         )
 
@@ -296,11 +297,24 @@ def operator():
     has((home.path / "server.log").read_text(), "did you mean PTC_HTTP_PORT?")
 
 
+def sealed():
+    """A command that runs another one where nothing can be written and the system tells nothing of its processes."""
+    seal = 'mount -t tmpfs none /proc && mount -o remount,bind,ro / && exec "$@"'
+    mine = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return ["unshare", "--mount", *mine, "sh", "-c", seal, "sh"]
+
+
 def container():
-    """Neither a home nor a place to write: each command works, or says one sentence."""
+    """Neither a home nor a place to write: each command works, or says one sentence. Then without `/proc` and with a read-only root."""
+    for through in ([], sealed()):
+        in_container(through)
+
+
+def in_container(through):
     home = Home()
     bare = Home()
     bare.env = {"PATH": home.env["PATH"]}
+    bare.through = through
     upstreams = home.file("u.json", {"upstreams": {"place": {"transport": "mcp_stdio", **server("box")}}})
     named = ["--upstreams-config", upstreams]
     for args in (["eval", "-e", "(+ 1 2)"], ["tools", *named], ["call", "place/where", *named], ["check", *named], ["version"]):
@@ -308,6 +322,8 @@ def container():
     for args in (["import", "--dry-run"], ["init"], ["add", "a", "--", "true"], ["remove", "a"], ["doctor"], ["auth"], ["login", "a"], ["state", "ls"]):
         out, err = bare.run(*args, cwd="/", code=None)
         assert "panicked" not in err and len(err.splitlines()) <= 2, (args, err)
+    with Started(bare, "--http-disable-auth", *named) as ptc:
+        until("it is well", lambda: bare.run("health", "--port", ptc.port, cwd="/", code=None)[0])
 
 
 walks = {walk.__name__: walk for walk in (newcomer, developer, operator, container)}

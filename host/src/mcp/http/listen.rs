@@ -28,6 +28,26 @@ const STARVED: Duration = Duration::from_secs(1);
 /// Bounds of the pause between two streams. It doubles while they end early.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// How long to wait before a stream is opened anew. There are servers that end each one at once.
+struct StreamPace {
+    next: Duration,
+}
+
+impl Default for StreamPace {
+    fn default() -> Self {
+        Self { next: PAUSE.0 }
+    }
+}
+
+impl StreamPace {
+    /// The pause after a stream that was held for so long, or could not be opened.
+    fn after(&mut self, held: Duration) -> Duration {
+        let pause = if held >= PAUSE.1 { PAUSE.0 } else { self.next };
+        self.next = (pause * 2).min(PAUSE.1);
+        pause
+    }
+}
+
 /// Whether a server may ask something on such a stream.
 pub(super) fn may_ask(endpoint: &Endpoint, session: &HttpSession) -> bool {
     session.era == Era::Handshake && session.old_stream.is_none() && endpoint.inbound.answers_questions()
@@ -58,7 +78,7 @@ pub(super) fn spawn(
 
 async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: oneshot::Sender<()>) {
     let mut tell = Some(tell);
-    let mut pause = PAUSE.0;
+    let mut pace = StreamPace::default();
     let mut last_id = None;
     let mut again = false;
     loop {
@@ -87,11 +107,7 @@ async fn listen(endpoint: &Arc<Endpoint>, session: &Arc<HttpSession>, tell: ones
             Ok(response) if !response.status.is_server_error() => return,
             Ok(_) | Err(_) => {}
         }
-        if time::since(started) >= PAUSE.1 {
-            pause = PAUSE.0;
-        }
-        time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE.1);
+        time::sleep(pace.after(time::since(started))).await;
     }
 }
 
@@ -201,6 +217,16 @@ mod tests {
         let (store, roots) = (Arc::new(CredentialStore::default()), ClientRoots::default());
         let owner = tokio::runtime::Handle::current();
         HttpUpstream::new(&config, &entry, store, Client::new(), &roots, owner).unwrap()
+    }
+
+    #[test]
+    fn a_stream_that_ends_at_once_is_opened_more_and_more_seldom() {
+        let mut pace = StreamPace::default();
+        let pauses = [0; 8].map(|held| pace.after(Duration::from_secs(held)).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(pace.after(Duration::from_secs(59)).as_secs(), 60, "it ended early");
+        assert_eq!(pace.after(Duration::from_secs(60)).as_secs(), 1);
+        assert_eq!(pace.after(Duration::ZERO).as_secs(), 2);
     }
 
     #[tokio::test]

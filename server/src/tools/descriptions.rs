@@ -35,8 +35,8 @@ const SESSION_EVAL: &str = "Evaluates PTC-Lisp in a session (session_id, program
 /// The language in a few lines.
 pub const LANGUAGE: &str = "\
 PTC-Lisp reference (a Clojure subset)
-Forms: let fn defn #() if cond case loop/recur for doseq -> ->> destructuring; maps, vectors, sets, strings, regex, math.
-Not available: macros, atoms, futures, try/catch, lazy infinite seqs, metadata, files, network, other Java.
+Forms: let fn defn #() if cond case loop/recur for doseq -> ->> destructuring; maps, vectors, sets, strings, regex, math, endless (range).
+Not available: macros, atoms, futures, try/catch, metadata, files, network, other Java.
 JSON maps keep string keys: (get row \"status\"). Context: data/orders (not (data/orders)).
 Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
 Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.

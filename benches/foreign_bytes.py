@@ -182,7 +182,8 @@ class Server:
                 if connection.getresponse().status == 200:
                     return
             except OSError:
-                time.sleep(0.025)
+                pass
+            time.sleep(0.025)
         self.log.seek(0)
         raise SystemExit("the server did not start: %s" % self.log.read().decode(errors="replace")[-500:])
 

@@ -114,7 +114,8 @@ class Hostile(BaseHTTPRequestHandler):
 
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if "id" not in message:
+        # Neither a notification nor an answer has an answer.
+        if "id" not in message or "method" not in message:
             self.send_response(202)
             self.send_header("Content-Length", "0")
             return self.end_headers()

@@ -31,7 +31,8 @@ pub(super) fn decode(body: &str) -> String {
     text
 }
 
-/// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest.
+/// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest. A backslash that would escape
+/// nothing, at the end, is one that is meant.
 pub(super) fn decode_regex(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut rest = body;
@@ -50,6 +51,9 @@ pub(super) fn decode_regex(body: &str) -> String {
                 rest = &pair[width..];
             }
         }
+    }
+    if rest.is_empty() && text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
+        text.push('\\');
     }
     text.push_str(rest);
     text
@@ -113,6 +117,9 @@ mod tests {
         assert_eq!(decode_regex(r"\\d+"), r"\d+");
         assert_eq!(decode_regex(r#"\"\n\u0041\é"#), r#""\n\u0041\é"#);
         assert_eq!(decode_regex(r"\\\\"), r"\\");
+        assert_eq!(decode_regex(r"\\"), r"\\", "there is nothing that it could escape");
+        assert_eq!(decode_regex(r"a\\\\\\"), r"a\\\\");
+        assert_eq!(decode_regex(r"\\d"), r"\d");
     }
 
     #[test]

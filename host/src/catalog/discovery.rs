@@ -11,6 +11,7 @@ use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::engine::CatalogOp;
+use crate::pace::apart;
 use crate::similar::most_similar;
 use crate::text::{clip, named, short_line, string_literal};
 use ptc_vm::builtins::words::query_words;
@@ -270,18 +271,44 @@ impl Query {
                 Ok(Answer::list(kept, all, note))
             }
             Self::Doc(reference) => {
-                let (server, tool) = found(catalog, reference)?;
-                capped(Value::from(tool_doc(server, tool)), max_bytes).map(Answer::whole)
+                let (reference, bytes) = (reference.clone(), found(catalog, reference)?.1.schema_bytes());
+                let describe = move |catalog: &Catalog| {
+                    let (server, tool) = found(catalog, &reference)?;
+                    Ok(tool_doc(server, tool).into())
+                };
+                described(catalog, bytes, max_bytes, describe).await
             }
             Self::DocServer(name) => {
-                capped(Value::from(server_doc(loaded(catalog, name)?)), max_bytes).map(Answer::whole)
+                let bytes = loaded(catalog, name)?.tools().iter().map(ToolEntry::schema_bytes).sum();
+                let name = name.clone();
+                let describe = move |catalog: &Catalog| Ok(server_doc(loaded(catalog, &name)?).into());
+                described(catalog, bytes, max_bytes, describe).await
             }
             Self::Meta(reference) => {
-                let (server, tool) = found(catalog, reference)?;
-                capped(tool_meta(server, tool), max_bytes).map(Answer::whole)
+                let (reference, bytes) = (reference.clone(), found(catalog, reference)?.1.schema_bytes());
+                let describe = move |catalog: &Catalog| {
+                    let (server, tool) = found(catalog, &reference)?;
+                    Ok(tool_meta(server, tool))
+                };
+                described(catalog, bytes, max_bytes, describe).await
             }
         }
     }
+}
+
+/// How often a description looks at each byte of a schema, about.
+const LOOKS: usize = 16;
+
+/// What `describe` says of things with so many bytes of schemas: on a thread of its own where that is much.
+async fn described(
+    catalog: &Catalog,
+    bytes: usize,
+    max_bytes: usize,
+    describe: impl FnOnce(&Catalog) -> Result<Value, DiscoveryFault> + Send + 'static,
+) -> Result<Answer, DiscoveryFault> {
+    let catalog = catalog.clone();
+    let describe = move || capped(describe(&catalog)?, max_bytes).map(Answer::whole);
+    apart(bytes.saturating_mul(LOOKS), describe).await
 }
 
 /// What a query gives.

@@ -8,11 +8,14 @@ use ptc_mcp::json::{Map, Value};
 use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
+use crate::pace::AT_ONCE;
 use crate::upstream::{Introduction, Offers};
 use crate::visible::{has_hidden, visible, without_controls};
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
+/// Bytes of schemas that are many, whatever is done with them.
+const MANY_BYTES: usize = AT_ONCE;
 /// Longest tool name, in characters: twice what MCP allows.
 const MAX_NAME: usize = 256;
 
@@ -76,6 +79,37 @@ impl ToolEntry {
         let tokens = Tokens::of_tool(&name, &description, &input_schema, annotations.as_ref());
         let output_schema = non_null(tool.remove("outputSchema"));
         Ok(Self { name, description, input_schema, output_schema, title, annotations, meta, tokens })
+    }
+
+    /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].
+    pub(super) fn schema_bytes(&self) -> usize {
+        let mut left = MANY_BYTES;
+        for schema in [Some(&self.input_schema), self.output_schema.as_ref()].into_iter().flatten() {
+            count_down(schema, &mut left);
+        }
+        MANY_BYTES - left
+    }
+}
+
+/// Takes about as many bytes from `left` as `value` has as JSON.
+fn count_down(value: &Value, left: &mut usize) {
+    let own = match value {
+        Value::String(text) => text.len() + 2,
+        Value::Object(map) => map.keys().map(|key| key.len() + 4).sum(),
+        Value::Array(items) => items.len() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+    };
+    *left = left.saturating_sub(own);
+    let parts: &mut dyn Iterator<Item = &Value> = match value {
+        Value::Object(map) => &mut map.values(),
+        Value::Array(items) => &mut items.iter(),
+        _ => return,
+    };
+    for part in parts {
+        if *left == 0 {
+            return;
+        }
+        count_down(part, left);
     }
 }
 
@@ -321,6 +355,20 @@ mod tests {
         assert_eq!(server.tool("a/b.c").unwrap().description, "x y\nz\\u202e");
         assert_eq!(server.tool("zed").unwrap().input_schema, json!({"type": "object"}));
         assert!(server.tool("none").is_none());
+    }
+
+    #[test]
+    fn bytes_of_schemas_are_counted_as_far_as_matters() {
+        let bytes_of = |schema: Value| {
+            let tool = json!({"name": "t", "inputSchema": schema, "outputSchema": schema});
+            fixtures::server("s", vec![tool]).tools()[0].schema_bytes()
+        };
+        let schema = json!({"type": "object", "required": ["a", "b"], "properties": {
+            "a": {"type": "integer", "minimum": 1}, "b": {"enum": ["x", null, true]}}});
+        let (counted, written) = (bytes_of(schema.clone()), 2 * schema.to_string().len());
+        assert!(counted.abs_diff(written) < written / 4, "{counted} of {written}");
+        assert_eq!(bytes_of(json!({"const": "x".repeat(300_000)})), MANY_BYTES);
+        assert_eq!(bytes_of(json!({"required": vec!["name"; 100_000]})), MANY_BYTES);
     }
 
     #[test]

@@ -55,6 +55,42 @@ fn write_string(string: &str, text: &mut Beginning) -> fmt::Result {
     text.write_str(&string_literal(shown))
 }
 
+/// A JSON value as JSON, at most `max` bytes and three dots of it.
+pub(super) fn json_beginning(value: &Value, max: usize) -> String {
+    Beginning::of(max, |text| write_json(value, text))
+}
+
+fn write_json(value: &Value, text: &mut Beginning) -> fmt::Result {
+    match value {
+        Value::String(string) => write_json_string(string, text),
+        Value::Array(items) => {
+            text.write_char('[')?;
+            for (at, item) in items.iter().enumerate() {
+                text.write_str(if at > 0 { "," } else { "" })?;
+                write_json(item, text)?;
+            }
+            text.write_char(']')
+        }
+        Value::Object(map) => {
+            text.write_char('{')?;
+            for (at, (key, value)) in map.iter().enumerate() {
+                text.write_str(if at > 0 { "," } else { "" })?;
+                write_json_string(key, text)?;
+                text.write_char(':')?;
+                write_json(value, text)?;
+            }
+            text.write_char('}')
+        }
+        other => write!(text, "{other}"),
+    }
+}
+
+/// As [`write_string`] does: a writer of JSON looks at all of a string before it writes any of it.
+fn write_json_string(string: &str, text: &mut Beginning) -> fmt::Result {
+    let shown = clip(string, text.room().saturating_add(4));
+    write!(text, "{}", Value::from(shown))
+}
+
 #[cfg(test)]
 mod tests {
     use ptc_mcp::json::json;
@@ -66,6 +102,16 @@ mod tests {
         let value = json!({"a": [1, null, "x\n"], "b": {}});
         assert_eq!(literal(&value, 100), r#"{"a" [1 nil "x\n"] "b" {}}"#);
         assert_eq!(literals(&[json!(1), json!("a")], "|", 100), "1|\"a\"");
+    }
+
+    #[test]
+    fn beginnings_of_json_are_those_of_the_whole() {
+        let value = json!({"a": [1, null, "x\n\"é"], "b": {}, "c": "long".repeat(50)});
+        let whole = value.to_string();
+        assert_eq!(json_beginning(&value, whole.len()), whole);
+        for max in (0..whole.len()).filter(|max| whole.is_char_boundary(*max)) {
+            assert_eq!(json_beginning(&value, max), format!("{}...", &whole[..max]));
+        }
     }
 
     #[test]

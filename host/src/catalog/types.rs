@@ -1,14 +1,12 @@
 //! Short text forms of schemas: argument types (upstreams.md 12.4) and result types (12.5).
 
-use std::fmt::Write as _;
-
 use ahash::{AHashMap, AHashSet};
 use ptc_mcp::json::{Map, Value};
 
-use super::literal::{literal, literals};
+use super::literal::{json_beginning, literal, literals};
 use super::payload::payload_schema;
 use crate::json_schema::{properties, required, resolve};
-use crate::text::{Beginning, argument_key, clip, cut};
+use crate::text::{argument_key, clip, cut};
 
 /// Longest type of one argument, in bytes; longer ones end in three dots.
 const MAX_ARGUMENT_BYTES: usize = 400;
@@ -29,8 +27,7 @@ pub(super) fn argument_type(root: &Value, schema: &Value) -> String {
     let Some(Value::Object(map)) = resolve(root, schema) else { return "any".to_owned() };
     // By presence of the key: false, null, 0 and "" are constants like any other.
     if let Some(value) = map.get("const") {
-        let shown = Beginning::of(MAX_ARGUMENT_BYTES, |text| write!(text, "{value}"));
-        return format!("const<{shown}>");
+        return format!("const<{}>", json_beginning(value, MAX_ARGUMENT_BYTES));
     }
     if let Some(values) = map.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty()) {
         let first = primitive(&values[0]);

@@ -173,10 +173,9 @@ fn patterns() {
         ("(let [{a b} {}] a)", "!invalid_form invalid_form: invalid source key: b"),
         ("(let [[a] 5] a)", "!destructure_error destructure_error: expected list or nil, got 5"),
         ("(let [[a] #{1}] a)", "!destructure_error destructure_error: expected list or nil, got #{1}"),
-        ("(let [{:keys [a]} [1]] a)", "!destructure_error destructure_error: expected map or nil, got [1]"),
         (
-            "((fn [& {:keys [a]}] a) 1)",
-            "!destructure_error destructure_error: keyword args must be even, got odd count: 1",
+            "((fn [& {:keys [a]}] a) :a 1 2)",
+            "!destructure_error destructure_error: keyword args must be even, got odd count: 3",
         ),
     ]);
 }

@@ -340,7 +340,7 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Constant,
         calls: "
-            (boolean x) (identity x) (not x) (any? x) (associative? x) (boolean? x) (bytes? x) (coll? x)
+            (boolean x) (identity x) (time x) (not x) (any? x) (associative? x) (boolean? x) (bytes? x) (coll? x)
             (decimal? x) (double? x) (false? x) (float? x) (fn? x) (ident? x) (ifn? x) (indexed? x) (int? x) (integer? x)
             (keyword? x) (list? x) (map-entry? x) (map? x) (nil? x) (number? x) (ratio? x) (rational? x) (regex? x)
             (reversible? x) (seq? x) (seqable? x) (sequential? x) (set? x) (simple-keyword? x) (some? x) (sorted? x)
@@ -364,6 +364,7 @@ pub const CLASSES: &[Class] = &[
             (* x x) (*' x x) (+ x x) (+' x x) (- x 1) (-' x 1) (inc x) (inc' x) (dec x) (dec' x) (quot x 7) (rem x 7919)
             (mod x 7919) (bit-and x (dec x)) (bit-or x 1) (bit-xor x 1) (bit-not x) (bit-set x 1) (bit-clear x 1) (bit-flip x 1)
             (bit-shift-left x 1) (bit-shift-right x 1) (bit-and-not x 1) (abs (- x)) (str x)
+            (unchecked-add x x) (unchecked-subtract x 1) (unchecked-multiply x 7919) (unchecked-negate x) (unchecked-inc x) (unchecked-dec x)
             (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x))
         ",
     },
@@ -373,6 +374,10 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Constant,
         calls: "
+            (unchecked-byte x) (unchecked-short x) (unchecked-int x) (unchecked-long x)
+            (unchecked-add-int x x) (unchecked-subtract-int x x) (unchecked-multiply-int x x) (unchecked-divide-int x x)
+            (unchecked-remainder-int x x) (unchecked-negate-int x) (unchecked-inc-int x) (unchecked-dec-int x)
+            (unsigned-bit-shift-right x 1)
             (bit-test x 5) (pow x 2) (bigint x) (byte x) (ceil x) (double x) (float x) (floor x) (int x) (long x) (num x) (round x)
             (short x) (sqrt x) (trunc x) (Math/floor x) (Math/ceil x) (Math/round x) (Math/acos x) (Math/asin x) (Math/atan x) (Math/atan2 x x) (Math/cbrt x)
             (Math/cos x) (Math/cosh x) (Math/exp x) (Math/hypot x x) (Math/log x) (Math/log10 x) (Math/signum x)

@@ -22,6 +22,7 @@ mod discovery;
 mod edn;
 mod encoding;
 mod features;
+mod fixed_width;
 mod frames;
 mod generate;
 mod java_strings;
@@ -77,6 +78,7 @@ static FAMILIES: &[&[Builtin]] = &[
     edn::BUILTINS,
     encoding::BUILTINS,
     features::BUILTINS,
+    fixed_width::BUILTINS,
     generate::BUILTINS,
     java_strings::BUILTINS,
     journal::BUILTINS,

@@ -381,11 +381,11 @@ pub enum Op {
         /// Index from 0.
         from: u32,
     },
-    /// Fails unless the value in `slot` is a map or `nil`.
+    /// Makes a list in `slot` the map of its pairs, for a map pattern.
     CheckMap(u32),
     /// Makes a map of the keyword arguments in the vector in `slot`.
     KeywordArguments(u32),
-    /// Pushes what the map in `slot` holds under a constant key (flexible lookup), or `nil`.
+    /// Pushes what the collection in `slot` holds under a constant key (flexible lookup), or `nil`.
     Entry {
         /// Slot of the map.
         slot: u16,

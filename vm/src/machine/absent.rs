@@ -94,7 +94,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("with-meta vary-meta alter-meta! reset-meta!", "values carry no metadata: put it into a map"),
     ("binding bound-fn with-redefs with-local-vars with-bindings with-precision", "use let"),
     ("with-out-str with-in-str", "build the text with str, pr-str or format"),
-    ("time bench", "leave it out: programs measure no time"),
+    ("bench", "leave it out: programs measure no time"),
     (
         "sleep Thread/sleep System/getenv System/getProperty",
         "programs see no timers and no environment: leave it out",
@@ -236,9 +236,6 @@ const NAMED: &[(&str, &str)] = &[
     ),
     ("exp log10 sin cos tan pow10 sinh", "Math/exp"),
     ("pi PI", "Math/PI"),
-    ("unchecked-add unchecked-int", "+"),
-    ("unchecked-inc", "inc"),
-    ("unchecked-multiply", "*"),
     ("println! write-line", "println"),
     ("printf!", "printf"),
     ("sort-desc", "sort"),

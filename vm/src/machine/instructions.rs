@@ -347,7 +347,9 @@ impl Machine {
                 };
                 stack.push(rest);
             }
-            Op::CheckMap(slot) => operations::check_map(stack.at(base + slot as usize))?,
+            Op::CheckMap(slot) => {
+                metered!(fuel, operations::check_map(stack.at_mut(base + slot as usize)))?;
+            }
             Op::KeywordArguments(slot) => {
                 metered!(fuel, operations::keyword_arguments(stack.at_mut(base + slot as usize)))?;
             }

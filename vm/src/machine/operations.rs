@@ -168,37 +168,46 @@ pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what a map pattern cannot take apart.
-pub(super) fn check_map(value: &Value) -> Result<()> {
-    match value {
-        Value::Map(_) | Value::Nil => Ok(()),
-        other => Err(destructure(format!("expected map or nil, got {}", print::readable_lossy(other)))),
-    }
+/// What a map pattern takes apart: of a list, the map of its pairs; of anything else, itself.
+pub(super) fn check_map(value: &mut Value) -> Result<()> {
+    if matches!(value, Value::List(_)) { keyword_arguments(value) } else { Ok(()) }
 }
 
-/// Makes a map of `k v k v …`; a single map stands for itself.
+/// Makes a map of `k v k v …` and of a map behind them; one value alone stands for itself.
 pub(super) fn keyword_arguments(value: &mut Value) -> Result<()> {
     let (Value::Vector(args) | Value::List(args)) = &*value else { return Ok(()) };
-    let map = match args.len() {
-        1 if matches!(args.get(0), Some(Value::Map(_))) => args.get(0).unwrap_or_default(),
-        n if n % 2 == 0 => {
-            let mut map = Map::new();
-            let mut items = args.iter();
-            while let (Some(key), Some(value)) = (items.next(), items.next()) {
-                map.insert(key, value);
-            }
-            Value::Map(map)
+    let count = args.len();
+    if count == 1 {
+        *value = args.get(0).unwrap_or_default();
+        return Ok(());
+    }
+    let last = match args.get(count.wrapping_sub(1)) {
+        Some(Value::Map(last)) if count % 2 == 1 => Some(last),
+        _ if count % 2 == 1 => {
+            return Err(destructure(format!("keyword args must be even, got odd count: {count}")));
         }
-        n => return Err(destructure(format!("keyword args must be even, got odd count: {n}"))),
+        _ => None,
     };
-    *value = map;
+    meter::charge_steps((count + last.as_ref().map_or(0, Map::len)) as u64)?;
+    meter::reserve((count / 2).saturating_mul(Map::ENTRY_BYTES))?;
+    let mut map = Map::new();
+    let mut items = args.iter();
+    while let (Some(key), Some(value)) = (items.next(), items.next()) {
+        map.insert(key, value);
+    }
+    for (key, value) in last.iter().flat_map(Map::iter) {
+        map.insert(key.clone(), value.clone());
+    }
+    *value = Value::Map(map);
     Ok(())
 }
 
-/// What a map pattern finds under a key.
-pub(super) fn entry(map: &Value, key: &Value) -> Option<Value> {
-    match map {
-        Value::Map(map) => map.get_flexible(key).cloned(),
+/// What a map pattern finds under a key; in what is no map, what `get` finds there.
+pub(super) fn entry(value: &Value, key: &Value) -> Option<Value> {
+    match (value, key) {
+        (Value::Map(map), key) => map.get_flexible(key).cloned(),
+        (Value::Vector(items), Value::Int(index)) => items.get(usize::try_from(*index).ok()?),
+        (Value::Set(set), key) => set.get(key).cloned(),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod deadline;
 mod generated;
+mod keywords;
 mod lists;
 mod messages;
 mod nil_origins;

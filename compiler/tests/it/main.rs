@@ -8,6 +8,7 @@ mod messages;
 mod nil_origins;
 mod patterns;
 mod programs;
+mod queues;
 mod refusals;
 mod sequences;
 mod sizes;

@@ -151,7 +151,7 @@ const ELEMENT_BYTES: usize = 48 + 2 * size_of::<Value>();
 /// collection will do, as in Clojure.
 pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
     let (steps, count) = match &*value {
-        Value::Vector(_) | Value::List(_) | Value::Nil => return Ok(()),
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil => return Ok(()),
         series if series.is_endless() => return Ok(()),
         Value::Str(text) => (text.as_str().len(), text.len()),
         Value::Map(map) if walked => (map.len(), map.len()),
@@ -178,7 +178,7 @@ pub(super) fn check_map(value: &Value) -> Result<()> {
 
 /// Makes a map of `k v k v …`; a single map stands for itself.
 pub(super) fn keyword_arguments(value: &mut Value) -> Result<()> {
-    let (Value::Vector(args) | Value::List(args)) = &*value else { return Ok(()) };
+    let (Value::Vector(args) | Value::List(args) | Value::Queue(args)) = &*value else { return Ok(()) };
     let map = match args.len() {
         1 if matches!(args.get(0), Some(Value::Map(_))) => args.get(0).unwrap_or_default(),
         n if n % 2 == 0 => {

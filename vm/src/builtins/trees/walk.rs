@@ -36,7 +36,7 @@ impl Level {
     pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
         let kind = match &form {
             Value::Vector(items) if !items.is_empty() => Collection::Vector,
-            Value::List(items) if !items.is_empty() => Collection::List,
+            Value::List(items) | Value::Queue(items) if !items.is_empty() => Collection::List,
             Value::Set(items) if !items.is_empty() => Collection::Set,
             Value::Map(entries) if !entries.is_empty() => Collection::Map,
             _ => return Ok(Err(form)),

@@ -51,14 +51,14 @@ predicates! {
     is_qualified_identifier = |v| identifier(v).is_some_and(is_qualified);
     is_simple_identifier = |v| identifier(v).is_some_and(|text| !is_qualified(text));
     is_vector = |v| matches!(v, Value::Vector(_));
-    is_list = |v| matches!(v, Value::List(_));
-    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_));
+    is_list = |v| matches!(v, Value::List(_) | Value::Queue(_));
+    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_));
     is_map = |v| matches!(v, Value::Map(_));
     is_set = |v| matches!(v, Value::Set(_));
-    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
+    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_));
     is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
     is_counted =
-        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
+        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
     is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
     is_seqable = Value::is_seqable;
     is_function = Value::is_function;
@@ -75,7 +75,7 @@ pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Str(_) => "string",
         Value::Keyword(_) => "keyword",
         Value::Vector(_) => "vector",
-        Value::List(_) => "list",
+        Value::List(_) | Value::Queue(_) => "list",
         Value::Map(_) => "map",
         Value::Set(_) => "set",
         Value::Regex(_) => "regex",

@@ -74,6 +74,13 @@ pub(crate) enum Node {
     Regex(u32),
     /// A keyword.
     Keyword(Name),
+    /// A keyword or a symbol reference that does not stand in the program as a whole.
+    Joined {
+        /// The number of its text in the forms.
+        text: u32,
+        /// Which of the two.
+        is_keyword: bool,
+    },
     /// A symbol reference.
     Symbol(Name),
     /// A tool reference.
@@ -670,6 +677,7 @@ impl Ast {
             | Node::Str(_)
             | Node::Regex(_)
             | Node::Keyword(_)
+            | Node::Joined { .. }
             | Node::Symbol(_)
             | Node::Tool(_)
             | Node::Builtin(_)

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use ahash::RandomState;
 use num_bigint::BigInt;
-use ptc_vm::meter::Held;
+use ptc_vm::meter::{self, Held};
 
 use crate::names::{self, Name, Names};
 use crate::source::Span;
@@ -105,8 +105,15 @@ pub enum FormKind {
     Str(u32),
     /// The pattern of a regex literal, decoded; an index for [`Forms::string`].
     Regex(u32),
-    /// `:name`
+    /// `:name`, `:namespace/name`
     Keyword(Name),
+    /// A keyword whose namespace stands elsewhere, as in `#:user{:id 1}`.
+    JoinedKeyword {
+        /// With the namespace; an index for [`Forms::string`].
+        text: u32,
+        /// As it stands in the program.
+        name: Name,
+    },
     /// `name`
     Symbol(Name),
     /// `namespace/name`
@@ -150,6 +157,7 @@ impl FormKind {
             | Self::Str(_)
             | Self::Regex(_)
             | Self::Keyword(_)
+            | Self::JoinedKeyword { .. }
             | Self::QuotedSymbol(_) => true,
             Self::Vector(items) | Self::Map(items) | Self::Set(items) => items.contents.literal,
             _ => false,
@@ -288,6 +296,27 @@ impl<'s> Forms<'s> {
         self.tables.strings.len() as u32 - 1
     }
 
+    /// Enters the text of a keyword whose namespace and name do not stand together. `more`: as for [`charge`](Self::charge).
+    pub(crate) fn join_keyword(&mut self, namespace: &str, name: &str, more: usize) -> ptc_vm::Result<u32> {
+        // A long namespace is written out for each of many keys.
+        let bytes = namespace.len() + 1 + name.len();
+        meter::charge_steps(1 + bytes as u64 / 16)?;
+        let decoded = &self.tables.decoded;
+        let growth =
+            if decoded.capacity() - decoded.len() < bytes { decoded.capacity().max(bytes) } else { 0 };
+        self.charge(more + growth)?;
+        Ok(self.add_decoded(&format!("{namespace}/{name}")))
+    }
+
+    /// The text of a form that is a keyword.
+    fn keyword_text(&self, kind: FormKind) -> &str {
+        match kind {
+            FormKind::Keyword(name) => self.names.text(name),
+            FormKind::JoinedKeyword { text, .. } => self.string(text),
+            _ => "",
+        }
+    }
+
     pub(crate) fn add_big(&mut self, number: BigInt) -> u32 {
         self.tables.big.push(number);
         self.tables.big.len() as u32 - 1
@@ -318,9 +347,10 @@ impl<'s> Forms<'s> {
             .nodes
             .iter()
             .filter_map(|form| match form.kind {
-                FormKind::Keyword(name) | FormKind::Symbol(name) | FormKind::Qualified { name, .. } => {
-                    Some(name)
-                }
+                FormKind::Keyword(name)
+                | FormKind::JoinedKeyword { name, .. }
+                | FormKind::Symbol(name)
+                | FormKind::Qualified { name, .. } => Some(name),
                 _ => None,
             })
             .collect();
@@ -342,6 +372,9 @@ impl<'s> Forms<'s> {
             (SpecialFloat(a), SpecialFloat(b)) => a == b || (a.is_nan() && b.is_nan()),
             (Str(a), Str(b)) => self.string(a) == self.string(b),
             (Keyword(a), Keyword(b)) | (Symbol(a), Symbol(b)) | (QuotedSymbol(a), QuotedSymbol(b)) => a == b,
+            (Keyword(_) | JoinedKeyword { .. }, Keyword(_) | JoinedKeyword { .. }) => {
+                self.keyword_text(a.kind) == self.keyword_text(b.kind)
+            }
             (Qualified { namespace: an, name: a }, Qualified { namespace: bn, name: b }) => {
                 an == bn && a == b
             }
@@ -376,7 +409,7 @@ impl Forms<'_> {
             Float(f) => KEYS.hash_one((4u8, (f + 0.0).to_bits())),
             SpecialFloat(f) => KEYS.hash_one((5u8, f.is_nan(), f > 0.0)),
             Str(s) => KEYS.hash_one((6u8, self.string(s))),
-            Keyword(name) => KEYS.hash_one((7u8, name)),
+            keyword @ (Keyword(_) | JoinedKeyword { .. }) => KEYS.hash_one((7u8, self.keyword_text(keyword))),
             Symbol(name) => KEYS.hash_one((8u8, name)),
             QuotedSymbol(name) => KEYS.hash_one((9u8, name)),
             Qualified { namespace, name } => KEYS.hash_one((10u8, namespace, name)),

@@ -102,6 +102,7 @@ impl Pass<'_> {
             | Node::Str(_)
             | Node::Regex(_)
             | Node::Keyword(_)
+            | Node::Joined { .. }
             | Node::Symbol(_)
             | Node::Tool(_)
             | Node::Builtin(_)

@@ -23,6 +23,9 @@ pub enum Token {
     /// `#{`
     #[token("#{")]
     OpenSet,
+    /// `#:name{`
+    #[regex(r"#:[a-zA-Z0-9+\-*<>=?!_.]+[ \t\r\n,]*\{")]
+    OpenNamespacedMap,
     /// `#(`
     #[token("#(")]
     OpenShortFn,
@@ -64,8 +67,8 @@ pub enum Token {
     #[regex(r"-?[0-9]+", number)]
     #[regex(r"-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", float)]
     Number(NumberKind),
-    /// `:name`
-    #[regex(r":[a-zA-Z0-9+\-*<>=?!_]+")]
+    /// `:name`, `:namespace/name`
+    #[regex(r":[a-zA-Z0-9+\-*<>=?!_.]+(/[a-zA-Z0-9+\-*<>=?!_.]+)?")]
     Keyword,
     /// A name; `+5` is told from a name by [`positive`].
     #[regex(r"[a-zA-Z+*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*", positive)]
@@ -277,6 +280,11 @@ mod tests {
     #[test]
     fn nothing_but_the_rules_separates_tokens() {
         assert_eq!(words("[:a:b]"), ["[", ":a", ":b", "]"]);
+        assert_eq!(
+            words(":my.app/id :a/b/c :a/ :a/:b"),
+            [":my.app/id", ":a/b", "/c", ":a", "/", ":a", "/", ":b"]
+        );
+        assert_eq!(words("#:a{:b 1} #:a ,{}"), ["#:a{", ":b", "1", "}", "#:a ,{", "}"]);
         assert_eq!(words("(str:a)"), ["(", "str", ":a", ")"]);
         assert_eq!(words(r#""a""b""#), ["\"a\"", "\"b\""]);
         assert_eq!(words("12abc"), ["12", "abc"]);

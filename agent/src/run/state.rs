@@ -225,7 +225,7 @@ fn shape(value: &Value) -> String {
             print::readable_lossy(value)
         }
         Value::Str(text) => format!("string of {}", counted(text.len(), "character")),
-        Value::Vector(items) | Value::List(items) => {
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
             let kind = items.first().map_or("item", |first| first.kind_label());
             // The first items say what the rest most likely are.
             let same = items.iter().take(100).all(|item| item.kind_label() == kind);
@@ -253,7 +253,9 @@ fn shortened(value: &Value, max: u64) -> Value {
             Value::str(format!("{}...", ptc_host::text::clip(text.as_str(), room)))
         }
         Value::Vector(items) => Value::vector(items.iter().take_while(fits).collect::<Vec<_>>()),
-        Value::List(items) => Value::list(items.iter().take_while(fits).collect::<Vec<_>>()),
+        Value::List(items) | Value::Queue(items) => {
+            Value::list(items.iter().take_while(fits).collect::<Vec<_>>())
+        }
         Value::Map(map) => {
             let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
             Value::Map(Map::from_entries(entries.take_while(|(k, v)| fits(k) && fits(v)).collect()))

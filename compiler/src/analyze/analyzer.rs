@@ -185,6 +185,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             FormKind::Str(s) => Node::Str(s),
             FormKind::Regex(s) => Node::Regex(s),
             FormKind::Keyword(name) => Node::Keyword(name),
+            FormKind::JoinedKeyword { text, .. } => Node::Joined { text, is_keyword: true },
             FormKind::QuotedSymbol(name) => Node::Symbol(name),
             FormKind::History(n) => Node::History(n),
             FormKind::Symbol(name) => self.symbol(name, form.span)?,

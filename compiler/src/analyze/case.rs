@@ -44,6 +44,9 @@ impl Analyzer<'_, '_> {
                     nodes.push(self.case_constant(self.forms.at(items, i))?);
                 }
             }
+            // Constants are not evaluated, so that they need no quote; one that stands alone may have it.
+            FormKind::QuotedSymbol(_) => nodes.push(self.quoted(form)?),
+            FormKind::Quoted(items) => nodes.push(self.case_constant(self.forms.at(items, 0))?),
             _ => nodes.push(self.case_constant(form)?),
         }
         Ok(self.list(&nodes))
@@ -51,8 +54,7 @@ impl Analyzer<'_, '_> {
 
     fn case_constant(&mut self, form: Form) -> Result<NodeId> {
         if !self.is_case_constant(form) {
-            let text =
-                "case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)";
+            let text = "case test values must be compile-time constants (keywords, symbols, strings, numbers, booleans, nil)";
             return Err(CompileError::form(form.span, text));
         }
         self.quoted(form)
@@ -66,8 +68,12 @@ impl Analyzer<'_, '_> {
             | FormKind::Int(_)
             | FormKind::BigInt(_)
             | FormKind::Float(_)
+            | FormKind::SpecialFloat(_)
             | FormKind::Str(_)
-            | FormKind::Keyword(_) => true,
+            | FormKind::Symbol(_)
+            | FormKind::Qualified { .. }
+            | FormKind::Keyword(_)
+            | FormKind::JoinedKeyword { .. } => true,
             FormKind::List(items) | FormKind::Vector(items) | FormKind::Map(items) | FormKind::Set(items) => {
                 self.forms[items].iter().all(|&item| self.is_case_constant(item))
             }

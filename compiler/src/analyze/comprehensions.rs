@@ -107,7 +107,7 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// `(dotimes [name count] body …)`: a `doseq` over the numbers below the count.
+    /// `(dotimes [name count] body …)`: a `doseq` over the numbers below the count, without its fraction.
     pub(super) fn dotimes(&mut self, items: Items, span: Span) -> Result<NodeId> {
         let shape = || CompileError::arity(span, "expected (dotimes [name count] body ...)");
         let [Form { kind: FormKind::Vector(pair), .. }, ..] = self.forms[items] else { return Err(shape()) };
@@ -115,10 +115,18 @@ impl Analyzer<'_, '_> {
             return Err(shape());
         };
         let defined = self.defined.len();
-        let callee = self.builtin("range", count.span)?;
-        let count_node = self.expr(count, false)?;
-        let arguments = self.list(&[count_node]);
-        let collection = self.ast.add(Node::Call { callee, arguments }, count.span);
+        let range = self.builtin("range", count.span)?;
+        let whole = self.expr(count, false)?;
+        let whole = match self.ast.node(whole) {
+            Node::Int(_) => whole,
+            _ => {
+                let callee = self.builtin("long", count.span)?;
+                let arguments = self.list(&[whole]);
+                self.ast.add(Node::Call { callee, arguments }, count.span)
+            }
+        };
+        let arguments = self.list(&[whole]);
+        let collection = self.ast.add(Node::Call { callee: range, arguments }, count.span);
         let mark = self.scope.mark();
         let round = self.round();
         let pattern = self.pattern(pattern)?;

@@ -277,7 +277,8 @@ impl Analyzer<'_, '_> {
         let has = |name: &str| {
             namespaces::exists(name, self.library) || self.library.id(&format!("{name}.")).is_some()
         };
-        if full.starts_with("java.") && (has(class) || has(full)) {
+        let is_class = full.starts_with("java.") || full.starts_with("clojure.lang.");
+        if is_class && (has(class) || has(full)) {
             return Ok(());
         }
         let text = format!(

@@ -13,6 +13,24 @@ type Entries = SmallVec<[EntryPattern; 6]>;
 /// Names and values behind `:or` that are looked through in the time of a step.
 const DEFAULTS_OF_A_STEP: usize = 4;
 
+/// `:keys`, `:strs` or `:syms` in a map pattern.
+struct KeyList {
+    kind: &'static str,
+    /// The namespace of all its keys, as in `:user/keys`.
+    namespace: Option<String>,
+}
+
+impl KeyList {
+    fn of(keyword: &str) -> Option<KeyList> {
+        let (namespace, name) = match keyword.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, keyword),
+        };
+        let kind = ["keys", "strs", "syms"].into_iter().find(|kind| *kind == name)?;
+        Some(KeyList { kind, namespace: namespace.map(str::to_owned) })
+    }
+}
+
 impl Analyzer<'_, '_> {
     /// A pattern; its names are bound from here on.
     pub(super) fn pattern(&mut self, form: Form) -> Result<PatternId> {
@@ -91,6 +109,15 @@ impl Analyzer<'_, '_> {
         Ok((items, None))
     }
 
+    /// The text of a form that is a keyword.
+    fn keyword_text(&self, form: Form) -> Option<&str> {
+        match form.kind {
+            FormKind::Keyword(name) => Some(self.text(name)),
+            FormKind::JoinedKeyword { text, .. } => Some(self.forms.string(text)),
+            _ => None,
+        }
+    }
+
     /// The pattern after `&`: a map pattern takes keyword arguments.
     pub(super) fn rest_pattern(&mut self, form: Form) -> Result<PatternId> {
         match form.kind {
@@ -117,15 +144,15 @@ impl Analyzer<'_, '_> {
         let mut entries = Entries::new();
         for i in (0..items.len()).step_by(2) {
             let (left, right) = (self.forms.at(items, i), self.forms.at(items, i + 1));
-            match left.kind {
-                FormKind::Keyword(name) => match self.text(name) {
-                    "or" | "as" => {}
-                    kind @ ("keys" | "strs" | "syms") => {
-                        self.key_list(kind, right, defaults, &mut entries)?
-                    }
-                    _ => return Err(CompileError::pattern(self.source, left.span)),
-                },
-                _ => {
+            match self.keyword_text(left) {
+                Some("or" | "as") => {}
+                Some(text) => {
+                    let Some(list) = KeyList::of(text) else {
+                        return Err(CompileError::pattern(self.source, left.span));
+                    };
+                    self.key_list(list, right, defaults, &mut entries)?;
+                }
+                None => {
                     let key = self.source_key(right)?;
                     let entry = self.entry(left, key, defaults)?;
                     entries.push(entry);
@@ -148,29 +175,58 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// `:keys [a b]` and its kin.
-    fn key_list(&mut self, kind: &str, list: Form, defaults: Items, entries: &mut Entries) -> Result<()> {
+    /// `:keys [a b]`, `:user/keys [a b]` and their kin. What stands in the list may have a namespace, which belongs to the key and not
+    /// to the local.
+    fn key_list(
+        &mut self,
+        KeyList { kind, namespace }: KeyList,
+        list: Form,
+        defaults: Items,
+        entries: &mut Entries,
+    ) -> Result<()> {
         let FormKind::Vector(items) = list.kind else {
             return Err(CompileError::form(list.span, format!("invalid :{kind} destructuring form")));
         };
         for i in 0..items.len() {
             let item = self.forms.at(items, i);
-            let (FormKind::Symbol(name) | FormKind::Keyword(name)) = item.kind else {
-                return Err(CompileError::form(item.span, "expected keyword or symbol in destructuring key"));
-            };
-            let key = match kind {
-                "keys" => Node::Keyword(name),
-                "syms" => Node::Symbol(name),
+            let (whole, local) = match item.kind {
+                FormKind::Symbol(name) => (name, name),
+                FormKind::Qualified { name, .. } => (self.intern(item.span), name),
+                FormKind::Keyword(name) => match self.text(name).find('/') {
+                    Some(slash) => {
+                        let span = self.forms.names.span(name);
+                        (name, self.intern(Span { start: span.start + slash as u32 + 1, ..span }))
+                    }
+                    None => (name, name),
+                },
                 _ => {
-                    let text = self.forms.names.span(name);
+                    let text = "expected keyword or symbol in destructuring key";
+                    return Err(CompileError::form(item.span, text));
+                }
+            };
+            let key = match (kind, &namespace) {
+                ("keys", None) => Node::Keyword(whole),
+                ("syms", None) => Node::Symbol(whole),
+                ("keys" | "syms", Some(namespace)) => {
+                    let text = self.joined(namespace, local, item.span)?;
+                    Node::Joined { text, is_keyword: kind == "keys" }
+                }
+                _ => {
+                    let text = self.forms.names.span(whole);
                     Node::Str(self.forms.add_string(text))
                 }
             };
             let key = self.ast.add(key, item.span);
-            let entry = self.entry(Form { kind: FormKind::Symbol(name), span: item.span }, key, defaults)?;
+            let entry = self.entry(Form { kind: FormKind::Symbol(local), span: item.span }, key, defaults)?;
             entries.push(entry);
         }
         Ok(())
+    }
+
+    /// The text of a name in a namespace that stands elsewhere.
+    fn joined(&mut self, namespace: &str, name: Name, span: Span) -> Result<u32> {
+        let name = self.text(name);
+        self.forms.join_keyword(namespace, name, 0).map_err(|error| CompileError::limit(span, &error))
     }
 
     fn entry(&mut self, left: Form, key: NodeId, defaults: Items) -> Result<EntryPattern> {

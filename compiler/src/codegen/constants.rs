@@ -32,6 +32,13 @@ impl Generator<'_> {
         self.keywords[name.index()].get_or_insert_with(|| Value::keyword(text)).clone()
     }
 
+    /// A keyword or a symbol that does not stand in the program as a whole: it may be longer than what the program has for it.
+    fn joined(&self, text: u32, is_keyword: bool, span: impl FnOnce() -> Span) -> Result<Value> {
+        let text = self.forms.string(text);
+        meter::reserve(text.len()).map_err(|error| CompileError::limit(span(), &error))?;
+        Ok(if is_keyword { Value::keyword(text) } else { Value::Symbol(Str::new(text)) })
+    }
+
     /// A string constant. Short texts that repeat, as those in the columns of a table do, are mostly one allocation.
     fn string(&mut self, index: u32) -> Value {
         /// Longest text that is looked for.
@@ -66,6 +73,7 @@ impl Generator<'_> {
             Node::Str(s) => self.string(s),
             Node::Regex(s) => self.regex(s, ast.span(id))?,
             Node::Keyword(name) => self.keyword(name),
+            Node::Joined { text, is_keyword } => self.joined(text, is_keyword, || ast.span(id))?,
             Node::Symbol(name) => Value::Symbol(Str::new(self.text(name))),
             Node::Tool(name) => Value::Tool(Str::new(self.text(name))),
             Node::Builtin(id) => self.analysis.library.value(id),
@@ -113,8 +121,9 @@ impl Generator<'_> {
         let ast = self.ast;
         let items = ast.list(items);
         let count = items.len() / 2;
-        let is_plain =
-            |key: &NodeId| matches!(ast.node(*key), Node::Keyword(_) | Node::Str(_) | Node::Int(_));
+        let is_plain = |key: &NodeId| {
+            matches!(ast.node(*key), Node::Keyword(_) | Node::Joined { .. } | Node::Str(_) | Node::Int(_))
+        };
         if count > Map::SMALL_MAX || count == 0 || !items.iter().step_by(2).all(is_plain) {
             return Ok(None);
         }
@@ -156,6 +165,7 @@ impl Generator<'_> {
         Ok(match form.kind {
             FormKind::BigInt(n) => Value::integer(self.forms.big(n).clone()),
             FormKind::Regex(s) => self.regex(s, form.span)?,
+            FormKind::JoinedKeyword { text, .. } => self.joined(text, true, || form.span)?,
             FormKind::QuotedSymbol(name) => Value::Symbol(Str::new(self.text(name))),
             FormKind::Vector(items) => self.literal_vector(items)?,
             FormKind::Map(items) => self.literal_map(items)?,

@@ -56,7 +56,7 @@ impl Delimiters {
             Token::CloseList => self.parentheses.closed(span),
             Token::OpenVector => self.brackets.opened(span),
             Token::CloseVector => self.brackets.closed(span),
-            Token::OpenMap | Token::OpenSet => self.braces.opened(span),
+            Token::OpenMap | Token::OpenSet | Token::OpenNamespacedMap => self.braces.opened(span),
             Token::CloseMap => self.braces.closed(span),
             _ => {}
         }
@@ -101,6 +101,8 @@ pub(super) fn advice(text: &str) -> String {
         ("#?", "There are no reader conditionals: write the branch for :clj alone"),
         ("#=", "Nothing is evaluated while a program is read: write the expression itself"),
         ("#^", "Values carry no metadata: leave it out"),
+        ("#::", "There is no current namespace: write #:name{…}, or the map without #::"),
+        ("#:", "A map whose keys have a namespace is written #:name{…}"),
         ("##", "The special numbers are ##Inf, ##-Inf and ##NaN"),
     ];
     if let Some((_, advice)) = SPELLINGS.iter().find(|(spelling, _)| text.starts_with(spelling)) {
@@ -110,8 +112,7 @@ pub(super) fn advice(text: &str) -> String {
         text.bytes().take_while(|byte| is_name_byte(*byte)).take(LONGEST_NAME).map(char::from).collect()
     };
     if let Some(name) = text.strip_prefix("::").map(word).filter(|name| !name.is_empty()) {
-        let name = name.replace('/', "-");
-        return format!(". Keywords have no namespace: write :{name}");
+        return format!(". There is no current namespace: write :{name}");
     }
     match text.strip_prefix('#').map(word) {
         Some(tag) if tag.starts_with(|c: char| c.is_ascii_alphabetic()) => {
@@ -123,34 +124,6 @@ pub(super) fn advice(text: &str) -> String {
 
 /// Bytes of a name that a message shows.
 const LONGEST_NAME: usize = 60;
-/// Bytes of a map that are looked at.
-const LONGEST_MAP: usize = 4 << 10;
-
-/// What to write for a map whose forms are no pairs, because a keyword in it has a namespace and so reads as two.
-pub(super) fn advice_on_map(text: &str) -> String {
-    let bytes = &text.as_bytes()[..text.len().min(LONGEST_MAP)];
-    let found = (1..bytes.len().saturating_sub(1)).find_map(|at| {
-        if bytes[at] != b'/' || !bytes[at + 1].is_ascii_alphabetic() {
-            return None;
-        }
-        let is_part = |byte: &u8| is_name_byte(*byte) && *byte != b'/';
-        let before = bytes[..at].iter().rev().take_while(|byte| is_part(byte)).count();
-        let behind = bytes[at + 1..].iter().take_while(|byte| is_part(byte)).count();
-        let start = at - before;
-        if before == 0 || start == 0 || bytes[start - 1] != b':' || before + behind > LONGEST_NAME {
-            return None;
-        }
-        Some((text.get(start..at)?, text.get(at + 1..at + 1 + behind)?))
-    });
-    match found {
-        Some((namespace, name)) => {
-            format!(
-                ". Keywords have no namespace: write :{namespace}-{name}, or the text \"{namespace}/{name}\""
-            )
-        }
-        None => String::new(),
-    }
-}
 
 /// The error to report for a text on which the reader stopped with `error`.
 pub(super) fn diagnose(source: &str, error: CompileError) -> CompileError {

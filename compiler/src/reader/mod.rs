@@ -81,6 +81,8 @@ enum Opening {
     List,
     Vector,
     Map,
+    /// `#:name{`
+    NamespacedMap,
     Set,
     ShortFn,
     Quote,
@@ -97,7 +99,7 @@ impl Opening {
         match self {
             Self::List | Self::ShortFn => b')',
             Self::Vector => b']',
-            Self::Map | Self::Set => b'}',
+            Self::Map | Self::NamespacedMap | Self::Set => b'}',
             // Nothing: its form does.
             Self::Quote | Self::Discard => 0,
         }
@@ -107,7 +109,7 @@ impl Opening {
         match self {
             Self::List => "list",
             Self::Vector => "vector",
-            Self::Map => "map",
+            Self::Map | Self::NamespacedMap => "map",
             Self::Set => "set",
             Self::ShortFn => "short function",
             Self::Quote | Self::Discard => "expression",
@@ -265,6 +267,7 @@ impl<'s> Reader<'s> {
             Token::OpenVector => return self.open(Opening::Vector, span),
             Token::OpenMap => return self.open(Opening::Map, span),
             Token::OpenSet => return self.open(Opening::Set, span),
+            Token::OpenNamespacedMap => return self.open(Opening::NamespacedMap, span),
             Token::OpenShortFn => return self.open(Opening::ShortFn, span),
             Token::Quote => return self.open(Opening::Quote, span),
             Token::Discard => return self.open(Opening::Discard, span),
@@ -372,6 +375,9 @@ impl<'s> Reader<'s> {
         self.depth -= 1;
         self.be_careful();
         let base = frame.base as usize;
+        if frame.opening == Opening::NamespacedMap {
+            self.qualify_keys(frame)?;
+        }
         let items = self.forms.add_read(&self.stacks.pending[base..], self.contents);
         self.stacks.pending.truncate(base);
         self.contents = frame.outer;
@@ -381,10 +387,42 @@ impl<'s> Reader<'s> {
             Opening::Vector => FormKind::Vector(items),
             Opening::Set => FormKind::Set(items),
             Opening::ShortFn => FormKind::ShortFn(items),
-            _ if items.len() % 2 == 1 => return Err(odd_map(self.source, items.len(), span)),
+            _ if items.len() % 2 == 1 => {
+                let text = format!("Map literal requires even number of forms, got {}", items.len());
+                return Err(CompileError::parse(span, text));
+            }
             _ => FormKind::Map(items),
         };
         self.finish(Form { kind, span })
+    }
+
+    /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of their
+    /// own. `_` stands for none.
+    #[inline(never)]
+    fn qualify_keys(&mut self, frame: Frame) -> Result<()> {
+        let start = frame.start as usize + 2;
+        let behind = &self.source[start..];
+        let length = behind.find(['{', ' ', '\t', '\r', '\n', ',']).unwrap_or(behind.len());
+        let namespace = &behind[..length];
+        for at in (frame.base as usize..self.stacks.pending.len()).step_by(2) {
+            let Form { kind: FormKind::Keyword(name), span } = self.stacks.pending[at] else { continue };
+            let text = self.forms.names.text(name);
+            self.stacks.pending[at].kind = match text.split_once('/') {
+                None => {
+                    let text = self
+                        .forms
+                        .join_keyword(namespace, text, self.stacks.bytes())
+                        .map_err(|error| CompileError::limit(span, &error))?;
+                    FormKind::JoinedKeyword { text, name }
+                }
+                Some(("_", _)) => {
+                    let Span { start, end } = self.forms.names.span(name);
+                    FormKind::Keyword(self.forms.names.intern(Span { start: start + 2, end }))
+                }
+                Some(_) => continue,
+            };
+        }
+        Ok(())
     }
 
     /// Says whether the next form needs more than to be put with its siblings.
@@ -493,12 +531,6 @@ impl<'s> Reader<'s> {
         let span = Span { start: at, end: at + width as u32 };
         CompileError::parse(span, format!("{text} at line {line}, column {column}"))
     }
-}
-
-#[cold]
-fn odd_map(source: &str, forms: usize, span: Span) -> CompileError {
-    let error = CompileError::parse(span, format!("Map literal requires even number of forms, got {forms}"));
-    error.with_hint(failure::advice_on_map(span.text(source)))
 }
 
 /// Without the first byte.

@@ -13,9 +13,9 @@ const MAX_DIGITS: usize = 100;
 
 pub(super) fn number(forms: &mut Forms<'_>, kind: NumberKind, text: &str, span: Span) -> Result<FormKind> {
     match kind {
-        NumberKind::Integer => integer(forms, text, 10, span),
+        NumberKind::Integer => decimal_or_octal(forms, text, span),
         NumberKind::Float => float(text, span),
-        NumberKind::Big => integer(forms, &text[..text.len() - 1], 10, span),
+        NumberKind::Big => decimal_or_octal(forms, &text[..text.len() - 1], span),
         NumberKind::Ratio => ratio(forms, text, span),
         NumberKind::Decimal => decimal(forms, text, span),
         NumberKind::Hex => with_radix(forms, text, 16, span),
@@ -58,7 +58,7 @@ fn decimal(forms: &mut Forms<'_>, text: &str, span: Span) -> Result<FormKind> {
 pub(super) fn positive(forms: &mut Forms<'_>, kind: NameKind, text: &str, span: Span) -> Result<FormKind> {
     match kind {
         NameKind::PlusFloat => float(&text[1..], span),
-        _ => integer(forms, &text[1..], 10, span),
+        _ => decimal_or_octal(forms, &text[1..], span),
     }
 }
 
@@ -77,13 +77,28 @@ const SHORT: usize = 18;
 /// The value of a few decimal digits without sign, as most numbers are written.
 #[inline]
 pub(super) fn short(text: &str) -> Option<i64> {
-    if text.len() > SHORT {
+    if text.len() > SHORT || (text.len() > 1 && text.starts_with('0')) {
         return None;
     }
     text.bytes().try_fold(0, |value, byte| {
         let digit = byte.wrapping_sub(b'0');
         (digit <= 9).then(|| value * 10 + i64::from(digit))
     })
+}
+
+/// `12`, and `014`: a zero in front makes a number octal.
+fn decimal_or_octal(forms: &mut Forms<'_>, text: &str, span: Span) -> Result<FormKind> {
+    let digits = text.trim_start_matches('-');
+    if digits.len() == 1 || !digits.starts_with('0') {
+        return integer(forms, text, 10, span);
+    }
+    if digits.contains(['8', '9']) {
+        check_digits(digits.len(), span)?;
+        let decimal = text.replacen(digits, digits.trim_start_matches('0'), 1);
+        let text = format!("invalid number {text}: a 0 in front makes a number octal. Write {decimal}");
+        return Err(CompileError::parse(span, text));
+    }
+    integer(forms, text, 8, span)
 }
 
 fn integer(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {

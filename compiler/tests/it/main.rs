@@ -2,11 +2,13 @@
 
 mod deadline;
 mod generated;
+mod keywords;
 mod lists;
 mod messages;
 mod nil_origins;
 mod patterns;
 mod programs;
+mod queues;
 mod refusals;
 mod sequences;
 mod sizes;

@@ -81,16 +81,16 @@ fn special_forms() {
         ("(case)", "!invalid_form invalid_form: case requires at least an expression to test"),
         ("(case 1 () 2)", "!invalid_form invalid_form: case grouped match must contain at least one value"),
         (
-            "(case 1 x 2)",
-            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)",
+            "(case 1 #\"x\" 2)",
+            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, symbols, strings, numbers, booleans, nil)",
         ),
         (
-            "(case 1 (1 (f 2)) 2)",
-            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)",
+            "(case 1 (1 #(f 2)) 2)",
+            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, symbols, strings, numbers, booleans, nil)",
         ),
         (
-            "(case 1 ##Inf 2)",
-            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, strings, numbers, booleans, nil)",
+            "(case 1 (1 'x) 2)",
+            "!invalid_form invalid_form: case test values must be compile-time constants (keywords, symbols, strings, numbers, booleans, nil)",
         ),
         (
             "(condp = 1)",
@@ -158,7 +158,7 @@ fn patterns() {
         ("(let [{:keys a} {}] 1)", "!invalid_form invalid_form: invalid :keys destructuring form"),
         ("(let [{:strs \"a\"} {}] 1)", "!invalid_form invalid_form: invalid :strs destructuring form"),
         (
-            "(let [{:keys [a/b]} {}] b)",
+            "(let [{:keys [5]} {}] b)",
             "!invalid_form invalid_form: expected keyword or symbol in destructuring key",
         ),
         ("(let [{:keys [a] :or {:a 1}} {}] a)", "!invalid_form invalid_form: default keys must be symbols"),

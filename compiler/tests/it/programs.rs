@@ -217,6 +217,14 @@ fn conditionals() {
         ("[(and) (or) (and 1 nil 2) (or nil false 3) (and 1 2)]", "[true nil nil 3 2]"),
         ("[(cond) (cond false 1) (cond nil 1 :else 2) (cond false 1 nil 2 3 4)]", "[nil nil 2 4]"),
         ("(case 2.0 1 :a (2 3) :b :c)", ":b"),
+        (
+            "[(case 'a a 1 2) (case 'b (a b) 1 2) (case 'c a 1 'c 3) (case 'a/b a/b 1 2) (case '(x y) ((x y) z) 1 2)]",
+            "[1 1 3 1 1]",
+        ),
+        (
+            "[(case \"a\" a 1 2) (case ##Inf ##Inf 1 2) (case 1 (inc 1) 2) (case :b/c #:b{:c 1} 1 :b/c 2)]",
+            "[2 1 2 2]",
+        ),
         ("[(case :z :a 1) (case [1 2] [1 2] :v :d) (case nil nil 1) (case 5 5)]", "[nil :v 1 5]"),
         ("(condp > 4 10 :big 1 :small :none)", ":big"),
         ("[(condp = 5 1 :a 2 :b) (condp = 2 1 :a 2 :b)]", "[nil :b]"),
@@ -287,6 +295,7 @@ fn binding_and_loops() {
         ("(doseq [x [1]] x)", "nil"),
         ("(def n 0) (doseq [x [1 2]] (def n (+ n x))) n", "3"),
         ("(def n 0) (dotimes [i 4] (def n (+ n i))) n", "6"),
+        ("(def n []) (dotimes [i 2.9] (def n (conj n i))) n", "[0 1]"),
         ("(count (for [x (range 2000)] x))", "2000"),
         ("(let [for (fn [x] (* x 2))] (for 4))", "8"),
     ]);

@@ -111,7 +111,9 @@ fn hollow(value: &Value) -> bool {
         match value {
             Value::Nil | Value::Int(0) => {}
             Value::Str(text) if text.as_str().is_empty() => {}
-            Value::Vector(items) | Value::List(items) if seen + waiting.len() + items.len() <= MOST => {
+            Value::Vector(items) | Value::List(items) | Value::Queue(items)
+                if seen + waiting.len() + items.len() <= MOST =>
+            {
                 waiting.extend(items);
             }
             Value::Map(map) if seen + waiting.len() + map.len() <= MOST => {

@@ -201,8 +201,10 @@ impl<'s> Check<'s> {
     /// `enum` and `const`.
     fn listed(&mut self, rules: &Rules, value: &Value, path: &Path) {
         let Some((keyword, values)) = &rules.values else { return };
-        let is_tree = matches!(value, Value::Map(_) | Value::Vector(_) | Value::List(_) | Value::Set(_))
-            && values.iter().any(|listed| matches!(listed, Json::Array(_) | Json::Object(_)));
+        let is_tree = matches!(
+            value,
+            Value::Map(_) | Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_)
+        ) && values.iter().any(|listed| matches!(listed, Json::Array(_) | Json::Object(_)));
         let mut room = MAX_COMPARED;
         let is_small = is_tree && is_small(value, &mut room, MAX_DEPTH);
         if !self.work(values.len() + (MAX_COMPARED - room) / 8) {
@@ -232,7 +234,9 @@ impl<'s> Check<'s> {
                     text.chars().count() as f64
                 }),
                 Bound::MinItems | Bound::MaxItems => match value {
-                    Value::Vector(elements) | Value::List(elements) => Some(elements.len() as f64),
+                    Value::Vector(elements) | Value::List(elements) | Value::Queue(elements) => {
+                        Some(elements.len() as f64)
+                    }
                     Value::Set(elements) => Some(elements.len() as f64),
                     _ => None,
                 },
@@ -284,7 +288,7 @@ impl<'s> Check<'s> {
         let has_rules = !rules.prefix.is_empty() || rules.items.is_some();
         if has_rules {
             match value {
-                Value::Vector(elements) | Value::List(elements) => elements
+                Value::Vector(elements) | Value::List(elements) | Value::Queue(elements) => elements
                     .iter()
                     .enumerate()
                     .for_each(|(at, element)| self.element(rules, at, &element, path, depth)),
@@ -295,7 +299,7 @@ impl<'s> Check<'s> {
                 _ => {}
             }
         }
-        if let Value::Vector(elements) | Value::List(elements) = value
+        if let Value::Vector(elements) | Value::List(elements) | Value::Queue(elements) = value
             && rules.unique_items
             && elements.len() <= MAX_UNIQUE
         {
@@ -446,7 +450,7 @@ fn is_of(kind: Kind, value: &Value) -> bool {
             Value::Temporal(temporal) => !is_duration(temporal),
             _ => false,
         },
-        Kind::Array => matches!(value, Value::Vector(_) | Value::List(_) | Value::Set(_)),
+        Kind::Array => matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_)),
         Kind::Object => matches!(value, Value::Map(_)),
     }
 }
@@ -499,7 +503,7 @@ fn is_small(value: &Value, room: &mut usize, depth: usize) -> bool {
     let fits = *room > bytes && depth > 0;
     *room = room.saturating_sub(bytes + 1);
     fits && match value {
-        Value::Vector(elements) | Value::List(elements) => {
+        Value::Vector(elements) | Value::List(elements) | Value::Queue(elements) => {
             elements.iter().all(|element| is_small(&element, room, depth - 1))
         }
         Value::Set(elements) => elements.iter().all(|element| is_small(element, room, depth - 1)),
@@ -547,7 +551,7 @@ fn label(value: &Value) -> &'static str {
         Value::Float(_) => "a float",
         Value::Str(_) => "a string",
         Value::Keyword(_) => "a keyword",
-        Value::Vector(_) | Value::List(_) => "a list",
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) => "a list",
         Value::Map(_) => "a map",
         Value::Set(_) => "a set",
         Value::Regex(_) => "a regex",

@@ -110,7 +110,7 @@ pub const CLASSES: &[Class] = &[
             (upper-case x) (lower-case x) (upcase x) (downcase x) (capitalize x) (str/reverse x) (escape x {"a" "b"})
             (replace x "a" "bb") (replace-first x "zzz" "b") (split x ",") (split-lines x) (index-of x "zzz")
             (last-index-of x "zzz") (includes? x "zzz") (join x) (str x x) (subs x 50000) (format "%s%s" x x)
-            (keyword x) (symbol x) (char? x)
+            (keyword x) (keyword x x) (symbol x) (char? x)
             (.charAt x 99999) (.concat x x) (.contains x "zzz") (.indexOf x "zzz") (.lastIndexOf x "zzz") (.length x)
             (.replace x "a" "bb") (.split x ",") (.substring x 50000) (.toLowerCase x) (.toUpperCase x)
             (.matches x "(aé)*") (.equalsIgnoreCase x (str x)) (.equals x (str x "!"))
@@ -365,7 +365,8 @@ pub const CLASSES: &[Class] = &[
             (mod x 7919) (bit-and x (dec x)) (bit-or x 1) (bit-xor x 1) (bit-not x) (bit-set x 1) (bit-clear x 1) (bit-flip x 1)
             (bit-shift-left x 1) (bit-shift-right x 1) (bit-and-not x 1) (abs (- x)) (str x)
             (unchecked-add x x) (unchecked-subtract x 1) (unchecked-multiply x 7919) (unchecked-negate x) (unchecked-inc x) (unchecked-dec x)
-            (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x))
+            (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x)) (Math/addExact x x)
+            (Math/subtractExact x 1) (Math/multiplyExact x x) (Math/negateExact x) (Math/incrementExact x) (Math/decrementExact x)
         ",
     },
     Class {
@@ -385,7 +386,9 @@ pub const CLASSES: &[Class] = &[
             (Duration/ofDays x) (Duration/ofHours x) (Duration/ofMillis x) (Duration/ofMinutes x) (Duration/ofSeconds x)
             (Integer/toString x 2) (Integer/toBinaryString x) (Integer/toOctalString x) (Integer/toHexString x)
             (Long/toBinaryString x) (Long/toOctalString x) (Long/toHexString x) (biginteger x) (Math/rint x) (Math/log1p x)
-            (Math/expm1 x) (Math/copySign x x) (Character/digit x 10) (Character/getNumericValue x)
+            (Math/expm1 x) (Math/copySign x x) (Math/ulp x) (Math/nextUp x) (Math/nextDown x) (Math/nextAfter x 1) (Math/getExponent x)
+            (Math/scalb x 5000) (Math/IEEEremainder x 3)
+            (Character/digit x 10) (Character/getNumericValue x)
             (Instant/ofEpochMilli x) (Instant/ofEpochSecond x) (LocalDate/of x 1 1) (LocalDate/ofEpochDay x)
         ",
     },

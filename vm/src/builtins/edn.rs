@@ -5,7 +5,7 @@
 use super::Builtin;
 use super::namespaces::{CORE, EDN};
 use super::row::{fun, section};
-use super::strings::is_readable_keyword;
+use super::strings::{is_readable_keyword, parts_of_name};
 use super::support::Builder;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -19,14 +19,16 @@ const MAX_DEPTH: usize = 128;
 const MAX_DIGITS: usize = 100;
 
 /// A collection that is being read.
-struct Level {
+struct Level<'t> {
     opening: u8,
+    /// What the keys of a map without a namespace get: `#:ns{…}`.
+    namespace: Option<&'t str>,
     items: Builder,
     /// Forms that `#_` discards.
     discarded: usize,
 }
 
-impl Level {
+impl Level<'_> {
     fn closing(&self) -> u8 {
         match self.opening {
             b'(' => b')',
@@ -39,7 +41,7 @@ impl Level {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
-    levels: Vec<Level>,
+    levels: Vec<Level<'t>>,
     /// Forms that `#_` discards outside of collections.
     discarded: usize,
 }
@@ -91,7 +93,7 @@ impl<'t> Reader<'t> {
             };
             let value = match byte {
                 b'(' | b'[' | b'{' => {
-                    self.open(byte, 1)?;
+                    self.open(byte, None, 1)?;
                     continue;
                 }
                 b')' | b']' | b'}' => self.close(byte)?,
@@ -99,7 +101,11 @@ impl<'t> Reader<'t> {
                 b'\\' => self.character()?,
                 b'#' => match self.text.as_bytes().get(self.at + 1) {
                     Some(b'{') => {
-                        self.open(b'#', 2)?;
+                        self.open(b'#', None, 2)?;
+                        continue;
+                    }
+                    Some(b':') => {
+                        self.open_namespaced()?;
                         continue;
                     }
                     Some(b'_') => {
@@ -127,13 +133,27 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn open(&mut self, opening: u8, bytes: usize) -> Result<()> {
+    fn open(&mut self, opening: u8, namespace: Option<&'t str>, bytes: usize) -> Result<()> {
         if self.levels.len() == MAX_DEPTH {
             return Err(self.error(format!("nested deeper than {MAX_DEPTH} levels")));
         }
         self.at += bytes;
-        self.levels.push(Level { opening, items: Builder::new(), discarded: 0 });
+        self.levels.push(Level { opening, namespace, items: Builder::new(), discarded: 0 });
         Ok(())
+    }
+
+    /// `#:ns{`
+    fn open_namespaced(&mut self) -> Result<()> {
+        let namespace = &self.token()?[2..];
+        if !is_readable_keyword(namespace) || namespace.contains('/') {
+            return Err(self.error("an invalid namespace of a map"));
+        }
+        self.at += 2 + namespace.len();
+        self.skip_blanks()?;
+        if self.peek() != Some(b'{') {
+            return Err(self.error("{ is missing behind the namespace of a map"));
+        }
+        self.open(b'{', Some(namespace), 1)
     }
 
     fn close(&mut self, closing: u8) -> Result<Value> {
@@ -157,6 +177,10 @@ impl<'t> Reader<'t> {
                 let mut entries = Vec::with_capacity(items.len() / 2);
                 let mut items = items.into_iter();
                 while let (Some(key), Some(value)) = (items.next(), items.next()) {
+                    let key = match level.namespace {
+                        Some(namespace) => in_namespace(key, namespace)?,
+                        None => key,
+                    };
                     entries.push((key, value));
                 }
                 Value::Map(Map::from_entries(entries))
@@ -289,7 +313,12 @@ impl<'t> Reader<'t> {
             number(token).ok_or_else(|| self.error("an invalid number"))?
         } else if let Some(name) = token.strip_prefix(':') {
             if !is_readable_keyword(name) {
-                return Err(self.error("a keyword that is none here (keywords have no namespace)"));
+                let what = if name.starts_with(':') {
+                    "a keyword with :: (write one colon)"
+                } else {
+                    "an invalid keyword"
+                };
+                return Err(self.error(what));
             }
             meter::reserve(name.len())?;
             Value::keyword(name)
@@ -307,6 +336,27 @@ impl<'t> Reader<'t> {
         self.at += token.len();
         Ok(value)
     }
+}
+
+/// A key of a map of this namespace: a keyword or a symbol without one of its own gets it, and `_` stands for none.
+fn in_namespace(key: Value, namespace: &str) -> Result<Value> {
+    let text = match &key {
+        Value::Keyword(keyword) => keyword.name(),
+        Value::Symbol(symbol) => symbol.as_str(),
+        _ => return Ok(key),
+    };
+    let bytes = namespace.len() + 1 + text.len();
+    meter::charge_steps(1 + bytes as u64 / 16)?;
+    meter::reserve(2 * bytes)?;
+    let text = match parts_of_name(text) {
+        (None, name) => format!("{namespace}/{name}"),
+        (Some("_"), name) => name.to_owned(),
+        (Some(_), _) => return Ok(key),
+    };
+    Ok(match key {
+        Value::Keyword(_) => Value::keyword(&text),
+        _ => Value::Symbol(Str::from_string(text)),
+    })
 }
 
 /// The number that a token writes: an integer in any of Clojure's ways, a float, a quotient.
@@ -405,6 +455,8 @@ mod tests {
             (" ; comment\n nil", "nil"),
             ("true", "true"),
             (":a-b", ":a-b"),
+            (":user/id", ":user/id"),
+            ("#:user {:id 1 x 2 :a/b 3 :_/c 4 \"d\" 5}", "{:a/b 3 :c 4 :user/id 1 'user/x 2 \"d\" 5}"),
             ("a/b", "'a/b"),
             (r#""a\n\"\u00e9\uD83D\uDE00""#, "\"a\\n\\\"é😀\""),
             (r"[\a \space \u0041 \)]", r#"["a" " " "A" ")"]"#),
@@ -433,7 +485,11 @@ mod tests {
             ("'a", "only data can be read, not ' at byte 0"),
             ("#inst \"2024\"", "only data can be read, not # at byte 0"),
             ("12x", "an invalid number at byte 0"),
-            (":a/b", "a keyword that is none here (keywords have no namespace) at byte 0"),
+            (":a/b/c", "an invalid keyword at byte 0"),
+            ("::a", "a keyword with :: (write one colon) at byte 0"),
+            ("#:a/b{}", "an invalid namespace of a map at byte 0"),
+            ("#::{}", "an invalid namespace of a map at byte 0"),
+            ("#:a []", "{ is missing behind the namespace of a map at byte 4"),
             ("#_", "a form behind #_ is missing at byte 2"),
             (r#""\q""#, "an unknown escape in the string at byte 1"),
         ] {

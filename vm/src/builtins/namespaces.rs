@@ -59,6 +59,8 @@ pub(super) const DOUBLE: LibraryNamespace = namespace("java.lang.Double", &["Dou
 
 /// The constructors of numbers.
 pub(super) const NUMBER: LibraryNamespace = namespace("java.lang.Number", &[]);
+pub(super) const QUEUE: LibraryNamespace =
+    namespace("clojure.lang.PersistentQueue", &["PersistentQueue/", "clojure.lang.PersistentQueue/"]);
 pub(super) const COLLECTION: LibraryNamespace = namespace("java.util.Collection", &[]);
 pub(super) const BASE64_CLASS: LibraryNamespace =
     namespace("java.util.Base64", &["Base64/", "java.util.Base64/"]);

@@ -208,7 +208,7 @@ impl Pages {
     fn take_items(&mut self, ctx: &mut Ctx<'_>, items: Value) -> Result<()> {
         match items {
             Value::Nil => Ok(()),
-            Value::Vector(items) | Value::List(items) => {
+            Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
                 ctx.charge(items.len())?;
                 items.iter().try_for_each(|item| self.out.push(item))
             }
@@ -222,7 +222,7 @@ impl Pages {
     /// The only list of the page, or the one with a usual name.
     fn usual_items(&self) -> Result<Value> {
         let page = match &self.page {
-            Value::Vector(_) | Value::List(_) | Value::Nil => return Ok(self.page.clone()),
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil => return Ok(self.page.clone()),
             Value::Map(page) if page.is_empty() => return Ok(Value::Nil),
             Value::Map(page) => page,
             other => {
@@ -232,7 +232,7 @@ impl Pages {
                 )));
             }
         };
-        let is_list = |value: &Value| matches!(value, Value::Vector(_) | Value::List(_));
+        let is_list = |value: &Value| matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_));
         let mut lists = page.iter().filter(|(_, value)| is_list(value));
         if let (Some((_, list)), None) = (lists.next(), lists.next()) {
             return Ok(list.clone());

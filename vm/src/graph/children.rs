@@ -1,5 +1,6 @@
 //! The way through values: what a node refers to, child by child, with a stack on the heap.
 
+use super::nodes::NodeKind;
 use crate::value::{
     Captures, Closure, Combinator, Contents, Cursor, Field, Map, MapIter, Pieces, Set, SetIter, Shape, Str,
     Uniform, Value, Vector, VectorIter,
@@ -47,8 +48,11 @@ pub(super) enum Open {
         at: usize,
     },
     Long(VectorIter),
-    /// A list, with the vector of its elements.
-    List(Option<Vector>),
+    /// A list or a queue, with the vector of its elements.
+    List {
+        kind: NodeKind,
+        items: Option<Vector>,
+    },
     Pieces {
         pieces: Pieces,
         repeated: Option<Value>,
@@ -167,7 +171,7 @@ impl Open {
                 vector.as_flat()?.get(*at - 1).map(Met::held)
             }
             Open::Long(items) => items.next().map(Met::of_tree),
-            Open::List(items) => {
+            Open::List { items, .. } => {
                 let items = Child::Value(Value::Vector(items.take()?));
                 Some(Met { child: items, once: false })
             }

@@ -75,8 +75,8 @@ impl Constants {
                     Value::Vector(vector) => Some(Open::vector(vector.clone())),
                     Value::Map(map) => Some(Open::map(map.clone())),
                     Value::Set(set) => Some(Open::set(set.clone())),
-                    // A list has its elements in common with a vector, and is told by it.
-                    Value::List(items) => {
+                    // A list or a queue has its elements in common with a vector, and is told by it.
+                    Value::List(items) | Value::Queue(items) => {
                         let items = Child::Value(Value::Vector(items.clone()));
                         return self.meet(Met { child: items, once: false });
                     }

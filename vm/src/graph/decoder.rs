@@ -269,6 +269,10 @@ impl<'a> Table<'a, '_> {
                 Node::Value(Value::Vector(items)) => Value::List(items.clone()),
                 _ => return Err(Unread::Invalid("list")),
             },
+            NodeKind::Queue => match self.numbered()? {
+                Node::Value(Value::Vector(items)) => Value::Queue(items.clone()),
+                _ => return Err(Unread::Invalid("queue")),
+            },
             NodeKind::Shape => return self.shape().map(Node::Shape),
             NodeKind::ShapedMap => Value::Map(self.shaped_map()?),
             NodeKind::WatchedMap => {

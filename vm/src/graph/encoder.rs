@@ -374,8 +374,13 @@ impl Encoder {
                 let text = Some(text.clone());
                 return Ok(Look::Enter(Open::Named { value, text }, None));
             }
-            // It has its elements in common with a vector, and is told by it.
-            Value::List(items) => return Ok(Look::Enter(Open::List(Some(items)), None)),
+            // They have their elements in common with a vector, and are told by it.
+            Value::List(items) => {
+                return Ok(Look::Enter(Open::List { kind: NodeKind::List, items: Some(items) }, None));
+            }
+            Value::Queue(items) => {
+                return Ok(Look::Enter(Open::List { kind: NodeKind::Queue, items: Some(items) }, None));
+            }
             value => value,
         };
         if again
@@ -537,7 +542,7 @@ impl Encoder {
         let places: SmallVec<[Place; 16]> = self.places.drain(base..).collect();
         match open {
             Open::Flat { .. } | Open::Long(_) => self.list(NodeKind::Vector, &places),
-            Open::List(_) => self.shaped(NodeKind::List, &places),
+            Open::List { kind, .. } => self.shaped(kind, &places),
             Open::Pieces { pieces, .. } => {
                 self.kind(NodeKind::LongVector);
                 let mut places = &places[..];

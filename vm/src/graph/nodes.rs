@@ -60,6 +60,7 @@ node_kinds! {
     29 Unnamed "text";
     30 Constant "program, number of a part of its constants";
     31 List "node of a vector";
+    32 Queue "node of a vector";
 }
 
 /// The kinds of combinators, each at the index that stands for it.

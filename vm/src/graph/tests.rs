@@ -156,6 +156,8 @@ fn lists_come_back_as_lists_and_share_their_elements() {
     assert!(vector.same_allocation(list) && identical(&Value::Vector(items), &both[1]));
     assert!(matches!(outer.first(), Some(Value::List(inner)) if inner.same_allocation(vector)));
     comes_back(|| Value::List(Vector::range(0, 1, 100_000)));
+    let queue = comes_back(|| Value::Queue(Vector::range(0, 1, 100_000)));
+    assert!(matches!(queue, Value::Queue(_)));
     // A tree by sharing costs its nodes and not its paths.
     let shared = (0..60).fold(Value::list([]), |all, _| Value::list([all.clone(), all]));
     assert!(encoded(&shared).1.len() < 1000);

@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
             Value::Str(s) => self.text(s.as_str()),
             Value::Keyword(k) => self.text(k.name()),
             Value::Temporal(t) if !matches!(**t, Temporal::Duration(_)) => self.text(&t.iso()),
-            Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_) => {
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_) | Value::Map(_) => {
                 if self.levels.len() >= MAX_DEPTH {
                     return Err(Fault::TooDeep);
                 }

@@ -126,10 +126,6 @@ const ABSENT: &[(&str, &str)] = &[
         "leave it out: values never change, and conj, assoc and into are as fast",
     ),
     (
-        "clojure.lang.PersistentQueue/EMPTY PersistentQueue/EMPTY",
-        "use a vector: (conj q x) adds at the end, (first q) is the front, and (subvec q 1) takes it off",
-    ),
-    (
         "priority-map clojure.data.priority-map/priority-map pm/priority-map",
         "use a sorted set of [priority value], or (first (sort-by val m))",
     ),

@@ -321,7 +321,7 @@ impl Machine {
             }
             Op::Element { slot, index } => {
                 let element = match stack.at(base + usize::from(slot)) {
-                    Value::Vector(items) | Value::List(items) => {
+                    Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
                         items.get(index as usize).unwrap_or_default()
                     }
                     series if series.is_endless() => {
@@ -335,7 +335,9 @@ impl Machine {
             Op::ElementsFrom { slot, from } => {
                 let whole = stack.at(base + usize::from(slot));
                 let rest = match whole {
-                    Value::Vector(items) | Value::List(items) if items.len() > from as usize => {
+                    Value::Vector(items) | Value::List(items) | Value::Queue(items)
+                        if items.len() > from as usize =>
+                    {
                         meter::reserve(items.len() * size_of::<Value>())?;
                         whole.sequence_like(items.slice(from as usize, items.len()))
                     }

@@ -151,7 +151,7 @@ const ELEMENT_BYTES: usize = 48 + 2 * size_of::<Value>();
 /// collection will do, as in Clojure.
 pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
     let (steps, count) = match &*value {
-        Value::Vector(_) | Value::List(_) | Value::Nil => return Ok(()),
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil => return Ok(()),
         series if series.is_endless() => return Ok(()),
         Value::Str(text) => (text.as_str().len(), text.len()),
         Value::Map(map) if walked => (map.len(), map.len()),
@@ -170,12 +170,12 @@ pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
 
 /// What a map pattern takes apart: of a list, the map of its pairs; of anything else, itself.
 pub(super) fn check_map(value: &mut Value) -> Result<()> {
-    if matches!(value, Value::List(_)) { keyword_arguments(value) } else { Ok(()) }
+    if matches!(value, Value::List(_) | Value::Queue(_)) { keyword_arguments(value) } else { Ok(()) }
 }
 
 /// Makes a map of `k v k v …` and of a map behind them; one value alone stands for itself.
 pub(super) fn keyword_arguments(value: &mut Value) -> Result<()> {
-    let (Value::Vector(args) | Value::List(args)) = &*value else { return Ok(()) };
+    let (Value::Vector(args) | Value::List(args) | Value::Queue(args)) = &*value else { return Ok(()) };
     let count = args.len();
     if count == 1 {
         *value = args.get(0).unwrap_or_default();

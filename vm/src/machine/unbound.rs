@@ -78,9 +78,7 @@ fn hint_among(name: &str, known: &[&str], search: &mut Search) -> String {
     if let Some(rest) =
         name.strip_prefix('/').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
     {
-        return format!(
-            ". Keywords have no namespace: for :a/{rest} write :a-{rest}, or the text \"a/{rest}\""
-        );
+        return format!(". A keyword has one slash at most: for :a/b/{rest} write :a/b-{rest}");
     }
     if let Some((server, tool)) = tool_of(name) {
         return format!(
@@ -246,7 +244,7 @@ mod tests {
             ("map-vals", ". Did you mean: update-vals"),
             ("usrs", ". Did you mean: users"),
             ("letnf", ". Did you mean: letfn"),
-            ("/id", ". Keywords have no namespace: for :a/id write :a-id, or the text \"a/id\""),
+            ("/id", ". A keyword has one slash at most: for :a/b/id write :a/b-id"),
             ("frobnicate-it", ""),
             ("foo", ""),
         ] {

@@ -65,10 +65,14 @@ pub(crate) fn scaled(n: &BigInt) -> (f64, i64) {
 
 /// `m × 2^e`
 pub(crate) fn unscaled(mut m: f64, e: i64) -> f64 {
-    // In steps, because 2^e itself may be out of range where the product is not.
+    // In steps, because 2^e itself may be out of range where the product is not. The odd one comes first: whatever it or a
+    // later one but the last makes subnormal is zero in the end, so that nothing is rounded twice.
     let mut left = e.clamp(-4_000, 4_000) as i32;
     while left != 0 {
-        let step = left.clamp(-512, 512);
+        let step = match left % 512 {
+            0 => 512 * left.signum(),
+            odd => odd,
+        };
         m *= 2f64.powi(step);
         left -= step;
     }

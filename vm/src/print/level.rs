@@ -29,7 +29,7 @@ enum Items {
 
 /// Whether a [`Level`] can be opened on it.
 pub(crate) fn is_collection(value: &Value) -> bool {
-    matches!(value, Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_))
+    matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_) | Value::Map(_))
 }
 
 impl Level {
@@ -37,7 +37,7 @@ impl Level {
     pub(crate) fn of(value: &Value) -> Option<Level> {
         let (items, total) = match value {
             Value::Vector(v) => (Items::Vector(v.clone().into_iter()), v.len()),
-            Value::List(v) => (Items::List(v.clone().into_iter()), v.len()),
+            Value::List(v) | Value::Queue(v) => (Items::List(v.clone().into_iter()), v.len()),
             Value::Set(s) => (Items::Set(s.clone().into_iter()), s.len()),
             Value::Map(m) => {
                 (Items::Map { entries: m.clone().into_iter(), key: Value::Nil, value: None }, m.len())

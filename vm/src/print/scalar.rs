@@ -135,6 +135,8 @@ pub(super) fn push(value: &Value, out: &mut String) {
             out.push_str(name.as_str());
         }
         Value::Cursor(_) => out.push_str("#<cursor>"),
-        Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) => out.push_str("..."),
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) => {
+            out.push_str("...")
+        }
     }
 }

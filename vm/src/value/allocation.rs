@@ -32,7 +32,7 @@ impl Value {
             Value::Str(text) | Value::Var(text) | Value::Symbol(text) | Value::Tool(text) => {
                 text.allocation()
             }
-            Value::Vector(vector) | Value::List(vector) => vector.allocation(),
+            Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector.allocation(),
             Value::Map(map) => map.allocation(),
             Value::Set(set) => set.allocation(),
             Value::Closure(closure) => Allocation::of(closure),

@@ -80,6 +80,8 @@ pub enum Value {
     Vector(Vector),
     /// A list: the elements of a vector, added and removed in front.
     List(Vector),
+    /// A queue: the elements of a vector, added behind and removed in front.
+    Queue(Vector),
     /// A map.
     Map(Map),
     /// A set.
@@ -206,9 +208,13 @@ impl Value {
         Value::List(Vector::from_vec(items.into()))
     }
 
-    /// `items` as a list if this value is one, else as a vector.
+    /// `items` as a list if this value is one or a queue, else as a vector.
     pub(crate) fn sequence_like(&self, items: Vector) -> Value {
-        if matches!(self, Value::List(_)) { Value::List(items) } else { Value::Vector(items) }
+        if matches!(self, Value::List(_) | Value::Queue(_)) {
+            Value::List(items)
+        } else {
+            Value::Vector(items)
+        }
     }
 
     /// The two-element vector that stands for a map entry.
@@ -300,7 +306,13 @@ impl Value {
     pub(crate) fn is_seqable(&self) -> bool {
         matches!(
             self,
-            Value::Nil | Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Map(_) | Value::Set(_)
+            Value::Nil
+                | Value::Vector(_)
+                | Value::List(_)
+                | Value::Queue(_)
+                | Value::Str(_)
+                | Value::Map(_)
+                | Value::Set(_)
         )
     }
 
@@ -312,7 +324,7 @@ impl Value {
             Value::Int(_) | Value::BigInt(_) | Value::Float(_) => "number",
             Value::Keyword(_) => "keyword",
             Value::Str(_) => "string",
-            Value::Vector(_) | Value::List(_) => "list",
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) => "list",
             Value::Map(_) => "map",
             Value::Set(_) => "set",
             _ if self.is_endless() => "endless sequence",
@@ -329,7 +341,7 @@ impl Value {
     pub fn cursor(&self) -> Result<Option<Cursor>> {
         Ok(Some(match self {
             Value::Nil => Cursor::Vector(Vector::new().into_iter()),
-            Value::Vector(v) | Value::List(v) => Cursor::Vector(v.clone().into_iter()),
+            Value::Vector(v) | Value::List(v) | Value::Queue(v) => Cursor::Vector(v.clone().into_iter()),
             Value::Str(s) => {
                 meter::reserve(s.len().saturating_mul(size_of::<Value>() + SHORT_STRING_BYTES))?;
                 Cursor::Vector(s.graphemes().into_iter())
@@ -355,6 +367,7 @@ impl Clone for Value {
             Value::Str(text) => Value::Str(text.clone()),
             Value::Vector(vector) => Value::Vector(vector.clone()),
             Value::List(list) => Value::List(list.clone()),
+            Value::Queue(queue) => Value::Queue(queue.clone()),
             Value::Map(map) => Value::Map(map.clone()),
             Value::Set(set) => Value::Set(set.clone()),
             Value::Closure(closure) => Value::Closure(closure.clone()),

@@ -90,6 +90,9 @@ pub(crate) const PROGRAMS: &[&str] = &[
     "(do (dotimes [i 3] (println (f i))) :done)",
     "(loop [i 0 acc []] (if (< (f i) 3) (recur (inc i) (conj acc (f i))) acc))",
     "(let [{:keys [a b] :or {b (f 8)}} {:a (f 1)} [c & d] [(f 2) (f 3) (f 4)]] [a b c d])",
+    "(let [m #:user{:id (f 1) :_/n (f 2)} {:user/keys [id]} m] [(f id) (:user/id m) m])",
+    "(loop [q (conj PersistentQueue/EMPTY 1) seen []] (if (seq q) (let [x (f (peek q))] \
+     (recur (if (< x 5) (conj (pop q) (+ x x) (+ x x 1)) (pop q)) (conj seen x))) [seen q (conj q 1)]))",
     "(if-let [x (f 1)] [x (f 2)] (f 3))",
     "(when-let [x (f 1)] (f x))",
     "(cond (= 1 (f 2)) :a (= 2 (f 2)) (f 3) :else :b)",

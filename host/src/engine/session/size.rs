@@ -65,8 +65,8 @@ fn traverse(values: &[Value], cap: u64) -> u64 {
             Value::Str(text) | Value::Symbol(text) | Value::Tool(text) | Value::Var(text) => {
                 5 + text.len_bytes()
             }
-            Value::Vector(items) | Value::List(items) if items.is_empty() => 1,
-            Value::Vector(items) | Value::List(items) => {
+            Value::Vector(items) | Value::List(items) | Value::Queue(items) if items.is_empty() => 1,
+            Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
                 let room = cap.saturating_sub(bytes);
                 if items.len() as u64 > room {
                     return bytes.saturating_add(items.len() as u64);

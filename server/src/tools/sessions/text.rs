@@ -67,7 +67,7 @@ impl Values {
                     });
                 }
                 Value::Nil => {}
-                Value::Vector(items) | Value::List(items) if items.is_empty() => {}
+                Value::Vector(items) | Value::List(items) | Value::Queue(items) if items.is_empty() => {}
                 Value::Map(map) if map.is_empty() => {}
                 value => {
                     values.others.push(((*name).to_owned(), type_word(value), preview(value, SAMPLE)));
@@ -170,7 +170,9 @@ fn remembered(value: &Value) -> Remembered {
 
 fn type_word(value: &Value) -> String {
     let word = match value {
-        Value::Vector(items) | Value::List(items) => return format!("list[{}]", items.len()),
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
+            return format!("list[{}]", items.len());
+        }
         Value::Map(map) => return format!("map[{}]", map.len()),
         Value::Set(set) => return format!("set[{}]", set.len()),
         Value::Nil => "nil",

@@ -19,7 +19,7 @@ pub(in crate::builtins) fn grapheme_at(text: &Str, index: usize) -> Option<Value
 /// The element at `index` of a vector, list or string; `None` when there is none, or when it is none of these.
 fn element(value: &Value, index: usize) -> Option<Value> {
     match value {
-        Value::Vector(vector) | Value::List(vector) => vector.get(index),
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector.get(index),
         Value::Str(text) => grapheme_at(text, index),
         _ => None,
     }
@@ -36,7 +36,9 @@ fn positional(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Vecto
 /// The element at `index` of anything seqable.
 fn element_of(name: &str, args: &[Value], index: usize) -> Result<Value> {
     let found = match &args[0] {
-        value @ (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil) => element(value, index),
+        value @ (Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Str(_) | Value::Nil) => {
+            element(value, index)
+        }
         Value::Map(map) => map.iter().nth(index).map(entry),
         Value::Set(set) => set.iter().nth(index).cloned(),
         _ => return Err(Error::argument_types(name, args)),
@@ -51,7 +53,7 @@ fn entry((key, value): (&Value, &Value)) -> Value {
 /// `nil` for an empty list or vector.
 pub(crate) fn or_nil(sequence: Value) -> Value {
     match sequence {
-        Value::Vector(items) | Value::List(items) if items.is_empty() => Value::Nil,
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) if items.is_empty() => Value::Nil,
         sequence => sequence,
     }
 }
@@ -69,7 +71,9 @@ pub(super) fn second(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(last c)`
 pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Vector(vector) | Value::List(vector) => Ok(vector.last().unwrap_or_default()),
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => {
+            Ok(vector.last().unwrap_or_default())
+        }
         Value::Str(text) => Ok(last_grapheme(text.as_str()).map(Value::str).unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
         Value::Map(map) => Ok(map.iter().next_back().map(entry).unwrap_or_default()),
@@ -81,10 +85,12 @@ pub(super) fn last(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(nth c i)`, `(nth c i default)`
 pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let index = match (&args[0], &args[1]) {
-        (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => {
+        (Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Str(_) | Value::Nil, Value::Int(i)) => {
             usize::try_from(*i).ok()
         }
-        (Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil, other) if other.is_number() => {
+        (Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Str(_) | Value::Nil, other)
+            if other.is_number() =>
+        {
             check::position(other).and_then(|i| usize::try_from(i).ok())
         }
         (_, Value::Map(_)) => return Err(errors::no_maps("nth")),
@@ -96,7 +102,7 @@ pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// Everything behind the first element: of a list as a list, else as a vector.
 fn behind_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
-    if let Value::List(list) = &args[0] {
+    if let Value::List(list) | Value::Queue(list) = &args[0] {
         return Ok(Value::List(list.slice(1, list.len())));
     }
     let all = positional(ctx, name, args)?;
@@ -122,7 +128,7 @@ pub(super) fn butlast(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// The root of `ffirst` and its kin: anything seqable.
 fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
     match &args[0] {
-        Value::Vector(vector) | Value::List(vector) => Ok(vector.clone()),
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => Ok(vector.clone()),
         value if value.is_seqable() => Ok(elements(ctx, value.clone())?.unwrap_or_default()),
         _ => Err(Error::argument_types(name, args)),
     }
@@ -166,7 +172,7 @@ pub(super) fn nnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 pub(super) fn peek(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Vector(vector) => Ok(vector.last().unwrap_or_default()),
-        Value::List(list) => Ok(list.first().unwrap_or_default()),
+        Value::List(list) | Value::Queue(list) => Ok(list.first().unwrap_or_default()),
         Value::Nil => Ok(Value::Nil),
         _ => Err(Error::argument_types("peek", args)),
     }
@@ -185,6 +191,10 @@ pub(super) fn pop(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             list.pop_front();
             Ok(Value::List(list))
         }
+        Value::Queue(mut queue) => {
+            queue.pop_front();
+            Ok(Value::Queue(queue))
+        }
         other => Err(Error::argument_types("pop", &[other])),
     }
 }
@@ -200,7 +210,7 @@ pub(super) fn subvec(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         }
     }
     match &args[0] {
-        Value::List(_) => Err(errors::no_index("subvec")),
+        Value::List(_) | Value::Queue(_) => Err(errors::no_index("subvec")),
         _ => Err(Error::argument_types("subvec", args)),
     }
 }

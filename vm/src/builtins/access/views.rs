@@ -14,6 +14,7 @@ pub(super) fn seq(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
     let sequence = match take(&mut args[0]) {
         list @ Value::List(_) => list,
+        Value::Queue(items) => Value::List(items),
         other => Value::Vector(elements(ctx, other)?.unwrap_or_default()),
     };
     Ok(if is_empty(&sequence) == Some(true) { Value::Nil } else { sequence })
@@ -38,7 +39,7 @@ pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
 fn is_empty(value: &Value) -> Option<bool> {
     Some(match value {
         Value::Nil => true,
-        Value::Vector(v) | Value::List(v) => v.is_empty(),
+        Value::Vector(v) | Value::List(v) | Value::Queue(v) => v.is_empty(),
         Value::Str(s) => s.as_str().is_empty(),
         Value::Map(m) => m.is_empty(),
         Value::Set(s) => s.is_empty(),
@@ -63,6 +64,7 @@ pub(super) fn not_empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(empty c)`
 pub(super) fn empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(match &args[0] {
+        Value::Queue(_) => Value::Queue(Vector::new()),
         sequence @ (Value::Vector(_) | Value::List(_)) => sequence.sequence_like(Vector::new()),
         Value::Map(_) => Value::Map(Map::new()),
         Value::Set(_) => Value::Set(Set::new()),

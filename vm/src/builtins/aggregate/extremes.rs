@@ -57,10 +57,15 @@ fn arguments_as_items(args: &mut [Value]) -> Cursor {
 
 /// A string is the key of maps: items that have no keys at all are refused.
 fn check_string_key(ctx: &mut Ctx<'_>, shown: &str, args: &[Value]) -> Result<()> {
-    let [Value::Str(_), Value::Vector(items) | Value::List(items)] = args else { return Ok(()) };
+    let [Value::Str(_), Value::Vector(items) | Value::List(items) | Value::Queue(items)] = args else {
+        return Ok(());
+    };
     for item in items.iter() {
         ctx.charge(1)?;
-        if !matches!(item, Value::Nil | Value::Map(_) | Value::Vector(_) | Value::List(_) | Value::Set(_)) {
+        if !matches!(
+            item,
+            Value::Nil | Value::Map(_) | Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_)
+        ) {
             return Err(Error::argument_types(shown, args));
         }
     }
@@ -72,7 +77,10 @@ fn by(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> Re
         return Err(Error::runtime(format!("{name} requires at least a key and one value or collection")));
     }
     let is_collection = args.len() == 2
-        && matches!(args[1], Value::Nil | Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
+        && matches!(
+            args[1],
+            Value::Nil | Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_)
+        );
     if !is_collection && !check::is_key_function(&args[0]) {
         return Err(Error::argument_types(name, args));
     }

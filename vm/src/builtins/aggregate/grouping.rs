@@ -35,7 +35,7 @@ pub(super) fn group_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 /// `(frequencies c)`
 pub(super) fn frequencies(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let mut counts = Table::default();
-    if let Value::Vector(items) | Value::List(items) = &args[0] {
+    if let Value::Vector(items) | Value::List(items) | Value::Queue(items) = &args[0] {
         let mut counted = Ok(());
         items.all(|item| {
             counted = counts.entry_of(item, || 0).map(|count| *count += 1);

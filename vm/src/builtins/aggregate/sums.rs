@@ -85,7 +85,7 @@ fn total(ctx: &mut Ctx<'_>, name: &str, kind: Aggregate, args: &mut [Value]) -> 
     let mut total = Total::new(kind);
     match &args[0] {
         Value::Nil => {}
-        Value::Vector(vector) | Value::List(vector) => {
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => {
             for item in vector.iter() {
                 ctx.charge(1)?;
                 total.add(&item)?;

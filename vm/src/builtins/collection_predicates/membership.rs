@@ -17,7 +17,7 @@ pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             ctx.charge(text.as_str().len() / 16)?;
             usize::try_from(*i).is_ok_and(|index| index < text.len())
         }
-        (Value::List(_), _) => return Err(errors::no_index("contains?")),
+        (Value::List(_) | Value::Queue(_), _) => return Err(errors::no_index("contains?")),
         _ => return Err(Error::argument_types("contains?", args)),
     };
     Ok(Value::bool(found))

@@ -72,7 +72,7 @@ pub(super) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     }
     let mut target = take(&mut args[0]);
     match (&mut target, take(&mut args[1])) {
-        (Value::Vector(vector), from) => {
+        (Value::Vector(vector) | Value::Queue(vector), from) => {
             let more = elements(ctx, from)?.unwrap_or_default();
             append(ctx, vector, &more)?;
         }

@@ -50,7 +50,11 @@ pub(crate) fn interpose(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 
 /// `(zip a b)`
 pub(super) fn zip(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (Value::Vector(a) | Value::List(a), Value::Vector(b) | Value::List(b)) = (&args[0], &args[1]) else {
+    let (
+        Value::Vector(a) | Value::List(a) | Value::Queue(a),
+        Value::Vector(b) | Value::List(b) | Value::Queue(b),
+    ) = (&args[0], &args[1])
+    else {
         return Err(Error::argument_types("zip", args));
     };
     let count = a.len().min(b.len());

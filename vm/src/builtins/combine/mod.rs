@@ -5,8 +5,9 @@ mod combinatorics;
 pub(super) mod mixing;
 
 use super::Builtin;
-use super::namespaces::{COMBINATORICS, CORE, EXTENSION};
-use super::row::{frame, fun, section};
+use super::namespaces::{COMBINATORICS, CORE, EXTENSION, QUEUE};
+use super::row::{constant, frame, fun, section};
+use crate::value::{Value, Vector};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
@@ -15,13 +16,19 @@ pub(super) static BUILTINS: &[Builtin] = &section("combine", "Combining").of([
         .example("(cons 0 [1 2])", "(0 1 2)")
         .example(r#"(cons :x "ab")"#, r#"(:x "a" "b")"#),
     fun("conj", CORE, "| c & xs", adding::conj)
-        .doc("Add elements: at the end of a vector, in front of a list, into a set, as an entry of a map")
+        .doc("Add elements: at the end of a vector or a queue, in front of a list, into a set, as an entry of a map")
         .example("(conj [1] 2 3)", "[1 2 3]")
         .example("(conj #{1} 1 2)", "#{1 2}")
         .example("(conj {:a 1} [:b 2])", "{:a 1 :b 2}")
         .example("(conj '(1) 2 3)", "(3 2 1)")
         .example("(conj nil 1 2)", "(2 1)")
         .example("(conj {:a 1} {:b 2 :c 3})", "{:a 1 :b 2 :c 3}"),
+    constant("PersistentQueue/EMPTY", QUEUE, || Value::Queue(Vector::new()))
+        .calls(&["PersistentQueue/EMPTY"])
+        .doc("The empty queue: conj and into add at its end, peek and pop work at its front")
+        .example("(into PersistentQueue/EMPTY [1 2 3])", "(1 2 3)")
+        .example("(peek (conj PersistentQueue/EMPTY 1 2))", "1")
+        .example("(pop (conj PersistentQueue/EMPTY 1 2))", "(2)"),
     fun("concat", CORE, "& cs", adding::concat)
         .doc("Elements of all collections in order")
         .example("(concat [1] nil [2 3])", "[1 2 3]")

@@ -67,7 +67,7 @@ impl Keys {
     fn note(&mut self, index: usize, row: &Value) -> Result<()> {
         let is_map = match row {
             Value::Map(_) => true,
-            Value::Vector(_) | Value::List(_) => false,
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) => false,
             other => {
                 let text = format!(
                     "{NAME}: row {} must be a map or a vector, got {}",

@@ -93,7 +93,7 @@ fn kind(value: &Value) -> &'static str {
         Value::Float(_) => "float",
         Value::True | Value::False => "boolean",
         Value::Vector(_) => "vector",
-        Value::List(_) => "list",
+        Value::List(_) | Value::Queue(_) => "list",
         Value::Temporal(_) => "time",
         Value::Regex(_) => "regex",
         Value::Blob(_) => "reference",
@@ -173,7 +173,7 @@ fn facts(values: &[Value], options: Options) -> Result<Map> {
 
 fn size(value: &Value) -> Option<i64> {
     match value {
-        Value::Vector(items) | Value::List(items) => Some(items.len() as i64),
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => Some(items.len() as i64),
         Value::Set(items) => Some(items.len() as i64),
         Value::Map(entries) => Some(entries.len() as i64),
         _ => None,
@@ -206,7 +206,10 @@ fn extremes(suffix: &str, values: impl Iterator<Item = Value>, set: &mut impl Fn
 }
 
 fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Nil | Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_))
+    !matches!(
+        value,
+        Value::Nil | Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_)
+    )
 }
 
 /// Different values in order of appearance, up to one more than are told apart.
@@ -272,7 +275,7 @@ fn items(values: &[Value]) -> Result<Vec<Value>> {
         let room = MOST_VALUES - found.len();
         let before = found.len();
         match value {
-            Value::Vector(items) | Value::List(items) => {
+            Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
                 found.extend(items.iter().take(MOST_ITEMS.min(room)));
             }
             Value::Set(items) => found.extend(items.iter().take(MOST_ITEMS.min(room)).cloned()),

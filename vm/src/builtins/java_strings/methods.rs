@@ -61,7 +61,7 @@ pub(super) fn size(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 fn collection_size(method: &str, value: &Value) -> Result<usize> {
     match value {
-        Value::Vector(items) | Value::List(items) => Ok(items.len()),
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => Ok(items.len()),
         Value::Map(map) => Ok(map.len()),
         Value::Set(set) => Ok(set.len()),
         other => {
@@ -75,7 +75,7 @@ pub(super) fn get(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Map(map) => Ok(map.get_flexible(&args[1]).cloned().unwrap_or_default()),
         Value::Set(set) => Ok(set.get(&args[1]).cloned().unwrap_or_default()),
-        Value::Vector(items) | Value::List(items) => {
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
             let index = position(".get", "index", &args[1])?;
             usize::try_from(index).ok().and_then(|index| items.get(index)).ok_or_else(|| {
                 let length = items.len();
@@ -88,7 +88,7 @@ pub(super) fn get(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
-        Value::Vector(items) | Value::List(items) => {
+        Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
             return Ok(Value::bool(position_in(ctx, items.iter().enumerate(), &args[1])?.is_some()));
         }
         Value::Set(set) => return Ok(Value::bool(set.contains(&args[1]))),
@@ -112,7 +112,7 @@ pub(super) fn ends_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 }
 
 pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if let [Value::Vector(items) | Value::List(items), wanted] = &*args {
+    if let [Value::Vector(items) | Value::List(items) | Value::Queue(items), wanted] = &*args {
         let found = position_in(ctx, items.iter().enumerate(), wanted)?;
         return Ok(Value::Int(found.map_or(-1, |index| index as i64)));
     }
@@ -134,7 +134,7 @@ pub(super) fn index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 pub(super) fn last_index_of(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if let [Value::Vector(items) | Value::List(items), wanted] = &*args {
+    if let [Value::Vector(items) | Value::List(items) | Value::Queue(items), wanted] = &*args {
         let found = position_in(ctx, items.iter().enumerate().rev(), wanted)?;
         return Ok(Value::Int(found.map_or(-1, |index| index as i64)));
     }
@@ -206,7 +206,7 @@ pub(super) fn trim(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 pub(super) fn is_empty(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if let Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) = &args[0] {
+    if let Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) = &args[0] {
         return collection_size(".isEmpty", &args[0]).map(|size| Value::bool(size == 0));
     }
     Ok(Value::bool(receiver(".isEmpty", args)?.as_str().is_empty()))

@@ -47,7 +47,7 @@ impl Levels {
                     let next = vector.take(index).unwrap_or_default();
                     (Level::Vector(vector, index), next)
                 }
-                Value::List(_) => return Err(errors::no_index(name)),
+                Value::List(_) | Value::Queue(_) => return Err(errors::no_index(name)),
                 _ => {
                     let Some(above) = above else { return Err(types()) };
                     let text = format!(
@@ -98,7 +98,9 @@ fn enter_map(mut map: Map, key: Value) -> (Level, Value) {
 pub(super) fn steps(name: &str, path: &Value, types: impl Fn() -> Error) -> Result<VectorIter> {
     match path {
         Value::Vector(path) | Value::List(path) if !path.is_empty() => Ok(path.iter()),
-        Value::Vector(_) | Value::List(_) | Value::Nil => Ok(Vector::from_vec(vec![Value::Nil]).into_iter()),
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil => {
+            Ok(Vector::from_vec(vec![Value::Nil]).into_iter())
+        }
         other if other.is_seqable() => Err(types()),
         other => Err(Error::argument(name, 2, "seqable", other)),
     }

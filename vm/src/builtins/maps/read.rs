@@ -83,7 +83,7 @@ pub(super) fn get_in(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(find m k)`
 pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if matches!(args[0], Value::List(_)) {
+    if matches!(args[0], Value::List(_) | Value::Queue(_)) {
         return Err(errors::no_index("find"));
     }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
@@ -98,7 +98,7 @@ pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(select-keys m ks)`
 pub(super) fn select_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if matches!(args[0], Value::List(_)) {
+    if matches!(args[0], Value::List(_) | Value::Queue(_)) {
         return Err(errors::no_index("select-keys"));
     }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {

@@ -62,7 +62,7 @@ fn call_args(old: Value, more: &mut [Value]) -> Args {
 /// `(update m k f & args)`
 pub(super) fn update(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     check_count("update", args)?;
-    if matches!(args[0], Value::List(_)) {
+    if matches!(args[0], Value::List(_) | Value::Queue(_)) {
         return Err(errors::no_index("update"));
     }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {

@@ -54,7 +54,7 @@ pub(super) fn assoc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             }
             Ok(Value::Vector(vector))
         }
-        Value::List(_) => Err(errors::no_index("assoc")),
+        Value::List(_) | Value::Queue(_) => Err(errors::no_index("assoc")),
         other => Err(Error::argument("assoc", 1, "map or list", &other)),
     }
 }

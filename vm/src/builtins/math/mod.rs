@@ -5,6 +5,7 @@
 //! call their own functions `log` or `exp`.
 
 mod convert;
+mod floats;
 mod real;
 mod rounding;
 
@@ -132,6 +133,56 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .aliases(&["Math/floor-mod", "clojure.math/floor-mod"])
         .doc("Modulus with the sign of the divisor")
         .example("(Math/floorMod -7 3)", "2"),
+    fun("Math/IEEEremainder", MATH, "x y", floats::ieee_remainder)
+        .aliases(&["Math/IEEE-remainder", "clojure.math/IEEE-remainder"])
+        .doc("x less the multiple of y that is nearest to it")
+        .example("(Math/IEEEremainder 5 3)", "-1.0"),
+    fun("Math/ulp", MATH, "x", floats::ulp)
+        .doc("Distance to the next float away from zero")
+        .example("(Math/ulp 1.0)", "2.220446049250313e-16"),
+    fun("Math/nextUp", MATH, "x", floats::next_up)
+        .aliases(&["Math/next-up", "clojure.math/next-up"])
+        .doc("The next float above")
+        .example("(Math/nextUp 1.0)", "1.0000000000000002"),
+    fun("Math/nextDown", MATH, "x", floats::next_down)
+        .aliases(&["Math/next-down", "clojure.math/next-down"])
+        .doc("The next float below")
+        .example("(Math/nextDown 1.0)", "0.9999999999999999"),
+    fun("Math/nextAfter", MATH, "x y", floats::next_after)
+        .aliases(&["Math/next-after", "clojure.math/next-after"])
+        .doc("The next float from x on towards y")
+        .example("(Math/nextAfter 1.0 2)", "1.0000000000000002"),
+    fun("Math/getExponent", MATH, "x", floats::exponent)
+        .aliases(&["Math/get-exponent", "clojure.math/get-exponent"])
+        .doc("The exponent of a float to base 2")
+        .example("(Math/getExponent 10)", "3"),
+    fun("Math/scalb", MATH, "x n", floats::scale)
+        .doc("x times 2 to the power of n")
+        .example("(Math/scalb 1.5 4)", "24.0"),
+    fun("Math/addExact", MATH, "a b", floats::add_exact)
+        .aliases(&["Math/add-exact", "clojure.math/add-exact"])
+        .doc("Sum of integers, which have no bound")
+        .example("(Math/addExact 1 2)", "3"),
+    fun("Math/subtractExact", MATH, "a b", floats::subtract_exact)
+        .aliases(&["Math/subtract-exact", "clojure.math/subtract-exact"])
+        .doc("Difference of integers, which have no bound")
+        .example("(Math/subtractExact 1 2)", "-1"),
+    fun("Math/multiplyExact", MATH, "a b", floats::multiply_exact)
+        .aliases(&["Math/multiply-exact", "clojure.math/multiply-exact"])
+        .doc("Product of integers, which have no bound")
+        .example("(Math/multiplyExact 3 4)", "12"),
+    fun("Math/negateExact", MATH, "a", floats::negate_exact)
+        .aliases(&["Math/negate-exact", "clojure.math/negate-exact"])
+        .doc("An integer with the other sign")
+        .example("(Math/negateExact 3)", "-3"),
+    fun("Math/incrementExact", MATH, "a", floats::increment_exact)
+        .aliases(&["Math/increment-exact", "clojure.math/increment-exact"])
+        .doc("The next integer")
+        .example("(Math/incrementExact 3)", "4"),
+    fun("Math/decrementExact", MATH, "a", floats::decrement_exact)
+        .aliases(&["Math/decrement-exact", "clojure.math/decrement-exact"])
+        .doc("The integer before")
+        .example("(Math/decrementExact 3)", "2"),
     constant("Math/PI", MATH, || Value::float(std::f64::consts::PI))
         .calls(&["Math/PI"])
         .doc("The ratio of a circle's circumference to its diameter")

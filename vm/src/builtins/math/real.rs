@@ -5,14 +5,14 @@ use crate::machine::Ctx;
 use crate::number::{self, float, scaled, unscaled};
 use crate::value::Value;
 
-fn unary(name: &str, args: &[Value], f: fn(f64) -> f64) -> Result<Value> {
+pub(super) fn unary(name: &str, args: &[Value], f: fn(f64) -> f64) -> Result<Value> {
     match float(&args[0]) {
         Some(x) => Ok(Value::float(f(x))),
         None => Err(Error::argument_types(name, args)),
     }
 }
 
-fn binary(name: &str, args: &[Value], f: fn(f64, f64) -> f64) -> Result<Value> {
+pub(super) fn binary(name: &str, args: &[Value], f: fn(f64, f64) -> f64) -> Result<Value> {
     match (float(&args[0]), float(&args[1])) {
         (Some(x), Some(y)) => Ok(Value::float(f(x, y))),
         _ => Err(Error::argument_types(name, args)),

@@ -265,7 +265,7 @@ pub(super) fn sort_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [key @ (Value::Keyword(_) | Value::Str(_) | Value::Vector(_)), collection, comparator] = &*args {
         let is_collection = matches!(
             collection,
-            Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Nil
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) | Value::Nil
         );
         if is_collection && comparator.is_function() {
             return Err(Error::type_error(format!(

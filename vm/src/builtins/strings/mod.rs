@@ -13,7 +13,7 @@ mod split;
 
 pub(crate) use finding::find;
 pub(crate) use join::join;
-pub(crate) use names::{is_keyword_name, is_readable_keyword};
+pub(crate) use names::{is_keyword_name, is_readable_keyword, parts_of_name};
 pub(crate) use replace::{literal as replace_literal, replace, replace_first};
 pub(crate) use search::{index_of, last_index_of};
 pub(crate) use simple::{is_all_space, to_lower, to_upper, trim};
@@ -136,15 +136,18 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .example(r#"(format "%05d|%-4s|%,d" 3 "ab" 1234567)"#, r#""00003|ab  |1,234,567""#),
     fun("name", CORE, "x", names::name)
         .also_in(STRING)
-        .doc("Name of a keyword, symbol or string")
+        .doc("Name of a keyword, symbol or string, without its namespace")
         .example("(name :user-id)", r#""user-id""#)
+        .example("(name :user/id)", r#""id""#)
         .example(r#"(name "x")"#, r#""x""#),
     fun("namespace", CORE, "x", names::namespace)
-        .doc("Namespace of a symbol; keywords have none")
+        .doc("Namespace of a keyword or symbol: what stands before its slash; nil without one")
+        .example("(namespace :user/id)", r#""user""#)
         .example("(namespace :a)", "nil"),
-    fun("keyword", CORE, "x", names::keyword)
-        .doc("Keyword of a string or symbol; nil for anything else")
+    fun("keyword", CORE, "x | ns name", names::keyword)
+        .doc("Keyword of a string or symbol, or of a namespace and a name; nil for anything else")
         .example(r#"(keyword "user-id")"#, ":user-id")
+        .example(r#"(keyword "user" "id")"#, ":user/id")
         .example("(keyword nil)", "nil"),
     fun("symbol", CORE, "x", names::symbol)
         .doc("Symbol of a string or keyword, to name things in discovery forms and tool/call")

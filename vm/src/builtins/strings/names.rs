@@ -1,15 +1,17 @@
 //! Strings, keywords and symbols out of each other.
+//!
+//! A keyword is its text, as a symbol is: the namespace stands before the first `/` of it.
 
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
 use crate::value::{Str, Value};
 
-/// Namespace and name of a symbol's text, which splits at its first `/`.
-fn symbol_parts(symbol: &Str) -> (Option<&str>, &str) {
-    match symbol.as_str().split_once('/') {
+/// Namespace and name of the text of a keyword or a symbol, which splits at its first `/`.
+pub(crate) fn parts_of_name(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => (Some(namespace), name),
-        _ => (None, symbol.as_str()),
+        _ => (None, text),
     }
 }
 
@@ -17,8 +19,8 @@ fn symbol_parts(symbol: &Str) -> (Option<&str>, &str) {
 pub(super) fn name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match &args[0] {
         Value::Str(text) => Ok(Value::Str(text.clone())),
-        Value::Keyword(keyword) => Ok(Value::str(keyword.name())),
-        Value::Symbol(symbol) => Ok(Value::str(symbol_parts(symbol).1)),
+        Value::Keyword(keyword) => Ok(Value::str(parts_of_name(keyword.name()).1)),
+        Value::Symbol(symbol) => Ok(Value::str(parts_of_name(symbol.as_str()).1)),
         special @ Value::Float(x) if !x.is_finite() => Err(Error::runtime(format!(
             "name not supported on special value: {}",
             print::readable_lossy(special)
@@ -27,34 +29,51 @@ pub(super) fn name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// `(namespace x)`: keywords have none.
+/// `(namespace x)`
 pub(super) fn namespace(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match &args[0] {
-        Value::Keyword(_) => Ok(Value::Nil),
-        Value::Symbol(symbol) => Ok(symbol_parts(symbol).0.map_or(Value::Nil, Value::str)),
-        _ => Err(Error::argument_types("namespace", args)),
-    }
+    let text = match &args[0] {
+        Value::Keyword(keyword) => keyword.name(),
+        Value::Symbol(symbol) => symbol.as_str(),
+        _ => return Err(Error::argument_types("namespace", args)),
+    };
+    Ok(parts_of_name(text).0.map_or(Value::Nil, Value::str))
 }
 
 /// Whether a key of data becomes a keyword of this name (language.md 2.4).
 pub(crate) fn is_keyword_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?' | b'!' | b'-'))
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'?' | b'!' | b'-'))
+    };
+    let (namespace, name) = parts_of_name(name);
+    namespace.is_none_or(is_part) && is_part(name)
 }
 
-/// Whether `(keyword name)` accepts this name: it reads as one word, and has no namespace.
+/// Whether `(keyword name)` accepts this name: it reads as one word.
 pub(crate) fn is_readable_keyword(name: &str) -> bool {
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"+-*<>=?!_".contains(&b);
-    !name.is_empty() && name.bytes().all(is_part)
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-*<>=?!_.".contains(&b))
+    };
+    let (namespace, name) = parts_of_name(name);
+    namespace.is_none_or(is_part) && is_part(name)
 }
 
-/// `(keyword x)`
+/// `(keyword x)`, `(keyword ns name)`
 pub(super) fn keyword(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let name = match &args[0] {
-        Value::Nil => return Ok(Value::Nil),
-        keyword @ Value::Keyword(_) => return Ok(keyword.clone()),
-        Value::Str(name) | Value::Symbol(name) => name,
-        _ => return Ok(Value::Nil),
+    let joined;
+    let name = match &*args {
+        [Value::Str(namespace), Value::Str(name)] => {
+            let text = [namespace.as_str(), name.as_str()];
+            let bytes = text[0].len() + 1 + text[1].len();
+            ctx.charge(bytes / 16)?;
+            ctx.reserve(bytes)?;
+            joined = Str::from_string(text.join("/"));
+            &joined
+        }
+        [keyword @ Value::Keyword(_)] => return Ok(keyword.clone()),
+        [Value::Str(name) | Value::Symbol(name)] | [Value::Nil, Value::Str(name)] => name,
+        [_] => return Ok(Value::Nil),
+        _ => return Err(Error::argument_types("keyword", args)),
     };
     ctx.charge(name.as_str().len() / 16)?;
     if !is_readable_keyword(name.as_str()) {

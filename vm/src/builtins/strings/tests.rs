@@ -141,13 +141,29 @@ fn replacing_by_text() {
 #[test]
 fn names_of_keywords_symbols_and_strings() {
     assert_eq!(display("name", [Value::keyword("a-b")]), "\"a-b\"");
+    assert_eq!(display("name", [Value::keyword("user/id")]), "\"id\"");
+    assert_eq!(display("namespace", [Value::keyword("user/id")]), "\"user\"");
+    assert_eq!(display("namespace", [Value::keyword("id")]), "nil");
+    assert_eq!(display("namespace", [Value::Symbol("str/join".into())]), "\"str\"");
+    assert_eq!(display("str", [Value::keyword("user/id")]), "\":user/id\"");
+    assert_eq!(display("symbol", [Value::keyword("user/id")]), "'user/id");
     assert_eq!(display("name", [Value::Symbol("str/join".into())]), "\"join\"");
     assert_eq!(display("name", [Value::Int(5)]), "! Runtime error: name not supported on: 5");
     assert_eq!(
         display("name", [Value::float(f64::NAN)]),
         "! Runtime error: name not supported on special value: ##NaN"
     );
-    assert_eq!(display("keyword", [s("a/b")]), "! Runtime error: invalid keyword name: \"a/b\"");
+    assert_eq!(display("keyword", [s("my.app/id")]), ":my.app/id");
+    assert_eq!(display("keyword", [s("user"), s("id")]), ":user/id");
+    assert_eq!(display("keyword", [Value::Nil, s("id")]), ":id");
+    assert_eq!(
+        display("keyword", [s("user"), Value::Nil]),
+        "! type_error: keyword: invalid argument types: string, nil"
+    );
+    for text in ["a/b/c", "/b", "a/", "/", ""] {
+        let error = format!("! Runtime error: invalid keyword name: {text:?}");
+        assert_eq!(display("keyword", [s(text)]), error);
+    }
     assert_eq!(display("keyword", [s("a b")]), "! Runtime error: invalid keyword name: \"a b\"");
     assert_eq!(display("keyword", [s("1a*")]), ":1a*");
     assert_eq!(display("keyword", [Value::Int(5)]), "nil");

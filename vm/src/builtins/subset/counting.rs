@@ -73,7 +73,7 @@ fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> 
         return Err(errors::not_a_collection(&args[0]));
     }
     let Some(n) = count(&args[1]) else { return Err(Error::argument_types(name, args)) };
-    if let Value::List(list) = &args[0] {
+    if let Value::List(list) | Value::Queue(list) = &args[0] {
         return Ok(Value::List(list.slice(n, list.len())));
     }
     let all = elements(ctx, take_out(&mut args[0]))?.unwrap_or_default();

@@ -56,7 +56,7 @@ impl Sink for Prefix {
 fn prefix(ctx: &mut Ctx<'_>, shown: &str, part: Part, args: &mut [Value]) -> Result<Flow> {
     let items = check::unchecked(ctx, shown, args)?;
     let all = match &args[1] {
-        Value::Vector(vector) | Value::List(vector) => vector.clone(),
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector.clone(),
         _ => sequence::rest_of(ctx, items)?,
     };
     let feed = Feed::One(Cursor::Vector(all.clone().into_iter()));

@@ -5,14 +5,14 @@ use crate::machine::Ctx;
 use crate::print;
 use crate::value::{Map, Value, Vector};
 
-/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes. `None` when it is none, or when
+/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes, behind a queue. `None` when it is none, or when
 /// the element is no map entry.
 /// Charges a step.
 #[inline]
 pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
     ctx.charge(1)?;
     match target {
-        Value::Vector(vector) => vector.push(item),
+        Value::Vector(vector) | Value::Queue(vector) => vector.push(item),
         Value::List(list) => list.push_front(item),
         Value::Set(set) => set.insert(item),
         Value::Map(map) => match item {
@@ -72,5 +72,8 @@ pub(crate) fn pour(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result
 
 /// Whether `into` can add to this.
 pub(crate) fn is_target(value: &Value) -> bool {
-    matches!(value, Value::Nil | Value::Vector(_) | Value::List(_) | Value::Set(_) | Value::Map(_))
+    matches!(
+        value,
+        Value::Nil | Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Set(_) | Value::Map(_)
+    )
 }

@@ -50,7 +50,7 @@ pub(crate) fn no_maps(name: &str) -> Error {
 pub(crate) fn java_type_name(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
-        Value::Vector(_) | Value::List(_) => "list",
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) => "list",
         Value::Map(_) => "map",
         Value::Int(_) | Value::BigInt(_) => "integer",
         Value::Float(_) => "float",

@@ -23,7 +23,7 @@ pub(crate) fn cursor(ctx: &mut Ctx<'_>, value: &Value) -> Result<Option<Cursor>>
 
 /// The elements as a vector, or `None` when the value is not seqable. A vector or a list has one at no cost.
 pub(crate) fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>> {
-    if let Value::Vector(vector) | Value::List(vector) = value {
+    if let Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) = value {
         return Ok(Some(vector));
     }
     if matches!(value, Value::Map(_)) {
@@ -51,7 +51,7 @@ pub(crate) fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
 pub(crate) fn count(value: &Value) -> Option<usize> {
     Some(match value {
         Value::Nil => 0,
-        Value::Vector(v) | Value::List(v) => v.len(),
+        Value::Vector(v) | Value::List(v) | Value::Queue(v) => v.len(),
         Value::Str(s) => s.len(),
         Value::Map(m) => m.len(),
         Value::Set(s) => s.len(),

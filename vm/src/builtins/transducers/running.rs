@@ -57,6 +57,7 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         }
         return Ok(Flow::Return(match take(collection) {
             list @ Value::List(_) => list,
+            Value::Queue(items) => Value::List(items),
             other => Value::Vector(elements(ctx, other)?.unwrap_or_default()),
         }));
     }

@@ -102,7 +102,7 @@ pub(super) fn distinct_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
 pub(crate) fn distinct(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     let Some(collection) = args.first_mut() else { return transducer(ctx, "distinct", args) };
     match collection {
-        Value::Vector(_) | Value::List(_) | Value::Str(_) | Value::Nil => {}
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Str(_) | Value::Nil => {}
         Value::Set(_) => return Err(errors::no_sets("distinct")),
         Value::Map(_) => return Err(errors::no_maps("distinct")),
         _ => return Err(Error::argument_types("distinct", args)),
@@ -137,7 +137,7 @@ pub(crate) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 /// `(flatten v)`: what is under way lies on a stack of iterators, so that depth is bounded by memory only.
 pub(super) fn flatten(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let root = match take(&mut args[0]) {
-        Value::Vector(vector) | Value::List(vector) => vector,
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector,
         Value::Nil => Vector::new(),
         Value::Set(_) => return Err(errors::no_sets("flatten")),
         other => return Err(Error::argument_types("flatten", &[other])),
@@ -147,7 +147,7 @@ pub(super) fn flatten(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let mut items = root.into_iter();
     loop {
         match items.next() {
-            Some(Value::Vector(inner) | Value::List(inner)) => {
+            Some(Value::Vector(inner) | Value::List(inner) | Value::Queue(inner)) => {
                 ctx.charge(1)?;
                 // An iterator at its end is not kept: a long chain of last elements needs no stack.
                 let outer = std::mem::replace(&mut items, inner.into_iter());

@@ -84,7 +84,7 @@ pub(crate) fn spliced(
     result: Value,
     by_keyword: bool,
 ) -> Result<ControlFlow<Value, Cursor>> {
-    if by_keyword && !matches!(result, Value::Vector(_) | Value::List(_) | Value::Nil) {
+    if by_keyword && !matches!(result, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil) {
         return Ok(ControlFlow::Break(result));
     }
     match cursor(ctx, &result)? {

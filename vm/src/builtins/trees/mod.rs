@@ -36,6 +36,6 @@ pub(super) static BUILTINS: &[Builtin] = &section("walk", "Trees").of([
         .doc("Replace the string keys of all maps by keywords, where keyword accepts them")
         .example(r#"(keywordize-keys [{"a" 1 "b c" {"d" 2}}])"#, r#"[{:a 1 "b c" {:d 2}}]"#),
     frame("stringify-keys", WALK, "form", functions::stringify_keys)
-        .doc("Replace the keyword keys of all maps by strings")
+        .doc("Replace the keyword keys of all maps by their names")
         .example("(stringify-keys {:a {:b 1}})", r#"{"a" {"b" 1}}"#),
 ]);

@@ -29,7 +29,8 @@ fn walks_rebuild_collections() {
         ("(prewalk-replace {:a [:b] :b 1} [:a :c])", "[[1] :c]"),
         ("(postwalk-replace {:b 1 [1] 2} [[:b] {:b :b}])", "[2 {1 1}]"),
         (r#"(keywordize-keys [{"a" 1 "b c" {"d" 2} 3 4}])"#, r#"[{3 4 :a 1 "b c" {:d 2}}]"#),
-        ("(stringify-keys {:a {:b :c}})", r#"{"a" {"b" :c}}"#),
+        (r#"(keywordize-keys {"user/id" 1 "a/b/c" 2 "/x" 3})"#, r#"{:user/id 1 "/x" 3 "a/b/c" 2}"#),
+        ("(stringify-keys {:a {:b :c} :user/id 1})", r#"{"a" {"b" :c} "id" 1}"#),
     ]);
 }
 

@@ -4,7 +4,7 @@
 //! collections that are open at a time are a stack on the heap.
 
 use crate::builtins::maps::entry_parts;
-use crate::builtins::strings::is_keyword_name;
+use crate::builtins::strings::{is_keyword_name, parts_of_name};
 use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
@@ -36,7 +36,7 @@ impl Level {
     pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
         let kind = match &form {
             Value::Vector(items) if !items.is_empty() => Collection::Vector,
-            Value::List(items) if !items.is_empty() => Collection::List,
+            Value::List(items) | Value::Queue(items) if !items.is_empty() => Collection::List,
             Value::Set(items) if !items.is_empty() => Collection::Set,
             Value::Map(entries) if !entries.is_empty() => Collection::Map,
             _ => return Ok(Err(form)),
@@ -108,7 +108,7 @@ portable!(enum Action { 0: Call(function), 1: Replace(replacements), 2: Rename(k
 pub(in crate::builtins) enum Keys {
     /// Strings that can be keywords become keywords.
     Keywords,
-    /// Keywords become strings.
+    /// Keywords become their names.
     Strings,
 }
 
@@ -120,7 +120,7 @@ impl Keys {
             (Keys::Keywords, Value::Str(text)) if is_keyword_name(text.as_str()) => {
                 Some(Value::keyword(text.as_str()))
             }
-            (Keys::Strings, Value::Keyword(keyword)) => Some(Value::str(keyword.name())),
+            (Keys::Strings, Value::Keyword(keyword)) => Some(Value::str(parts_of_name(keyword.name()).1)),
             _ => None,
         }
     }

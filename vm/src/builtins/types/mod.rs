@@ -8,8 +8,9 @@ use super::row::{fun, section};
 use predicates::{
     is_any, is_associative, is_boolean, is_callable, is_char, is_collection, is_counted, is_false, is_float,
     is_function, is_identifier, is_indexed, is_integer, is_keyword, is_list, is_map, is_never, is_nil,
-    is_number, is_qualified_symbol, is_regex, is_seqable, is_sequential, is_set, is_simple_identifier,
-    is_simple_symbol, is_some, is_string, is_symbol, is_true, is_vector, type_of,
+    is_number, is_qualified_identifier, is_qualified_keyword, is_qualified_symbol, is_regex, is_seqable,
+    is_sequential, is_set, is_simple_identifier, is_simple_keyword, is_simple_symbol, is_some, is_string,
+    is_symbol, is_true, is_vector, type_of,
 };
 
 /// The family's functions.
@@ -47,14 +48,15 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
         .doc("True for symbols with a namespace")
         .example("(qualified-symbol? 'a/b)", "true"),
     fun("simple-ident?", CORE, "x", is_simple_identifier)
-        .doc("True for keywords, and for symbols without a namespace")
+        .doc("True for keywords and symbols without a namespace")
         .example("(simple-ident? :a)", "true"),
-    fun("qualified-ident?", CORE, "x", is_qualified_symbol)
-        .doc("True for symbols with a namespace: keywords have none")
-        .example("(qualified-ident? :a)", "false"),
-    fun("qualified-keyword?", CORE, "x", is_never)
-        .doc("Always false: no keyword has a namespace")
-        .example("(qualified-keyword? :a)", "false"),
+    fun("qualified-ident?", CORE, "x", is_qualified_identifier)
+        .doc("True for keywords and symbols with a namespace")
+        .example("(qualified-ident? :a/b)", "true"),
+    fun("qualified-keyword?", CORE, "x", is_qualified_keyword)
+        .doc("True for keywords with a namespace")
+        .example("(qualified-keyword? :user/id)", "true")
+        .example("(qualified-keyword? :id)", "false"),
     fun("vector?", CORE, "x", is_vector).doc("True for vectors").example("(vector? (map inc [1]))", "true"),
     fun("map?", CORE, "x", is_map).doc("True for maps").example("(map? {})", "true"),
     fun("set?", CORE, "x", is_set).also_in(SET).doc("True for sets").example("(set? #{})", "true"),
@@ -106,8 +108,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("ident?", CORE, "x", is_identifier)
         .doc("True for keywords and symbols")
         .example("(ident? :k)", "true"),
-    fun("simple-keyword?", CORE, "x", is_keyword)
-        .doc("True for keywords: none has a namespace")
+    fun("simple-keyword?", CORE, "x", is_simple_keyword)
+        .doc("True for keywords without a namespace")
         .example("(simple-keyword? :k)", "true"),
     fun("list?", CORE, "x", is_list)
         .doc("True for lists; other sequences are vectors")

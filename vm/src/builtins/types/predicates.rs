@@ -1,13 +1,22 @@
 //! The tests behind the names.
 
+use crate::builtins::strings::parts_of_name;
 use crate::error::Result;
 use crate::machine::Ctx;
-use crate::value::{Str, Value};
+use crate::value::Value;
 
-/// Whether a symbol has a namespace.
-fn is_qualified(name: &Str) -> bool {
-    let parts = name.as_str().split_once('/');
-    parts.is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+/// Whether the text of a keyword or a symbol has a namespace.
+fn is_qualified(text: &str) -> bool {
+    parts_of_name(text).0.is_some()
+}
+
+/// The text of a keyword or a symbol.
+fn identifier(value: &Value) -> Option<&str> {
+    match value {
+        Value::Keyword(keyword) => Some(keyword.name()),
+        Value::Symbol(symbol) => Some(symbol.as_str()),
+        _ => None,
+    }
 }
 
 macro_rules! predicates {
@@ -35,21 +44,21 @@ predicates! {
     is_keyword = |v| matches!(v, Value::Keyword(_));
     is_symbol = |v| matches!(v, Value::Symbol(_));
     is_identifier = |v| matches!(v, Value::Keyword(_) | Value::Symbol(_));
-    is_qualified_symbol = |v| matches!(v, Value::Symbol(name) if is_qualified(name));
-    is_simple_symbol = |v| matches!(v, Value::Symbol(name) if !is_qualified(name));
-    is_simple_identifier = |v| match v {
-        Value::Symbol(name) => !is_qualified(name),
-        v => matches!(v, Value::Keyword(_)),
-    };
+    is_qualified_keyword = |v| matches!(v, Value::Keyword(name) if is_qualified(name.name()));
+    is_simple_keyword = |v| matches!(v, Value::Keyword(name) if !is_qualified(name.name()));
+    is_qualified_symbol = |v| matches!(v, Value::Symbol(name) if is_qualified(name.as_str()));
+    is_simple_symbol = |v| matches!(v, Value::Symbol(name) if !is_qualified(name.as_str()));
+    is_qualified_identifier = |v| identifier(v).is_some_and(is_qualified);
+    is_simple_identifier = |v| identifier(v).is_some_and(|text| !is_qualified(text));
     is_vector = |v| matches!(v, Value::Vector(_));
-    is_list = |v| matches!(v, Value::List(_));
-    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_));
+    is_list = |v| matches!(v, Value::List(_) | Value::Queue(_));
+    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_));
     is_map = |v| matches!(v, Value::Map(_));
     is_set = |v| matches!(v, Value::Set(_));
-    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
+    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_));
     is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
     is_counted =
-        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
+        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
     is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
     is_seqable = Value::is_seqable;
     is_function = Value::is_function;
@@ -66,7 +75,7 @@ pub(super) fn type_of(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         Value::Str(_) => "string",
         Value::Keyword(_) => "keyword",
         Value::Vector(_) => "vector",
-        Value::List(_) => "list",
+        Value::List(_) | Value::Queue(_) => "list",
         Value::Map(_) => "map",
         Value::Set(_) => "set",
         Value::Regex(_) => "regex",
@@ -105,6 +114,7 @@ mod tests {
             Value::list([]),
             Value::Symbol(Str::new("a")),
             Value::Symbol(Str::new("a/b")),
+            Value::keyword("a/b"),
         ];
         for (name, holds) in [
             ("nil?", &[0][..]),
@@ -117,7 +127,8 @@ mod tests {
             ("float?", &[4, 5]),
             ("string?", &[6, 7]),
             ("char?", &[7]),
-            ("keyword?", &[8]),
+            ("keyword?", &[8, 17]),
+            ("simple-keyword?", &[8]),
             ("vector?", &[9]),
             ("list?", &[14]),
             ("sequential?", &[9, 14]),
@@ -130,15 +141,15 @@ mod tests {
             ("indexed?", &[6, 7, 9]),
             ("seqable?", &[0, 6, 7, 9, 10, 11, 14]),
             ("fn?", &[12]),
-            ("ifn?", &[8, 9, 10, 11, 12, 13]),
+            ("ifn?", &[8, 9, 10, 11, 12, 13, 17]),
             ("symbol?", &[15, 16]),
             ("simple-symbol?", &[15]),
             ("qualified-symbol?", &[16]),
-            ("ident?", &[8, 15, 16]),
+            ("ident?", &[8, 15, 16, 17]),
             ("simple-ident?", &[8, 15]),
-            ("qualified-ident?", &[16]),
-            ("qualified-keyword?", &[]),
-            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
+            ("qualified-ident?", &[16, 17]),
+            ("qualified-keyword?", &[17]),
+            ("any?", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]),
         ] {
             let found: Vec<usize> =
                 (0..values.len()).filter(|i| display(name, [values[*i].clone()]) == "true").collect();

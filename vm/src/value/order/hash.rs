@@ -55,7 +55,10 @@ fn collection(outer: Open) -> u64 {
             top.hasher.write_u64(hash);
             continue;
         };
-        if !matches!(item, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_)) {
+        if !matches!(
+            item,
+            Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_)
+        ) {
             write(&item, &mut top.hasher);
             continue;
         }
@@ -132,7 +135,7 @@ fn write_other(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
         Value::Combinator(combinator) => (combinator.kind, combinator.parts.len()).hash(hasher),
         Value::Temporal(temporal) => temporal_key(temporal).hash(hasher),
         Value::Cursor(_) => {}
-        Value::Vector(vector) | Value::List(vector) => {
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => {
             vector.len().hash(hasher);
             return Some(Level::Values(Cursor::Vector(vector.iter())));
         }

@@ -21,7 +21,7 @@ const MOST: usize = 1 << 16;
 pub(super) fn identity(value: &Value) -> Option<usize> {
     match value {
         // A list is equal to the vector of its elements, so that it may be taken for it.
-        Value::Vector(vector) | Value::List(vector) => Some(vector.address()),
+        Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => Some(vector.address()),
         Value::Map(map) => Some(map.address()),
         Value::Set(set) => Some(set.address()),
         Value::Closure(closure) => Some(Rc::as_ptr(closure).addr()),

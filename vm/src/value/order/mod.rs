@@ -135,7 +135,7 @@ pub(super) fn rank(value: &Value) -> Rank {
         Value::Temporal(_) => Rank::Temporal,
         Value::Set(_) => Rank::Set,
         Value::Map(_) => Rank::Map,
-        Value::Vector(_) | Value::List(_) => Rank::Vector,
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) => Rank::Vector,
         Value::Str(_) => Rank::String,
         Value::Builtin(_)
         | Value::Closure(_)

@@ -165,7 +165,10 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
         (Value::Keyword(x), Value::Keyword(y)) if x.same_allocation(y) => Ordering::Equal,
         (Value::Keyword(x), Value::Keyword(y)) => compare_text(x.name(), y.name()),
         (Value::Str(x), Value::Str(y)) => compare_strings(x, y),
-        (Value::Vector(x) | Value::List(x), Value::Vector(y) | Value::List(y)) => {
+        (
+            Value::Vector(x) | Value::List(x) | Value::Queue(x),
+            Value::Vector(y) | Value::List(y) | Value::Queue(y),
+        ) => {
             if x.same_allocation(y) {
                 Ordering::Equal
             } else if x.len() != y.len() {

@@ -361,7 +361,10 @@ impl Verifier<'_> {
                 self.lookup(cache.into(), key)?;
                 (2, 1)
             }
-            Op::CheckSequential { slot, .. } | Op::CheckMap(slot) | Op::KeywordArguments(slot) => {
+            Op::CheckSequential { slot, .. }
+            | Op::CheckMap(slot)
+            | Op::KeywordArguments(slot)
+            | Op::EndWalk(slot) => {
                 Self::read(state, slot)?;
                 (0, 0)
             }
@@ -374,7 +377,7 @@ impl Verifier<'_> {
                 self.constant(key)?;
                 (0, 1)
             }
-            Op::Cursor => (1, 1),
+            Op::Cursor | Op::Walk => (1, 1),
             Op::TaskLeave => (2, 1),
             Op::JumpIfDefined { .. }
             | Op::Jump(_)

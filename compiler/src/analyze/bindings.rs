@@ -54,6 +54,9 @@ impl Analyzer<'_, '_> {
         for i in (0..pairs.len()).step_by(2) {
             let value = self.expr(self.forms.at(pairs, i + 1), false)?;
             let pattern = self.pattern(self.forms.at(pairs, i))?;
+            if let Pattern::Bind(local) = self.ast.patterns[pattern.0 as usize] {
+                self.keep_value(local, value);
+            }
             bindings.push(Binding { pattern, value });
         }
         Ok(Run::append(&mut self.ast.bindings, &bindings))

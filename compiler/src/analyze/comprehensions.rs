@@ -1,7 +1,14 @@
 //! `for`, `doseq`, `dotimes`.
+//!
+//! Loops are eager. Only a `for` whose outermost collection may never end, as its text says, and that has no `:while` there, is
+//! itself a sequence without end: `(for [x s …] body)` means `(mapcat (fn [y] (for [x [y] …] body)) s)`.
 
 use super::analyzer::Analyzer;
-use crate::ast::{Comprehension, Level, Modifier, Node, NodeId, Run};
+use super::scope::Target;
+use crate::ast::{
+    Arity, Comprehension, FUNCTION_BODY, Function, Level, LocalId, Loop, Modifier, Node, NodeId,
+    ParameterDisplay, Run,
+};
 use crate::error::{CompileError, Result};
 use crate::form::{Form, FormKind, Items};
 use crate::source::Span;
@@ -23,6 +30,77 @@ impl Analyzer<'_, '_> {
         if bindings.is_empty() {
             return Err(CompileError::form(at, "for/doseq requires at least one binding pair"));
         }
+        self.check_pair(self.forms.at(bindings, 0), bindings.skip(1), word)?;
+        let collection = self.expr(self.forms.at(bindings, 1), false)?;
+        if special == SpecialForm::For
+            && !self.first_level_stops(bindings)
+            && self.may_never_end(collection, span)?
+        {
+            return self.endless_for(bindings, items.skip(1), collection, span);
+        }
+        self.levels(special, bindings, items.skip(1), collection, span)
+    }
+
+    /// Whether the outermost level has a `:while`.
+    fn first_level_stops(&self, bindings: Items) -> bool {
+        let modifiers = self.forms[bindings].iter().skip(2).step_by(2);
+        let mut names = modifiers.map_while(|form| match form.kind {
+            FormKind::Keyword(name) => Some(self.text(name)),
+            _ => None,
+        });
+        names.any(|name| name == "while")
+    }
+
+    /// A `for` over what may never end: what its function makes of each element, one after the other.
+    fn endless_for(
+        &mut self,
+        bindings: Items,
+        body: Items,
+        collection: NodeId,
+        span: Span,
+    ) -> Result<NodeId> {
+        const ELEMENT: LocalId = LocalId(0);
+        let id = self.reserve_function(span);
+        let captures = self.new_captures();
+        self.scope.enter_function(captures);
+        self.scope.body().locals = 1;
+        self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
+        let element = self.read_local(ELEMENT);
+        let element = self.ast.add(element, span);
+        let items = self.list(&[element]);
+        let one = self.ast.add(Node::Vector { items, constant: false }, span);
+        let node = self.levels(SpecialForm::For, bindings, body, one, span)?;
+        let locals = self.scope.leave_function().locals;
+        let arity = Arity {
+            required: 1,
+            rest: None,
+            body: Loop {
+                variables: Run::default(),
+                heads: Run::default(),
+                body: node,
+                reads: Run::default(),
+            },
+            locals,
+            parameters: Span::default(),
+            display: Run::append(&mut self.ast.display, &[ParameterDisplay::Pattern]),
+        };
+        self.ast.functions[id.0 as usize] = Function { name: None, arities: vec![arity], captures, span };
+        let function = self.ast.add(Node::Fn(id), span);
+        let callee = self.builtin("mapcat", span)?;
+        let arguments = self.list(&[function, collection]);
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
+    }
+
+    /// The loops, of which the outermost one goes over `outermost`.
+    fn levels(
+        &mut self,
+        special: SpecialForm,
+        bindings: Items,
+        body: Items,
+        outermost: NodeId,
+        span: Span,
+    ) -> Result<NodeId> {
+        let word = special.name();
         let mark = self.scope.mark();
         let defined = self.defined.len();
         let mut levels = Vec::new();
@@ -30,8 +108,12 @@ impl Analyzer<'_, '_> {
         let mut i = 0;
         while i < bindings.len() {
             let (pattern, level) = (self.forms.at(bindings, i), bindings.skip(i + 1));
-            self.check_pair(pattern, level, word)?;
-            let collection = self.expr(self.forms.at(level, 0), false)?;
+            let collection = if i == 0 {
+                outermost
+            } else {
+                self.check_pair(pattern, level, word)?;
+                self.expr(self.forms.at(level, 0), false)?
+            };
             rounds.push(self.round());
             let pattern = self.pattern(pattern)?;
             i += 2;
@@ -43,7 +125,7 @@ impl Analyzer<'_, '_> {
             }
             levels.push(Level { pattern, collection, modifiers, reads: Run::default() });
         }
-        let body = self.body(items.skip(1), false, span)?;
+        let body = self.body(body, false, span)?;
         for (level, round) in levels.iter_mut().zip(rounds) {
             level.reads = self.reads_from_outside(round);
         }

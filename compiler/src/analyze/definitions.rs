@@ -27,6 +27,7 @@ impl Analyzer<'_, '_> {
         let name = self.defined_name(self.forms.at(items, 0), word)?;
         self.define(name);
         let value = self.expr(value, false)?;
+        self.names[name.index()].endless = self.may_never_end(value, span)?;
         self.add_definition(Definition { name, value, doc, once: special == SpecialForm::Defonce, span })
     }
 

@@ -17,6 +17,7 @@ mod conditionals;
 mod control;
 mod definitions;
 mod discovery;
+mod endless;
 mod functions;
 mod lexical;
 mod literals;

@@ -5,7 +5,7 @@
 
 use ahash::AHashMap;
 
-use crate::ast::{FnId, LocalId};
+use crate::ast::{FnId, LocalId, NodeId};
 use crate::names::Name;
 use ptc_vm::machine::Known;
 
@@ -37,6 +37,8 @@ pub(super) struct Body {
     pub(super) captures: u32,
     /// Locals so far.
     pub(super) locals: u32,
+    /// Locals that are bound to the values of calls, in their order.
+    pub(super) values: Vec<(LocalId, NodeId)>,
     /// Every read of a local, in the order of analysis.
     pub(super) reads: Vec<LocalId>,
     /// The targets of `recur`, innermost last: the number of parameters or variables, and which loop it is.
@@ -72,6 +74,8 @@ pub(super) struct NameState {
     pub(super) defined: u32,
     /// Whether the whole program certainly defines or declares it.
     pub(super) top_level: bool,
+    /// Whether its last definition may be a sequence without end.
+    pub(super) endless: bool,
     /// Whether the program binds or defines it anywhere.
     pub(super) bound: bool,
     /// Filled in on first use.
@@ -97,8 +101,14 @@ impl Scope {
     }
 
     pub(super) fn enter_function(&mut self, captures: u32) {
-        let body = Body { captures, locals: 0, reads: Vec::new(), targets: Vec::new(), short_fn: None };
-        self.bodies.push(body);
+        self.bodies.push(Body {
+            captures,
+            locals: 0,
+            values: Vec::new(),
+            reads: Vec::new(),
+            targets: Vec::new(),
+            short_fn: None,
+        });
     }
 
     pub(super) fn leave_function(&mut self) -> Body {
@@ -117,6 +127,11 @@ impl Scope {
     /// How many bodies are open.
     pub(super) fn level(&self) -> u32 {
         self.bodies.len() as u32 - 1
+    }
+
+    /// The body at a level, to be looked at.
+    pub(super) fn at(&self, level: u32) -> &Body {
+        &self.bodies[level as usize]
     }
 
     pub(super) fn body_at(&mut self, level: u32) -> &mut Body {

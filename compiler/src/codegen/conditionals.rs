@@ -209,9 +209,11 @@ impl Body {
             }
             Condition::First => {
                 self.at(generator, span);
-                self.emit(Op::Cursor, 1, 1);
+                self.emit(Op::Walk, 1, 1);
                 let slot = self.short(self.top(), span)?;
-                self.jump_with(Op::Next { slot, exit: u32::MAX }, 1)
+                let none = self.jump_with(Op::Next { slot, exit: u32::MAX }, 1);
+                self.emit(Op::EndWalk(slot.into()), 0, 0);
+                none
             }
         };
         self.pattern(generator, form.pattern, self.top(), span)?;

@@ -149,10 +149,11 @@ impl Body {
         self.node(generator, level.collection, false)?;
         let at = generator.ast.span(level.collection);
         self.at(generator, at);
-        self.emit(Op::Cursor, 1, 1);
+        let walks = level.modifiers.iter().any(|modifier| matches!(modifier, Modifier::While(_)));
+        self.emit(if walks { Op::Walk } else { Op::Cursor }, 1, 1);
         let (slot, head, depth) = (self.short(self.top(), at)?, self.here(), self.depth());
         let end = self.jump_with(Op::Next { slot, exit: u32::MAX }, 1);
-        let mut open = OpenLevel { head, depth, exits: vec![end] };
+        let mut open = OpenLevel { head, depth, exits: vec![end], walks };
         self.pattern(generator, level.pattern, self.top(), at)?;
         for modifier in &level.modifiers {
             match *modifier {
@@ -195,6 +196,9 @@ impl Body {
             self.patch(exit);
         }
         self.set_depth(level.depth);
+        if level.walks {
+            self.emit(Op::EndWalk(self.top()), 0, 0);
+        }
         self.emit(Op::Pop, 1, 0);
     }
 }
@@ -207,4 +211,6 @@ struct OpenLevel {
     depth: u32,
     /// What leaves the level.
     exits: Vec<Jump>,
+    /// Whether it may walk an endless sequence: its `:while` ends it.
+    walks: bool,
 }

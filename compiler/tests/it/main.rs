@@ -1,6 +1,7 @@
 //! The compiler and the machine together: what programs give, refuse, cost, and become as bytes.
 
 mod deadline;
+mod endless;
 mod generated;
 mod keywords;
 mod lists;

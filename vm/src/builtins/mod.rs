@@ -57,6 +57,7 @@ pub(crate) use crate::machine::{
     Example, Examples, FrameFn, Library, LibraryParts, PlainFn, Section, SeriesFn,
 };
 
+use crate::machine::FrameKind;
 use std::sync::LazyLock;
 
 /// All families, in the order that fixes the builtins' ids.
@@ -117,6 +118,8 @@ pub fn library() -> &'static Library {
             call_tool: tools::call,
             accepts_combinator: combinators::accepts,
             over_series: series::FUNCTIONS,
+            walk_series: transducers::pipeline::walk,
+            walk_kind: <transducers::pipeline::Pipeline as FrameKind>::NAME,
             result: support::endless::result,
         })
     });

@@ -5,19 +5,21 @@
 
 use super::subset::{counting, grouping, while_true};
 use super::support::endless::{self, Endless};
-use super::support::{adding, callee, check, elements, sequence};
+use super::support::{adding, callee, check, elements, sequence, transducer};
 use super::transducers::pipeline::{self, Output};
 use super::transducers::stage::Stage;
 use super::transform::{filtering, mapping};
 use super::{FrameFn, SeriesFn, combine, generate};
 use crate::error::Result;
 use crate::machine::{Ctx, Flow, Input, NativeFrame, portable};
-use crate::value::{Value, Vector};
+use crate::value::{Combinator, CombinatorKind, Value, Vector};
+use std::iter::once;
 use std::mem::take;
 
 /// The functions, by name, and what they make of an endless sequence among their arguments.
 pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
     ("concat", concat),
+    ("conj", conj),
     ("cons", cons),
     ("dedupe", dedupe),
     ("distinct", distinct),
@@ -26,17 +28,20 @@ pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
     ("empty?", empty_p),
     ("every?", every),
     ("filter", filter),
+    ("ffirst", ffirst),
     ("first", first),
     ("fnext", second),
     ("interleave", interleave),
     ("interpose", interpose),
     ("keep", keep),
     ("keep-indexed", keep_indexed),
+    ("list*", list_star),
     ("map", map),
     ("map-indexed", map_indexed),
     ("mapcat", mapcat),
     ("mapv", mapv),
     ("next", rest),
+    ("nfirst", nfirst),
     ("nnext", nnext),
     ("not-any?", not_any),
     ("not-empty", itself),
@@ -45,14 +50,17 @@ pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
     ("nthnext", nthrest),
     ("nthrest", nthrest),
     ("partition", partition),
-    ("partition-all", partition),
+    ("partition-all", partition_all),
     ("partition-by", partition_by),
     ("reduce", reduce),
+    ("reductions", reductions),
     ("remove", remove),
     ("rest", rest),
     ("second", second),
     ("seq", itself),
     ("some", some),
+    ("split-at", split_at),
+    ("split-with", split_with),
     ("take", take_count),
     ("take-nth", take_nth),
     ("take-while", take_while),
@@ -89,19 +97,32 @@ through! {
     take_nth counting::take_nth;
     drop counting::drop;
     drop_while while_true::drop_while;
-    partition grouping::partition_all;
+    partition_all grouping::partition_all;
     partition_by grouping::partition_by;
     interpose combine::mixing::interpose;
 }
 
 /// `(map f s)`; of several collections a walk in step.
 fn map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
-    if let [_, _] = args { through(ctx, mapping::map, args) } else { in_step(ctx, "map", args) }
+    match args {
+        [_, _] => through(ctx, mapping::map, args),
+        [function, all @ ..] if !all.is_empty() && all.iter().all(Value::is_endless) => {
+            endless_in_step(ctx, "map", take(function), all).map(|made| Some(Flow::Return(made)))
+        }
+        _ => in_step(ctx, "map", args),
+    }
 }
 
 /// `(mapcat f s)`; of several collections a walk in step.
 fn mapcat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
-    if let [_, _] = args { through(ctx, mapping::mapcat, args) } else { in_step(ctx, "mapcat", args) }
+    match args {
+        [_, _] => through(ctx, mapping::mapcat, args),
+        [function, all @ ..] if !all.is_empty() && all.iter().all(Value::is_endless) => {
+            let each = endless_in_step(ctx, "mapcat", take(function), all)?;
+            spliced(ctx, each).map(Some)
+        }
+        _ => in_step(ctx, "mapcat", args),
+    }
 }
 
 /// `(mapv f s c)`: a walk in step.
@@ -111,12 +132,32 @@ fn mapv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
 
 /// `(interleave s c)`: a walk in step.
 fn interleave(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
-    in_step(ctx, "interleave", args)
+    if !args.iter().all(Value::is_endless) {
+        return in_step(ctx, "interleave", args);
+    }
+    let vector = ctx.library().required("vector");
+    let each = endless_in_step(ctx, "interleave", vector, args)?;
+    spliced(ctx, each).map(Some)
 }
 
 /// `(zipmap ks s)`: a walk in step.
 fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     in_step(ctx, "zipmap", args)
+}
+
+/// What a function makes of the elements of several endless sequences.
+fn endless_in_step(ctx: &mut Ctx<'_>, name: &str, function: Value, all: &mut [Value]) -> Result<Value> {
+    check::callable(name, 1, "callable", &function)?;
+    ctx.charge(all.len())?;
+    ctx.reserve(size_of_val(all))?;
+    let parts: Vec<Value> = once(function).chain(all.iter_mut().map(take)).collect();
+    Ok(endless::make(ctx, "map", parts))
+}
+
+/// The elements of the elements of an endless sequence.
+fn spliced(ctx: &mut Ctx<'_>, series: Value) -> Result<Flow> {
+    let cat = ctx.library().required("cat");
+    endless::through(ctx, cat, series).map(Flow::Return)
 }
 
 /// What is made of the elements behind the first `count`.
@@ -128,6 +169,22 @@ fn run(ctx: &mut Ctx<'_>, count: usize, series: &Value, output: Output) -> Resul
 /// `(first s)`
 fn first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     run(ctx, 0, &args[0], Output::First(Value::Nil))
+}
+
+/// `(ffirst s)`
+fn ffirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    of_first(ctx, "first", args)
+}
+
+/// `(nfirst s)`
+fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    of_first(ctx, "next", args)
+}
+
+/// What the function of this name makes of the first element.
+fn of_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Option<Flow>> {
+    let more = vec![Stage::Map(ctx.library().required(name))];
+    pipeline::over(ctx, &args[0], more, Output::First(Value::Nil)).map(Some)
 }
 
 /// `(second s)`, `(fnext s)`
@@ -187,8 +244,37 @@ fn cons(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     if !args[1].is_endless() {
         return Ok(None);
     }
-    let front = Vector::from_vec(vec![take(&mut args[0])]);
-    endless::after(ctx, front, take(&mut args[1])).map(|made| Some(Flow::Return(made)))
+    let (item, series) = args.split_at_mut(1);
+    before(ctx, item.iter_mut().map(take), &mut series[0])
+}
+
+/// `(conj s x)`: in front, as onto a list.
+fn conj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let [series, items @ ..] = args else { return Ok(None) };
+    if !series.is_endless() {
+        return Ok(None);
+    }
+    before(ctx, items.iter_mut().rev().map(take), series)
+}
+
+/// `(list* x s)`
+fn list_star(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let Some((series, items)) = args.split_last_mut() else { return Ok(None) };
+    if !series.is_endless() {
+        return Ok(None);
+    }
+    before(ctx, items.iter_mut().map(take), series)
+}
+
+/// These elements, and then those of an endless sequence.
+fn before(
+    ctx: &mut Ctx<'_>,
+    items: impl ExactSizeIterator<Item = Value>,
+    series: &mut Value,
+) -> Result<Option<Flow>> {
+    ctx.charge(items.len())?;
+    ctx.reserve(items.len() * size_of::<Value>())?;
+    endless::after(ctx, items.collect(), take(series)).map(|made| Some(Flow::Return(made)))
 }
 
 /// `(concat c s)`: what comes behind an endless sequence never comes.
@@ -238,6 +324,30 @@ fn take_while(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     pipeline::over(ctx, series, more, pipeline::vector_of(0)?).map(Some)
 }
 
+/// `(split-at n s)`
+fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let is_count = args[1].is_endless() && check::count(&args[0]).is_some();
+    Ok(is_count.then(|| both(ctx, ["take", "drop"], args)))
+}
+
+/// `(split-with p s)`
+fn split_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let is_predicate = args[1].is_endless() && args[0].is_callable();
+    Ok(is_predicate.then(|| both(ctx, ["take-while", "drop-while"], args)))
+}
+
+/// What two functions make of the same two arguments, as a pair.
+fn both(ctx: &Ctx<'_>, names: [&str; 2], args: &mut [Value]) -> Flow {
+    let first = take(&mut args[0]);
+    let of_first = |name| {
+        let parts = vec![ctx.library().required(name), first.clone()];
+        Value::Combinator(Combinator::new(CombinatorKind::Partial, parts))
+    };
+    let functions = names.map(of_first).to_vec();
+    let function = Value::Combinator(Combinator::new(CombinatorKind::Juxt, functions));
+    Flow::TailCall(function, callee::one(take(&mut args[1])))
+}
+
 /// `(some p s)` and its kin: the first answer that is truthy (or falsy) decides.
 fn decide(
     ctx: &mut Ctx<'_>,
@@ -276,17 +386,53 @@ fn not_every(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
 /// `(reduce f s)`, `(reduce f init s)`: until the function says `reduced`.
 fn reduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let (function, acc, series) = match args {
-        [function, series] => (function, None, series),
-        [function, acc, series] => (function, Some(take(acc)), series),
+        [function, series] if series.is_endless() => (function, None, series),
+        [function, acc, series] if series.is_endless() => (function, Some(take(acc)), series),
+        _ => return Ok(None),
+    };
+    check::callable("reduce", 1, "callable", function)?;
+    let started = acc.is_some();
+    let output = Output::Reduce { function: take(function), acc: acc.unwrap_or_default(), started };
+    run(ctx, 0, series, output)
+}
+
+/// `(reductions f s)`, `(reductions f init s)`: ends where the function says `reduced`.
+fn reductions(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let (function, series) = match args {
+        [function, series] | [function, _, series] => (function, series),
         _ => return Ok(None),
     };
     if !series.is_endless() {
         return Ok(None);
     }
-    check::callable("reduce", 1, "callable", function)?;
-    let started = acc.is_some();
-    let output = Output::Reduce { function: take(function), acc: acc.unwrap_or_default(), started };
-    run(ctx, 0, series, output)
+    check::callable("reductions", 1, "callable", function)?;
+    let Flow::Return(folds) = transducer(ctx, "reductions", &mut [take(function)])? else { return Ok(None) };
+    let series = take(series);
+    // The initial value is the first accumulator, and the first one that is given out.
+    let series = match args {
+        [_, init, _] => endless::after(ctx, Vector::from_vec(vec![take(init)]), series)?,
+        _ => series,
+    };
+    endless::through(ctx, folds, series).map(|made| Some(Flow::Return(made)))
+}
+
+/// `(partition n s)`, `(partition n step s)`
+fn partition(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let (n, step, series) = match args {
+        [n, series] => (&*n, &*n, series),
+        [n, step, series] => (&*n, &*step, series),
+        _ => return Ok(None),
+    };
+    if !series.is_endless() {
+        return Ok(None);
+    }
+    let whole = |name, value| -> Result<Value> {
+        let count = grouping::positive("partition", name, value)?;
+        Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+    };
+    let sizes = [whole("n", n)?, whole("step", step)?];
+    let Flow::Return(groups) = transducer(ctx, "partition", &mut sizes.clone())? else { return Ok(None) };
+    endless::through(ctx, groups, take(series)).map(|made| Some(Flow::Return(made)))
 }
 
 /// Makes finite parts of the endless ones among several collections, as long as the shortest finite one, and calls the function
@@ -324,8 +470,9 @@ fn in_step(ctx: &mut Ctx<'_>, name: &'static str, args: &mut [Value]) -> Result<
     let Some(counts) = finite.map(sequence::count).collect::<Option<Vec<usize>>>() else { return Ok(None) };
     // Those that call nothing are walked as they are.
     let calls = |value: &Value| {
-        use Endless::{After, Iterate, Repeatedly, Through};
-        matches!(endless::open(value), Some(Iterate(..) | Repeatedly(_) | Through(..) | After(..)))
+        use Endless::{After, InStep, Iterate, Repeatedly, Through};
+        let made = endless::open(value);
+        matches!(made, Some(Iterate(..) | Repeatedly(_) | Through(..) | After(..) | InStep(..)))
     };
     let (Some(count), true) = (counts.into_iter().min(), collections.iter().any(calls)) else {
         return Ok(None);

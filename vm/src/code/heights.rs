@@ -73,7 +73,8 @@ impl Op {
             | Op::EqualLocalInt { .. }
             | Op::EqualInt(_)
             | Op::IncLocal(_)
-            | Op::DecLocal(_) => true,
+            | Op::DecLocal(_)
+            | Op::Next { .. } => true,
             Op::Nil
             | Op::True
             | Op::False
@@ -125,7 +126,8 @@ impl Op {
             | Op::Entry { .. }
             | Op::HasEntry { .. }
             | Op::Cursor
-            | Op::Next { .. }
+            | Op::Walk
+            | Op::EndWalk(_)
             | Op::TaskEnter(_)
             | Op::TaskLeave => false,
         }
@@ -199,7 +201,9 @@ impl Op {
             // One more than before.
             Op::Dup => (1, 2, Ways::On),
             Op::SetLocal(_) | Op::Pop | Op::AppendTo(_) => (1, 0, Ways::On),
-            Op::CheckSequential { .. } | Op::CheckMap(_) | Op::KeywordArguments(_) => (0, 0, Ways::On),
+            Op::CheckSequential { .. } | Op::CheckMap(_) | Op::KeywordArguments(_) | Op::EndWalk(_) => {
+                (0, 0, Ways::On)
+            }
             Op::DefGlobal(_)
             | Op::DefGlobalDoc { .. }
             | Op::Not
@@ -225,7 +229,8 @@ impl Op {
             | Op::GreaterOrEqualInt(_)
             | Op::EqualLocal(_)
             | Op::EqualInt(_)
-            | Op::Cursor => (1, 1, Ways::On),
+            | Op::Cursor
+            | Op::Walk => (1, 1, Ways::On),
             Op::Add
             | Op::Subtract
             | Op::Multiply

@@ -403,9 +403,13 @@ pub enum Op {
     // --- iteration (`for`, `doseq`) --------------------------------------------------------------------------
     /// Pops a seqable and pushes a cursor over its elements.
     Cursor,
-    /// Pushes the next element of the cursor in `slot`, or jumps when there is none.
+    /// As [`Op::Cursor`], but pops an endless sequence too: then a walk begins, and its number is pushed.
+    Walk,
+    /// Ends the walk whose number is in this slot, if it is one.
+    EndWalk(u32),
+    /// Pushes the next element of the cursor or the walk in `slot`, or jumps when there is none.
     Next {
-        /// Slot of the cursor.
+        /// Slot of the cursor, or of the number of the walk.
         slot: u16,
         /// Where to go at the end.
         exit: u32,

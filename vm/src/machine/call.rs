@@ -27,7 +27,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
             match run(ctx, &mut args) {
                 Ok(value) => Ok(CallNow::Done(value)),
                 Err(_) if library.series_function(builtin, &args).is_some() => Ok(CallNow::NeedsFrame(args)),
-                Err(error) => Err(error),
+                Err(error) => Err(library.refused(error, &args)),
             }
         }
         Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),

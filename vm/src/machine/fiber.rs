@@ -113,6 +113,20 @@ impl Drop for NativeCall {
     }
 }
 
+/// A walk over an endless sequence whose loop is in its body.
+pub(super) struct Walk {
+    pub(super) call: NativeCall,
+    _held: Held,
+}
+
+impl Walk {
+    /// Refuses when the limit has no room for one more.
+    pub(super) fn new(call: NativeCall) -> Result<Walk> {
+        // The list doubles.
+        Ok(Walk { call, _held: Held::new(2 * size_of::<Walk>())? })
+    }
+}
+
 /// What a fiber does when it is run next, unless its top frame just goes on.
 pub(super) enum Next {
     /// Call a function.
@@ -123,6 +137,10 @@ pub(super) enum Next {
     Native(Input),
     /// Do what the builtin on top has asked for.
     Flow(Flow),
+    /// Take the next element of the walk with this number.
+    Walk(usize),
+    /// Leave the loop on top, which has no more elements.
+    NoElement,
     /// Fail.
     Raise(crate::error::Error),
 }
@@ -182,12 +200,14 @@ pub(super) struct Fiber {
     pub(super) waiting_for: Option<CallId>,
     /// What that call has sent, charged until it is answered.
     pub(super) asked: Held,
+    /// The walks over endless sequences that loops are in, innermost last, but for those that make an element.
+    pub(super) walks: Vec<Walk>,
     /// Bytes charged for the stacks.
     charged: usize,
 }
 
 impl Fiber {
-    const BYTES: usize = 216;
+    const BYTES: usize = 240;
 
     /// A fiber that begins with `next`.
     pub(super) fn new(next: Next) -> Fiber {
@@ -202,6 +222,7 @@ impl Fiber {
             fork: None,
             waiting_for: None,
             asked: Held::default(),
+            walks: Vec::new(),
             charged: 0,
         }
     }

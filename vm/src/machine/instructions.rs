@@ -3,7 +3,7 @@
 //! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
 
 use super::builtin::{Builtin, Native};
-use super::fiber::{CodeFrame, Fiber, Next, Overlay};
+use super::fiber::{CodeFrame, Fiber, NativeCall, Next, Overlay, Walk};
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::operations::{self, Binary, Operands};
@@ -69,7 +69,8 @@ impl Machine {
                 if library.series_function(builtin, stack.values_from(at)).is_some() {
                     return hand_over(fiber, library.function(id), stack.take_from(at));
                 }
-                return Err(of_call(error, builtin, stack.values_from(at)));
+                let args = stack.values_from(at);
+                return Err(of_call(library.refused(error, args), builtin, args));
             }
         }
         meter::check_memory()?;
@@ -366,15 +367,39 @@ impl Machine {
                 stack.push(Value::bool(found.is_some()));
             }
 
-            Op::Cursor => {
+            Op::Walk if stack.top().is_endless() => {
+                let series = stack.pop();
+                let walk_series = self.env.namespace.library().parts.walk_series;
+                let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice: fuel.left() };
+                let frame = metered!(fuel, walk_series(&mut ctx, &series))?;
+                stack.push(Value::Int(fiber.walks.len() as i64));
+                fiber.walks.push(Walk::new(NativeCall::new(frame))?);
+            }
+            Op::Cursor | Op::Walk => {
                 let collection = stack.pop();
                 match metered!(fuel, collection.cursor())? {
                     Some(cursor) => stack.push(Value::Cursor(Rc::new(RefCell::new(cursor)))),
-                    None => return Err(Error::argument_types("seq", &[collection])),
+                    None => {
+                        let args = [collection];
+                        let error = Error::argument_types("seq", &args);
+                        return Err(self.env.namespace.library().refused(error, &args));
+                    }
                 }
                 meter::check_memory()?;
             }
-            Op::Next { exit, .. } => frame.pc = exit,
+            Op::Next { slot, exit } => match stack.at(base + usize::from(slot)) {
+                Value::Int(number) => {
+                    // A number that is none of ours is that of no walk.
+                    fiber.next = Some(Next::Walk(usize::try_from(*number).unwrap_or(usize::MAX)));
+                    return Ok(ControlFlow::Break(None));
+                }
+                _ => frame.pc = exit,
+            },
+            Op::EndWalk(slot) => {
+                if let Value::Int(number) = stack.at(base + slot as usize) {
+                    fiber.walks.truncate(usize::try_from(*number).unwrap_or(usize::MAX));
+                }
+            }
 
             Op::TaskEnter(target) => {
                 let id = stack.pop();

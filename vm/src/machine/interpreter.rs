@@ -557,6 +557,8 @@ impl Machine {
                             | Op::Entry { .. }
                             | Op::HasEntry { .. }
                             | Op::Cursor
+                            | Op::Walk
+                            | Op::EndWalk(_)
                             | Op::TaskEnter(_)
                             | Op::TaskLeave => break 'run *op,
                         }

@@ -1,6 +1,6 @@
 //! The library: the table of all functions that programs find.
 
-use super::frame::FrameRow;
+use super::frame::{AnyFrame, FrameRow};
 use super::{Args, Arities, Builtin, CallNow, Ctx, Flow, Native, SeriesFn};
 use crate::error::{Error, Reason, Result};
 use crate::special_forms::SpecialForm;
@@ -54,6 +54,10 @@ pub(crate) struct LibraryParts {
     pub accepts_combinator: fn(&Rc<Combinator>) -> bool,
     /// What functions, by their names, make of endless sequences.
     pub over_series: &'static [(&'static str, SeriesFn)],
+    /// The frame that gives the elements of an endless sequence one by one, as [`Flow::Element`].
+    pub walk_series: fn(&mut Ctx<'_>, &Value) -> Result<Box<dyn AnyFrame>>,
+    /// The kind of that frame.
+    pub walk_kind: &'static str,
     /// What the last value of a program is to the outside.
     pub result: fn(Value) -> Result<Value>,
 }
@@ -67,6 +71,17 @@ impl Library {
         }
         let of_name = |(name, _): &&(&str, SeriesFn)| *name == builtin.name;
         self.parts.over_series.iter().find(of_name).map(|(_, over)| *over)
+    }
+
+    /// The error of a function, given what it was called with: of an endless sequence that it cannot take, it says what to
+    /// write.
+    #[cold]
+    pub(super) fn refused(&self, error: Error, args: &[Value]) -> Error {
+        if error.reason() != Reason::TypeError {
+            return error;
+        }
+        let series = args.iter().find(|arg| arg.is_endless());
+        series.and_then(|series| (self.parts.result)(series.clone()).err()).unwrap_or(error)
     }
 
     /// The library of these parts.

@@ -3,11 +3,12 @@
 use super::builtin::Native;
 use super::call::{self, CallNow};
 use super::call_stack::Frame;
-use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next};
+use super::fiber::{CodeFrame, Fiber, FiberId, NativeCall, Next, Walk};
 use super::frame::{Args, Flow, Input};
 use super::fuel::Fuel;
 use super::interpreter::Stop;
 use super::{Ctx, Machine, PendingCall};
+use crate::code::Op;
 use crate::error::Result;
 use crate::meter::{self, Held};
 use crate::value::{Value, drop_many};
@@ -35,6 +36,17 @@ impl Machine {
                 fiber.next = Some(next);
                 return Ok(Landing::Stop(Stop::Slice));
             }
+            if let Next::Walk(number) = next {
+                next = take_step(fiber, number)?;
+                continue;
+            }
+            if let Next::NoElement = next {
+                if leave_loop(fiber) {
+                    return Ok(Landing::Code);
+                }
+                next = Next::Value(Value::Nil);
+                continue;
+            }
             if let Next::Flow(flow) = next {
                 match self.follow(id, fiber, flow, true)? {
                     Ok(then) => next = then,
@@ -51,7 +63,7 @@ impl Machine {
             let mut ctx = Ctx { env: &mut self.env, own: &mut fiber.own, slice };
             let (flow, from_frame) = match next {
                 Next::Raise(error) => return Err(error),
-                Next::Flow(_) => unreachable!("followed above"),
+                Next::Flow(_) | Next::Walk(_) | Next::NoElement => unreachable!("followed above"),
                 Next::Value(value) => match fiber.frames.last_mut() {
                     Some(Frame::Native(call)) => (call.frame.resume(&mut ctx, Input::Value(value))?, true),
                     Some(Frame::Code(_)) => {
@@ -106,7 +118,7 @@ impl Machine {
         flow: Flow,
         from_frame: bool,
     ) -> Result<std::result::Result<Next, Stop>> {
-        if from_frame && !matches!(flow, Flow::Call(..) | Flow::Yield) {
+        if from_frame && !matches!(flow, Flow::Call(..) | Flow::Yield | Flow::Element(_)) {
             fiber.frames.pop();
         }
         Ok(Ok(match flow {
@@ -132,8 +144,42 @@ impl Machine {
                 self.outgoing.push(PendingCall { id: call, request });
                 return Ok(Err(Stop::Wait));
             }
+            Flow::Element(element) => {
+                if let Some(Frame::Native(call)) = fiber.frames.pop() {
+                    fiber.walks.push(Walk::new(call)?);
+                }
+                Next::Value(element)
+            }
+            Flow::NoElement => Next::NoElement,
         }))
     }
+}
+
+/// Resumes the walk with this number for its next element; those of loops inside its own have ended. Bytes of others may name one
+/// that is not there.
+fn take_step(fiber: &mut Fiber, number: usize) -> Result<Next> {
+    fiber.walks.truncate(number.saturating_add(1));
+    if fiber.walks.len() <= number {
+        return Ok(Next::NoElement);
+    }
+    let Some(walk) = fiber.walks.pop() else { return Ok(Next::NoElement) };
+    fiber.reserve(0)?;
+    fiber.frames.push(Frame::Native(walk.call));
+    fiber.charge_stacks()?;
+    Ok(Next::Native(Input::Start))
+}
+
+/// Lets the frame on top leave the loop whose next element it waits for; whether it is in one.
+fn leave_loop(fiber: &mut Fiber) -> bool {
+    let Some(mut frame) = fiber.frames.pop_code() else { return false };
+    let waits_at = (frame.pc as usize).checked_sub(1).and_then(|at| frame.body().code.get(at).copied());
+    let exit = match waits_at {
+        Some(Op::Next { exit, .. }) => Some(exit),
+        _ => None,
+    };
+    frame.pc = exit.unwrap_or(frame.pc);
+    fiber.frames.push_code(frame);
+    exit.is_some()
 }
 
 /// Puts as many arguments on the stack as `apply` may spread.
@@ -150,7 +196,9 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
         let library = ctx.library();
         let builtin = library.of(handle);
         library.check_arity(builtin, args.len())?;
-        if let Some(run) = library.series_function(builtin, &args)
+        let series = args.iter().find(|arg| arg.is_endless()).cloned();
+        if series.is_some()
+            && let Some(run) = library.series_function(builtin, &args)
             && let Some(flow) = run(ctx, &mut args)?
         {
             return Ok(flow);
@@ -163,7 +211,10 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
         if meter::is_long(args.len()) {
             drop_many(&mut args);
         }
-        return flow;
+        return match series {
+            Some(series) => flow.map_err(|error| library.refused(error, &[series])),
+            None => flow,
+        };
     }
     let args = match call::call_now(ctx, &callee, args)? {
         CallNow::Done(value) => return Ok(Flow::Return(value)),

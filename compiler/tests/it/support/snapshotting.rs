@@ -48,6 +48,16 @@ pub(crate) const MORE: &[&str] = &[
     "(let [[a b & more] (iterate (fn [x] (* 2 (f x))) 1)] [a b (take 2 more)])",
     "(into [] (comp (map f) (take 3)) (drop-while (fn [x] (< (f x) 2)) (range)))",
     "(map (fn [a b] [a (f b)]) [1 2 3] (iterate (fn [x] (inc (f x))) 0))",
+    // endless sequences: loops that are in the midst of them, in step, and folds of them
+    "(for [x (iterate (fn [x] (inc (f x))) 0) :while (< (f x) 4) y (range x)] [x (f y)])",
+    "(for [a (map f (range)) :when (f true) :while (< a 3) b (iterate (fn [x] (inc (f x))) a) :while (< b 5)] (f [a b]))",
+    "(for [x (iterate (fn [x] (+ x (count (for [y (range) :while (< (f y) 2)] (f y))))) 0) :while (< x 5)] (f x))",
+    "(doseq [[i x] (map (fn [a b] (f [a b])) (range) (cycle [:a :b])) :while (< i 3)] (println i (f x)))",
+    "(when-first [x (map f (iterate inc 3))] (f x))",
+    "(take 3 (for [x (map f (range)) :when (odd? (f x)) y [1 2]] (f [x y])))",
+    "(take 3 (map (fn [a b] (f [a b])) (filter (fn [x] (odd? (f x))) (range)) (iterate (fn [x] (inc (f x))) 5)))",
+    "(take 5 (interleave (map f (range)) (interleave (map f (range)) (repeat 7))))",
+    "(let [s (map vector (range) (iterate f 1))] (f 1) [(take 4 (reductions (fn [a x] (+ a (f (first x)))) 10 s)) (take 2 (partition 2 1 (map f s)))])",
     // patterns that have been paid for, in the middle of a replacement and before
     "(do (re-seq #\"a+\" \"aaba\") (str/replace \"xaay\" #\"a+\" (fn [m] (str (f m) (count (re-seq #\"a+\" \"ba\"))))))",
     "(let [r (re-pattern \"(\\\\d)(x?)\")] (f 1) [(re-find r \"1x\") (str/replace \"1x2\" r (fn [[m d]] (str m (f d))))])",

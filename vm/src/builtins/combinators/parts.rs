@@ -27,6 +27,9 @@ pub(crate) fn accepts(combinator: &Rc<Combinator>) -> bool {
             [Value::Builtin(builtin), args @ ..] if matches!(builtin.name, "take-nth" | "partition-all") => {
                 matches!(args, [Value::Int(1..)] | [Value::BigInt(_)])
             }
+            [Value::Builtin(builtin), args @ ..] if builtin.name == "partition" => {
+                matches!(args, [Value::Int(1..), Value::Int(1..)])
+            }
             [Value::Builtin(_), ..] => true,
             _ => false,
         },

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::machine::{Args, Ctx, Flow, portable};
 use crate::value::{Value, Vector, VectorIter};
 use std::mem::take;
+use std::ops::Range;
 
 /// `(iterate f x)`
 pub(super) fn iterate(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -53,6 +54,8 @@ pub(crate) enum Source {
     /// The function, the last element (at first: the next one), and whether that has been given out.
     Iterate(Value, Value, bool),
     Repeatedly(Value),
+    /// The function, the lanes that its arguments come from, and the arguments for the next element.
+    InStep(Value, Vec<usize>, Vec<Value>),
 }
 
 portable!(enum Source {
@@ -61,12 +64,16 @@ portable!(enum Source {
     2: Cycle(all, items),
     3: Iterate(function, last, started),
     4: Repeatedly(function),
+    5: InStep(function, lanes, args),
 });
 
-/// The next element, or the call that gives it.
+/// The next element, or what gives it.
 pub(crate) enum Element {
     Ready(Value),
+    /// A call.
     Call(Value, Args),
+    /// The element of this lane, which has to be [gathered](Source::gather) first.
+    Of(usize),
 }
 
 impl Source {
@@ -78,8 +85,23 @@ impl Source {
             Endless::Cycle(vector) => Source::Cycle((*vector).clone(), vector.iter()),
             Endless::Iterate(function, x) => Source::Iterate((*function).clone(), (*x).clone(), false),
             Endless::Repeatedly(function) => Source::Repeatedly((*function).clone()),
-            Endless::Through(..) | Endless::After(..) => return None,
+            Endless::Through(..) | Endless::After(..) | Endless::InStep(..) => return None,
         })
+    }
+
+    /// That of a function whose arguments are the elements of these lanes.
+    pub(crate) fn in_step(function: &Value, lanes: Range<usize>) -> Option<Source> {
+        Some(Source::InStep(function.clone(), lanes.collect(), Vec::new()))
+    }
+
+    /// Whether the lanes that lane `own` of so many draws on are there, behind it.
+    pub(crate) fn is_sound(&self, own: usize, count: usize) -> bool {
+        match self {
+            Source::InStep(_, lanes, args) => {
+                args.len() <= lanes.len() && lanes.iter().all(|lane| (own + 1..count).contains(lane))
+            }
+            _ => true,
+        }
     }
 
     /// The next element, or the call whose result it is: that has to be [kept](Source::remember).
@@ -103,7 +125,18 @@ impl Source {
             }
             Source::Iterate(function, last, _) => Element::Call(function.clone(), callee::one(take(last))),
             Source::Repeatedly(function) => Element::Call(function.clone(), Args::new()),
+            Source::InStep(function, lanes, args) => match lanes.get(args.len()) {
+                Some(lane) => Element::Of(*lane),
+                None => Element::Call(function.clone(), args.drain(..).collect()),
+            },
         })
+    }
+
+    /// Takes the next argument of the function whose arguments come from lanes.
+    pub(crate) fn gather(&mut self, arg: Value) {
+        if let Source::InStep(_, _, args) = self {
+            args.push(arg);
+        }
     }
 
     /// Keeps what the next element is made from.

@@ -30,6 +30,8 @@ pub(crate) enum Endless<'a> {
     Through(&'a [Value], &'a Value),
     /// The elements of a vector, and then those of another one.
     After(&'a Vector, &'a Value),
+    /// What a function makes of the elements of others, which are walked in step.
+    InStep(&'a Value, &'a [Value]),
 }
 
 /// The endless sequence that `(name args…)` means.
@@ -110,16 +112,23 @@ pub(crate) fn open(value: &Value) -> Option<Endless<'_>> {
             Endless::Through(stages, source)
         }
         ("concat", [Value::Vector(front), rest]) if rest.is_endless() => Endless::After(front, rest),
+        ("map", [function, all @ ..]) if !all.is_empty() && all.iter().all(Value::is_endless) => {
+            Endless::InStep(function, all)
+        }
         _ => return None,
     })
 }
 
 /// What another one begins with, before all that is done to it.
 fn source(mut value: &Value) -> &Value {
-    while let Some(Endless::Through(_, inner) | Endless::After(_, inner)) = open(value) {
-        value = inner;
+    loop {
+        match open(value) {
+            Some(Endless::Through(_, inner) | Endless::After(_, inner) | Endless::InStep(_, [inner, ..])) => {
+                value = inner;
+            }
+            _ => return value,
+        }
     }
-    value
 }
 
 /// The error of an endless sequence where a collection is needed: it names where the elements come from.
@@ -177,9 +186,11 @@ pub(crate) fn beginning(ctx: &mut Ctx<'_>, endless: &Endless<'_>, count: usize) 
             }
             out.take_vector()
         }
-        Endless::Iterate(..) | Endless::Repeatedly(_) | Endless::Through(..) | Endless::After(..) => {
-            return Ok(None);
-        }
+        Endless::Iterate(..)
+        | Endless::Repeatedly(_)
+        | Endless::Through(..)
+        | Endless::After(..)
+        | Endless::InStep(..) => return Ok(None),
     }))
 }
 

@@ -4,6 +4,7 @@
 //! It runs as a `pipeline` of stages, not as a tower of functions, so a program cannot call one or write
 //! one of its own.
 
+mod lane;
 pub(super) mod pipeline;
 mod running;
 pub(super) mod stage;

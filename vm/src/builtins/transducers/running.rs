@@ -75,6 +75,13 @@ pub(super) fn eduction(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     for (i, transducer) in args[..last].iter().enumerate() {
         all.append(&mut stages(ctx, "eduction", i + 1, transducer)?);
     }
+    if args[last].is_endless() && !all.iter().any(Stage::ends) {
+        let mut series = take(&mut args[last]);
+        for transducer in &mut args[..last] {
+            series = endless::through(ctx, take(transducer), series)?;
+        }
+        return Ok(Flow::Return(series));
+    }
     run(ctx, ("eduction", last + 1, &args[last]), all, Output::Vector(Builder::new()))
 }
 

@@ -3,7 +3,7 @@
 use crate::builtins::support::{Builder, COUNTED, Table, check};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, portable};
-use crate::value::{CombinatorKind, Value};
+use crate::value::{CombinatorKind, Value, Vector};
 
 /// One step of a pipeline, with what it remembers from element to element.
 pub(crate) enum Stage {
@@ -45,6 +45,20 @@ pub(crate) enum Stage {
         predicate: Value,
         result: Value,
     },
+    /// All accumulators of a fold. Unless it has started, the first element is one.
+    Reductions {
+        function: Value,
+        acc: Value,
+        started: bool,
+    },
+    /// Groups of neighbours, each so many steps behind the one before.
+    Windows {
+        size: usize,
+        step: usize,
+        /// Elements to skip before the next group.
+        skip: usize,
+        run: Vector,
+    },
 }
 
 portable!(enum Stage {
@@ -66,6 +80,8 @@ portable!(enum Stage {
     15: PartitionAll(n, run),
     16: PartitionBy { function, key, run },
     17: HaltWhen { predicate, result },
+    18: Reductions { function, acc, started },
+    19: Windows { size, step, skip, run },
 } if Stage::is_sound);
 
 impl Stage {
@@ -90,11 +106,16 @@ impl Stage {
             "distinct" => Stage::Distinct(Table::default()),
             "dedupe" => Stage::Dedupe(None),
             "interpose" => Stage::Interpose { separator: first(), started: false },
+            "partition" => {
+                let step = args.get(1).and_then(check::count).unwrap_or(0);
+                Stage::Windows { size: count(), step, skip: 0, run: Vector::new() }
+            }
             "partition-all" => Stage::PartitionAll(count(), Builder::new()),
             "partition-by" => Stage::PartitionBy { function: first(), key: None, run: Builder::new() },
             "halt-when" => {
                 Stage::HaltWhen { predicate: first(), result: args.get(1).cloned().unwrap_or_default() }
             }
+            "reductions" => Stage::Reductions { function: first(), acc: Value::Nil, started: false },
             _ => return None,
         })
     }
@@ -104,6 +125,7 @@ impl Stage {
         match self {
             Stage::MapIndexed(_, index) | Stage::KeepIndexed(_, index) => (0..COUNTED).contains(index),
             Stage::TakeNth { step, .. } => *step > 0,
+            Stage::Windows { size, step, run, .. } => *step > 0 && run.len() < *size,
             _ => true,
         }
     }

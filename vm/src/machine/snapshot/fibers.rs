@@ -7,7 +7,7 @@ use super::{Damage, PartReader, PartWriter, Pinned, Portable, portable};
 use crate::code::Arity;
 use crate::error::Error;
 use crate::machine::call_stack::Frame;
-use crate::machine::fiber::{BodyIndex, Branch, CodeFrame, Fiber, FiberId, Fork, NativeCall, Overlay};
+use crate::machine::fiber::{BodyIndex, Branch, CodeFrame, Fiber, FiberId, Fork, NativeCall, Overlay, Walk};
 use crate::machine::host_call::CallId;
 use crate::machine::output::Output;
 use crate::machine::{ForkKind, Library};
@@ -120,19 +120,31 @@ fn write_stack(fiber: &Fiber, library: &Library, to: &mut PartWriter<'_>) -> Res
                 to.uint(u64::from(base))?;
             }
             Frame::Native(call) => {
-                let kind = call.frame.kind();
-                let kinds = library.parts.frames;
-                let Ok(number) = kinds.binary_search_by(|row| row.name.cmp(kind)) else {
-                    return Err(Pinned::Frame(kind));
-                };
                 to.byte(1)?;
-                to.uint(number as u64)?;
-                to.begin_frame(kind);
-                call.frame.write(to)?;
+                write_native(call, library, to)?;
             }
         }
     }
-    Ok(())
+    to.uint(fiber.walks.len() as u64)?;
+    fiber.walks.iter().try_for_each(|walk| write_native(&walk.call, library, to))
+}
+
+fn write_native(call: &NativeCall, library: &Library, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
+    let kind = call.frame.kind();
+    let kinds = library.parts.frames;
+    let Ok(number) = kinds.binary_search_by(|row| row.name.cmp(kind)) else {
+        return Err(Pinned::Frame(kind));
+    };
+    to.uint(number as u64)?;
+    to.begin_frame(kind);
+    call.frame.write(to)
+}
+
+fn read_native(library: &Library, from: &mut PartReader<'_>) -> Result<NativeCall, Damage> {
+    let number = u32::read(from)? as usize;
+    let row = library.parts.frames.get(number).ok_or_else(|| from.damage())?;
+    from.begin_frame(row);
+    Ok(NativeCall::new((row.read)(from)?))
 }
 
 /// The fibers of a machine, and which of them waits for which call.
@@ -301,18 +313,20 @@ fn read_stack(
                 };
                 fiber.frames.push_code(CodeFrame { closure, body, pc, base });
             }
-            1 => {
-                let number = u32::read(from)? as usize;
-                let row = library.parts.frames.get(number).ok_or_else(|| from.damage())?;
-                from.begin_frame(row);
-                let frame = (row.read)(from)?;
-                fiber.frames.push(Frame::Native(NativeCall::new(frame)));
-            }
+            1 => fiber.frames.push(Frame::Native(read_native(library, from)?)),
             _ => return Err(from.damage()),
         }
     }
     from.begin("stack");
     from.check(height == top as usize)?;
+    from.begin("walks");
+    let walks = from.count()?;
+    from.hold::<Walk>(walks)?;
+    for _ in 0..walks {
+        let call = read_native(library, from)?;
+        from.check(call.frame.kind() == library.parts.walk_kind)?;
+        fiber.walks.push(Walk::new(call)?);
+    }
     fiber.charge_stacks()?;
     Ok(())
 }

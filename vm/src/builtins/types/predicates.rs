@@ -43,15 +43,15 @@ predicates! {
     };
     is_vector = |v| matches!(v, Value::Vector(_));
     is_list = |v| matches!(v, Value::List(_));
-    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_));
+    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_)) || v.is_endless();
     is_map = |v| matches!(v, Value::Map(_));
     is_set = |v| matches!(v, Value::Set(_));
-    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
+    is_counted = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_));
+    is_collection = |v| {
+        matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_)) || v.is_endless()
+    };
     is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
-    is_counted =
-        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
-    is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
-    is_seqable = Value::is_seqable;
+    is_seqable = |v| v.is_seqable() || v.is_endless();
     is_function = Value::is_function;
     is_callable = Value::is_callable;
     is_regex = |v| matches!(v, Value::Regex(_));
@@ -126,11 +126,11 @@ mod tests {
             ("set?", &[11]),
             ("coll?", &[9, 10, 11, 14]),
             ("associative?", &[9, 10]),
-            ("counted?", &[6, 7, 9, 10, 11, 14]),
-            ("indexed?", &[6, 7, 9]),
+            ("counted?", &[9, 10, 11, 14]),
+            ("indexed?", &[9]),
             ("seqable?", &[0, 6, 7, 9, 10, 11, 14]),
             ("fn?", &[12]),
-            ("ifn?", &[8, 9, 10, 11, 12, 13]),
+            ("ifn?", &[8, 9, 10, 11, 12, 13, 15, 16]),
             ("symbol?", &[15, 16]),
             ("simple-symbol?", &[15]),
             ("qualified-symbol?", &[16]),

@@ -56,19 +56,18 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Fn(id), span))
     }
 
-    /// One element that is a name is called, any other single element is the body itself.
+    /// The forms are one list, as in Clojure. A single element that Clojure could never call without arguments is the body
+    /// itself.
     fn short_fn_body(&mut self, items: Items, span: Span) -> Result<NodeId> {
-        match items.len() {
-            0 => return Ok(self.nil(span)),
-            1 => {
-                let form = self.forms.at(items, 0);
-                let is_call = matches!(form.kind, FormKind::Symbol(name) if !self.text(name).starts_with('%'))
-                    || matches!(form.kind, FormKind::Qualified { .. });
-                if !is_call {
-                    return self.flow(form, true);
-                }
+        if let [form] = self.forms[items] {
+            let callable = match form.kind {
+                FormKind::Symbol(name) => self.text(name) != "%&",
+                FormKind::Qualified { .. } | FormKind::List(_) => true,
+                _ => false,
+            };
+            if !callable {
+                return self.flow(form, true);
             }
-            _ => {}
         }
         self.list_form(Form { kind: FormKind::List(items), span }, items, true)
     }

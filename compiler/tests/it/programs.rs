@@ -313,7 +313,8 @@ fn functions() {
         ("(fn ([x] x) ([x & ys] ys))", "#fn([x] [x & ys])"),
         ("(#(42))", "42"),
         ("(#([% %&]) 1 2 3)", "[1 [2 3]]"),
-        ("[(#(:a)) (#(%) 1) (#() ) (#([% 1]) 5)]", "[:a 1 nil [5 1]]"),
+        ("[(#(:a)) (#(%&) 1) (#() ) (#([% 1]) 5)]", "[:a [1] () [5 1]]"),
+        ("[(#(%) (fn [] 1)) (#(%2) 1 +) (#((fn [] 2))) (#((constantly %)) 3) (#(+))]", "[1 0 2 3 0]"),
         ("((#(fn [y] (+ % y)) 1) 2)", "3"),
         ("(defn f ([] 0) ([x] [x]) ([x & r] [x r])) [(f) (f 1) (f 1 2 3)]", "[0 [1] [1 [2 3]]]"),
         (
@@ -586,6 +587,22 @@ fn texts_and_collections_are_those_of_clojure() {
         ("[(str 'a) (str \"x-\" 'y) (pr-str '[a b/c]) (format \"%s\" 'a) (clojure.string/join \" \" '[a b])]", "[\"a\" \"x-y\" \"[a b/c]\" \"a\" \"a b\"]"),
         ("[(= 'nil nil) 'true 'false '(nil true)]", "[true true false (nil true)]"),
         ("[(print-str [\"a\" \"b\"]) (print-str \"x\" [\"1\" nil] {:k \"v\"})]", "[\"[a b]\" \"x [1 nil] {:k v}\"]"),
+    ]);
+}
+
+/// Ruling 178.
+#[test]
+fn values_are_told_apart_as_in_clojure() {
+    check(&[
+        ("[('a {'a 1}) ('a {} 2) ('a nil) ('a #{'a}) (map 'a [{'a 1}])]", "[1 2 nil 'a [1]]"),
+        ("[(ifn? 'a) (apply 'a [{'a 1}])]", "[true 1]"),
+        ("('a)", "!invalid_keyword_call invalid_keyword_call: ('a) takes 1 or 2 arguments, got 0"),
+        (r#"[(str #"a\d") (pr-str #"a") (str "<" #"b" ">")]"#, r##"["a\\d" "#\"a\"" "<b>"]"##),
+        ("(map (fn [p] (p (range))) [seq? sequential? coll? seqable?])", "[true true true true]"),
+        (
+            "(map (fn [p] (p (range))) [vector? list? counted? associative? map? ifn?])",
+            "[false false false false false false]",
+        ),
     ]);
 }
 

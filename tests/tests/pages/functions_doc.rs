@@ -55,9 +55,9 @@ table (`vm/src/builtins`) by `tests/tests/pages/functions_doc.rs`, which checks 
 [language.md](language.md) teaches the language and its special forms; [divergences.md](divergences.md) tells Clojure
 programmers what is different. Names are usable bare and under every spelling listed after \"also\".
 
-Three conventions hold throughout. A collection argument may be a vector, a map (its `[key value]` pairs in key order), a
-set (in order), a string (its characters) or `nil` (empty), and results are vectors unless the line says otherwise; what
-works by position (`first`, `take`, `nth` …) refuses maps and sets and names what to use.
+Three conventions hold throughout. A collection argument may be a vector, a list, a map (its `[key value]` pairs in key
+order), a set (in order), a string (its characters) or `nil` (empty), and results are vectors unless the line says
+otherwise; `nth`, `peek`, `pop` and `subvec` refuse maps and sets, which have no positions.
 Functions that are fed data they cannot use answer `nil`, `\"\"`, `false` or an empty collection; wrong argument counts,
 arithmetic on something that is no number and calls of something that is no function end the program with an error.
 Wherever a function is expected, a keyword, a map or a set does as well.

@@ -1,6 +1,6 @@
-//! Runs every example of `docs/guide/language.md`, every pair of `docs/guide/divergences.md`, and the examples of the
-//! specification. A `clojure` block is a session; in it, lines of program up to a `;=>` line are one example.
-//! `;=> !reason` expects an error, with its message if one follows; `;>>` lines expect prints.
+//! Runs every example of `docs/guide/language.md` and of the specification. A `clojure` block is a session; in it, lines of
+//! program up to a `;=>` line are one example. `;=> !reason` expects an error, with its message if one follows; `;>>` lines
+//! expect prints.
 
 use ptc_host::engine::{Desk, Engine, EngineOptions, EvalRequest, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
@@ -133,49 +133,6 @@ async fn every_example_of_the_language_page_is_true() {
     let (count, faults) = run(&engine, "language.md", page, Some(context.into())).await;
     assert!(faults.is_empty(), "\n{faults}");
     assert!(count > 100, "only {count} examples");
-}
-
-/// The pairs `` `program` → `value` `` of a page: the line, the program, the value.
-fn pairs(page: &str) -> Vec<(usize, &str, &str)> {
-    let mut found = Vec::new();
-    for (at, line) in page.lines().enumerate() {
-        let mut before = None;
-        let mut rest = line;
-        while let Some((gap, behind)) = rest.split_once('`') {
-            let Some((code, after)) = behind.split_once('`') else { break };
-            if gap.trim() == "→"
-                && let Some(program) = before.take()
-            {
-                found.push((at + 1, program, code));
-            } else {
-                before = Some(code);
-            }
-            rest = after;
-        }
-    }
-    found
-}
-
-#[tokio::test]
-async fn every_pair_of_the_divergences_page_is_true() {
-    let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
-    let mut faults = String::new();
-    let pairs = pairs(include_str!("../../../docs/guide/divergences.md"));
-    assert!(pairs.len() > 90, "only {} pairs", pairs.len());
-    for (line, program, value) in pairs {
-        if (program, value) == ("program", "value") {
-            continue;
-        }
-        let found = match engine.eval(EvalRequest::new(program)).await.result {
-            Ok(answer) => answer.text,
-            Err(failure) => format!("!{}", failure.reason.as_str()),
-        };
-        if found != value {
-            let _ =
-                writeln!(faults, "docs/guide/divergences.md:{line}: {program} gives {found}, not {value}");
-        }
-    }
-    assert!(faults.is_empty(), "\n{faults}");
 }
 
 /// The examples of a page of the specification: `` `program => value` `` in its text and tables, and the lines

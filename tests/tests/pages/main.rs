@@ -2,6 +2,7 @@
 
 mod binaries;
 mod citations;
+mod divergences;
 mod functions_doc;
 mod language_docs;
 mod map;

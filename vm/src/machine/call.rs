@@ -5,7 +5,7 @@ use super::builtin::Native;
 use super::frame::Args;
 use crate::error::{Error, Reason, Result};
 use crate::print;
-use crate::value::{Keyword, Map, Set, Value, Vector};
+use crate::value::{Map, Set, Value, Vector};
 
 /// What became of a direct call.
 pub enum CallNow {
@@ -30,7 +30,7 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
                 Err(error) => Err(library.refused(error, &args)),
             }
         }
-        Value::Keyword(keyword) => call_keyword(callee, keyword, &args).map(CallNow::Done),
+        Value::Keyword(_) | Value::Symbol(_) => call_key(callee, &args).map(CallNow::Done),
         Value::Map(map) => call_map(map, &args).map(CallNow::Done),
         Value::Set(set) => call_set(set, &args).map(CallNow::Done),
         Value::Vector(vector) => call_vector(vector, &args).map(CallNow::Done),
@@ -39,13 +39,13 @@ pub(super) fn call_now(ctx: &mut Ctx<'_>, callee: &Value, mut args: Args) -> Res
     }
 }
 
-/// `(:k m)`, `(:k m default)`: `key` is the keyword as a value.
-fn call_keyword(key: &Value, keyword: &Keyword, args: &[Value]) -> Result<Value> {
+/// `(:k m)`, `(:k m default)`, and the same with a symbol.
+fn call_key(key: &Value, args: &[Value]) -> Result<Value> {
     let (map, default) = match args {
         [map] => (map, None),
         [map, default] => (map, Some(default)),
         args => {
-            let text = format!("(:{}) takes 1 or 2 arguments, got {}", keyword.name(), args.len());
+            let text = format!("({}) takes 1 or 2 arguments, got {}", print::literal(key), args.len());
             return Err(Error::new(Reason::InvalidKeywordCall, text));
         }
     };

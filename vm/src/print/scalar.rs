@@ -35,10 +35,7 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
     meter::charge_steps(1)?;
     match value {
         Value::Nil => Ok(()),
-        Value::Str(s) => {
-            meter::charge_steps(s.as_str().len() as u64 / 16)?;
-            append(out, s.as_str())
-        }
+        Value::Str(s) => append_text(s.as_str(), out),
         Value::Int(n) => {
             meter::charge_steps(1)?;
             let mut buffer = itoa::Buffer::new();
@@ -57,8 +54,16 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
             out.push_str(&t.iso());
             Ok(())
         }
+        Value::Regex(regex) => append_text(regex.source.as_str(), out),
         other => write_in_text(other, out),
     }
+}
+
+/// Appends a text as it is, charged by its length.
+#[inline]
+fn append_text(text: &str, out: &mut String) -> Result<()> {
+    meter::charge_steps(text.len() as u64 / 16)?;
+    append(out, text)
 }
 
 /// At least as many bytes as [`push`] appends.

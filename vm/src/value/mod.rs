@@ -292,7 +292,12 @@ impl Value {
         self.is_function()
             || matches!(
                 self,
-                Value::Keyword(_) | Value::Map(_) | Value::Set(_) | Value::Vector(_) | Value::Tool(_)
+                Value::Keyword(_)
+                    | Value::Symbol(_)
+                    | Value::Map(_)
+                    | Value::Set(_)
+                    | Value::Vector(_)
+                    | Value::Tool(_)
             )
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<
                 let is_function = !matches!(builtin.native, Native::Constant(_));
                 return Ok(is_function && ctx.library().check_arity(builtin, argc).is_ok());
             }
-            Value::Keyword(_) | Value::Map(_) => return Ok(argc == 1 || argc == 2),
+            Value::Keyword(_) | Value::Symbol(_) | Value::Map(_) => return Ok(argc == 1 || argc == 2),
             Value::Set(_) | Value::Vector(_) => return Ok(argc == 1),
             Value::Tool(_) => return Ok(argc <= 1),
             Value::Combinator(combinator) => combinator,

@@ -7,10 +7,10 @@ use super::namespaces::{CORE, EXTENSION, REGEX, SET};
 use super::row::{fun, section};
 use predicates::{
     is_any, is_associative, is_boolean, is_callable, is_char, is_collection, is_counted, is_false, is_float,
-    is_function, is_identifier, is_indexed, is_integer, is_keyword, is_list, is_map, is_never, is_nil,
-    is_number, is_qualified_identifier, is_qualified_keyword, is_qualified_symbol, is_regex, is_seqable,
-    is_sequential, is_set, is_simple_identifier, is_simple_keyword, is_simple_symbol, is_some, is_string,
-    is_symbol, is_true, is_vector, type_of,
+    is_function, is_identifier, is_integer, is_keyword, is_list, is_map, is_never, is_nil, is_number,
+    is_qualified_identifier, is_qualified_keyword, is_qualified_symbol, is_regex, is_seqable, is_sequential,
+    is_set, is_simple_identifier, is_simple_keyword, is_simple_symbol, is_some, is_string, is_symbol, is_true,
+    is_vector, type_of,
 };
 
 /// The family's functions.
@@ -61,26 +61,22 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("map?", CORE, "x", is_map).doc("True for maps").example("(map? {})", "true"),
     fun("set?", CORE, "x", is_set).also_in(SET).doc("True for sets").example("(set? #{})", "true"),
     fun("coll?", CORE, "x", is_collection)
-        .doc("True for vectors, lists, maps and sets")
+        .doc("True for vectors, lists, maps, sets and endless sequences")
         .example(r#"(coll? "x")"#, "false"),
     fun("sequential?", CORE, "x", is_sequential)
-        .doc("True for vectors and lists")
+        .doc("True for vectors, lists and endless sequences")
         .example("(sequential? #{1})", "false"),
     fun("seq?", CORE, "x", is_sequential)
-        .doc("True for vectors and lists, the only sequences")
+        .doc("True for vectors, lists and endless sequences: there are no others")
         .example("(seq? [1])", "true"),
     fun("associative?", CORE, "x", is_associative)
         .doc("True for vectors and maps")
         .example("(associative? [])", "true"),
     fun("counted?", CORE, "x", is_counted)
-        .doc("True for vectors, lists, maps, sets and strings")
-        .example(r#"(counted? "x")"#, "true"),
-    fun("indexed?", CORE, "x", is_indexed)
-        .doc("True for vectors and strings, where nth works")
-        .example(r#"(indexed? "x")"#, "true"),
-    fun("reversible?", CORE, "x", is_indexed)
-        .doc("True for vectors and strings, where reverse works")
-        .example("(reversible? {})", "false"),
+        .doc("True for vectors, lists, maps and sets")
+        .example(r#"(counted? "x")"#, "false"),
+    fun("indexed?", CORE, "x", is_vector).doc("True for vectors").example(r#"(indexed? "x")"#, "false"),
+    fun("reversible?", CORE, "x", is_vector).doc("True for vectors").example("(reversible? {})", "false"),
     fun("sorted?", CORE, "x", is_never)
         .doc("Always false: every map and set is sorted, none by choice")
         .example("(sorted? #{1})", "false"),

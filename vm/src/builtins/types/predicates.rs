@@ -19,6 +19,10 @@ fn identifier(value: &Value) -> Option<&str> {
     }
 }
 
+fn is_finite_collection(value: &Value) -> bool {
+    matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_))
+}
+
 macro_rules! predicates {
     ($($name:ident = $test:expr;)*) => {
         $(pub(super) fn $name(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -52,15 +56,13 @@ predicates! {
     is_simple_identifier = |v| identifier(v).is_some_and(|text| !is_qualified(text));
     is_vector = |v| matches!(v, Value::Vector(_));
     is_list = |v| matches!(v, Value::List(_) | Value::Queue(_));
-    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_));
+    is_sequential = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_)) || v.is_endless();
     is_map = |v| matches!(v, Value::Map(_));
     is_set = |v| matches!(v, Value::Set(_));
-    is_collection = |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_));
+    is_counted = is_finite_collection;
+    is_collection = |v| is_finite_collection(v) || v.is_endless();
     is_associative = |v| matches!(v, Value::Vector(_) | Value::Map(_));
-    is_counted =
-        |v| matches!(v, Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Map(_) | Value::Set(_) | Value::Str(_));
-    is_indexed = |v| matches!(v, Value::Vector(_) | Value::Str(_));
-    is_seqable = Value::is_seqable;
+    is_seqable = |v| v.is_seqable() || v.is_endless();
     is_function = Value::is_function;
     is_callable = Value::is_callable;
     is_regex = |v| matches!(v, Value::Regex(_));
@@ -137,11 +139,11 @@ mod tests {
             ("set?", &[11]),
             ("coll?", &[9, 10, 11, 14]),
             ("associative?", &[9, 10]),
-            ("counted?", &[6, 7, 9, 10, 11, 14]),
-            ("indexed?", &[6, 7, 9]),
+            ("counted?", &[9, 10, 11, 14]),
+            ("indexed?", &[9]),
             ("seqable?", &[0, 6, 7, 9, 10, 11, 14]),
             ("fn?", &[12]),
-            ("ifn?", &[8, 9, 10, 11, 12, 13, 17]),
+            ("ifn?", &[8, 9, 10, 11, 12, 13, 15, 16, 17]),
             ("symbol?", &[15, 16]),
             ("simple-symbol?", &[15]),
             ("qualified-symbol?", &[16]),

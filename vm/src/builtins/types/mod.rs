@@ -9,8 +9,8 @@ use predicates::{
     is_any, is_associative, is_boolean, is_callable, is_char, is_collection, is_counted, is_false, is_float,
     is_function, is_identifier, is_integer, is_keyword, is_list, is_map, is_never, is_nil, is_number,
     is_qualified_identifier, is_qualified_keyword, is_qualified_symbol, is_regex, is_seqable, is_sequential,
-    is_set, is_simple_identifier, is_simple_keyword, is_simple_symbol, is_some, is_string, is_symbol, is_true,
-    is_vector, type_of,
+    is_set, is_simple_identifier, is_simple_keyword, is_simple_symbol, is_some, is_string, is_symbol,
+    is_true, is_vector, type_of,
 };
 
 /// The family's functions.

@@ -31,13 +31,8 @@ pub(super) fn decode(body: &str) -> String {
     text
 }
 
-<<<<<<< HEAD
-/// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest. A backslash that would escape
-/// nothing, at the end, is one that is meant.
-=======
 /// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest. Pairs at the end that would leave
 /// a backslash with nothing behind it stay as they are.
->>>>>>> h3
 pub(super) fn decode_regex(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut rest = body;
@@ -56,9 +51,6 @@ pub(super) fn decode_regex(body: &str) -> String {
                 rest = &pair[width..];
             }
         }
-    }
-    if rest.is_empty() && text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1 {
-        text.push('\\');
     }
     text.push_str(rest);
     let pairs = (body.len() - body.trim_end_matches('\\').len()) / 2;
@@ -126,14 +118,8 @@ mod tests {
         assert_eq!(decode_regex(r"\\d+"), r"\d+");
         assert_eq!(decode_regex(r#"\"\n\u0041\é"#), r#""\n\u0041\é"#);
         assert_eq!(decode_regex(r"\\\\"), r"\\");
-<<<<<<< HEAD
-        assert_eq!(decode_regex(r"\\"), r"\\", "there is nothing that it could escape");
-        assert_eq!(decode_regex(r"a\\\\\\"), r"a\\\\");
-        assert_eq!(decode_regex(r"\\d"), r"\d");
-=======
         assert_eq!(decode_regex(r"a\\\\\\"), r"a\\\\\\");
         assert_eq!(decode_regex(r"\\"), r"\\");
->>>>>>> h3
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub(super) fn decode(body: &str) -> String {
     text
 }
 
-/// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest.
+/// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest. Pairs at the end that would leave
+/// a backslash with nothing behind it stay as they are.
 pub(super) fn decode_regex(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut rest = body;
@@ -52,6 +53,10 @@ pub(super) fn decode_regex(body: &str) -> String {
         }
     }
     text.push_str(rest);
+    let pairs = (body.len() - body.trim_end_matches('\\').len()) / 2;
+    if pairs % 2 == 1 {
+        text.extend(std::iter::repeat_n('\\', pairs));
+    }
     text
 }
 
@@ -113,6 +118,8 @@ mod tests {
         assert_eq!(decode_regex(r"\\d+"), r"\d+");
         assert_eq!(decode_regex(r#"\"\n\u0041\é"#), r#""\n\u0041\é"#);
         assert_eq!(decode_regex(r"\\\\"), r"\\");
+        assert_eq!(decode_regex(r"a\\\\\\"), r"a\\\\\\");
+        assert_eq!(decode_regex(r"\\"), r"\\");
     }
 
     #[test]

@@ -580,6 +580,19 @@ fn values_are_told_apart_as_in_clojure() {
         ("[(ifn? 'a) (apply 'a [{'a 1}])]", "[true 1]"),
         ("('a)", "!invalid_keyword_call invalid_keyword_call: ('a) takes 1 or 2 arguments, got 0"),
         (r#"[(str #"a\d") (pr-str #"a") (str "<" #"b" ">")]"#, r##"["a\\d" "#\"a\"" "<b>"]"##),
+        (r#"(= (parse-uuid "B683-0-1-2-3") (parse-uuid "0000b683-0000-0001-0002-000000000003"))"#, "true"),
+        (
+            r#"(map parse-uuid ["1-2-3-4" "1-2-3-4-5-6" "1-2-3--5" "1-2-3-4-g" "123456789-2-3-4-5"])"#,
+            "[nil nil nil nil nil]",
+        ),
+        (
+            r#"[(.compareTo "c" "a") (.compareTo "ab" "abcd") (.compareTo "é" "e") (.compareTo "a" "a") (.compareTo "a😀" "a😁") (.compareTo "" "👍")]"#,
+            "[2 -2 132 0 -1 -2]",
+        ),
+        (
+            r#"[(re-seq #"\\" "a\\b") (str/split "a\\b" #"\\") (re-find #"\\d" "a1")]"#,
+            r#"[["\\"] ["a" "b"] "1"]"#,
+        ),
         ("(map (fn [p] (p (range))) [seq? sequential? coll? seqable?])", "[true true true true]"),
         (
             "(map (fn [p] (p (range))) [vector? list? counted? associative? map? ifn?])",

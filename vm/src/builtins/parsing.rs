@@ -265,15 +265,26 @@ fn java_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
+/// `(parse-uuid s)`: the text in its canonical form, lower case and with all digits.
 fn parse_uuid(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    const WIDTHS: [usize; 5] = [8, 4, 4, 4, 12];
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };
     let text = text.as_str();
-    let well_formed = text.len() == 36
-        && text.bytes().enumerate().all(|(i, byte)| match i {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        });
-    Ok(if well_formed { args[0].clone() } else { Value::Nil })
+    if text.len() > 36 || text.bytes().filter(|byte| *byte == b'-').count() != WIDTHS.len() - 1 {
+        return Ok(Value::Nil);
+    }
+    let mut canonical = String::with_capacity(36);
+    for (part, width) in text.split('-').zip(WIDTHS) {
+        if part.is_empty() || part.len() > width || !part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(Value::Nil);
+        }
+        if !canonical.is_empty() {
+            canonical.push('-');
+        }
+        canonical.extend(std::iter::repeat_n('0', width - part.len()));
+        canonical.extend(part.chars().map(|digit| digit.to_ascii_lowercase()));
+    }
+    Ok(Value::Str(Str::from_string(canonical)))
 }
 
 /// The family's functions.

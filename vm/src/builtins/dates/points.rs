@@ -5,6 +5,7 @@ use super::text::{self, Moment};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::print;
 use crate::value::{Day, Temporal, Value, day_of_week};
 
@@ -372,11 +373,35 @@ pub(super) fn is_equal(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     comparable(".isEqual", args).map(|(a, b)| Value::bool(a == b))
 }
 
+/// How far a text is behind another one in Java: the distance of the first UTF-16 units that differ, or else of the lengths.
+fn text_distance(ctx: &mut Ctx<'_>, a: &str, b: &str) -> Result<i64> {
+    ctx.charge((a.len() + b.len()) / 16)?;
+    let mut same = 0;
+    for piece in meter::text_pieces(a) {
+        let equal = piece.bytes().zip(b[same..].bytes()).take_while(|(a, b)| a == b).count();
+        if equal < piece.len() {
+            same = a.floor_char_boundary(same + equal);
+            break;
+        }
+        same += equal;
+    }
+    let (a, b) = (&a[same..], &b[same..]);
+    let units = |text| meter::text_pieces(text).map(|piece| piece.encode_utf16().count() as i64).sum::<i64>();
+    let mut firsts = a.chars().zip(b.chars()).take(1).flat_map(|(a, b)| {
+        let (mut left, mut right) = ([0; 2], [0; 2]);
+        a.encode_utf16(&mut left);
+        b.encode_utf16(&mut right);
+        left.into_iter().zip(right)
+    });
+    let differing = firsts.find(|(a, b)| a != b);
+    Ok(differing.map_or_else(|| units(a) - units(b), |(a, b)| i64::from(a) - i64::from(b)))
+}
+
 /// `(.compareTo a b)`: of dates, instants, strings, numbers, keywords and the like of one kind.
-pub(super) fn compare_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn compare_to(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let order = match &args[..] {
-        [a @ Value::Str(_), b @ Value::Str(_)]
-        | [a @ Value::Keyword(_), b @ Value::Keyword(_)]
+        [Value::Str(a), Value::Str(b)] => return text_distance(ctx, a.as_str(), b.as_str()).map(Value::Int),
+        [a @ Value::Keyword(_), b @ Value::Keyword(_)]
         | [a @ Value::Vector(_), b @ Value::Vector(_)]
         | [a @ (Value::True | Value::False), b @ (Value::True | Value::False)] => crate::value::compare(a, b),
         [a, b] if a.is_number() && b.is_number() => crate::value::compare(a, b),

@@ -106,9 +106,13 @@ pub(super) fn trim_newline(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
     part(ctx, &text, trimmed_end(text.as_str(), |c| matches!(c, '\n' | '\r')))
 }
 
-/// `(blank? s)`: a no-break space is not blank, as in Clojure.
+/// `(blank? s)`: white space as Clojure has it, to which separators belong and no-break spaces do not.
 pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let is_space = |c: char| c.is_whitespace() && !matches!(c, '\u{A0}' | '\u{2007}' | '\u{202F}');
+    let is_space = |c: char| match c {
+        '\u{85}' | '\u{A0}' | '\u{2007}' | '\u{202F}' => false,
+        '\u{1C}'..='\u{1F}' => true,
+        c => c.is_whitespace(),
+    };
     match &args[0] {
         Value::Nil => Ok(Value::True),
         Value::Str(text) => {

@@ -66,6 +66,7 @@ fn white_space_is_that_of_unicode() {
     assert_eq!(display("triml", [s("\u{200b} a")]), "\"\u{200b} a\"");
     assert_eq!(display("blank?", [s(" \u{2003}\n")]), "true");
     assert_eq!(display("blank?", [s("\u{a0}")]), "false");
+    assert_eq!(display("blank?", [s("\u{1c}\u{1f}\u{b}")]), "true");
     assert_eq!(display("trim-newline", [s("a \r\n\n\r")]), "\"a \"");
 }
 

@@ -26,5 +26,5 @@ pub use op::Op;
 /// | Version | Since |
 /// |---|---|
 /// | 1 | the beginning |
-/// | 2 | decisions 172 to 175: programs of plain Clojure have the values that they have there |
+/// | 2 | decisions 172 to 179: programs of plain Clojure have the values that they have there |
 pub const LANGUAGE_VERSION: u16 = 2;

@@ -117,7 +117,7 @@ fn shift_right(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// The family's functions.
-pub(super) static BUILTINS: &[Builtin] = &section("fixed-width", "Fixed width").of([
+pub(super) static BUILTINS: &[Builtin] = &section("bits", "Bitwise").of([
     of_long!("unchecked-add", i64::wrapping_add, add)
         .doc("Sum that wraps round at 64 bits")
         .example("(unchecked-add 9223372036854775807 1)", "-9223372036854775808"),

@@ -254,10 +254,16 @@ impl Evaluator {
                 }
             }
             Form::Map(parts) => {
-                let map = match &value {
-                    Value::Nil => Vec::new(),
+                // The only item of a list stands for itself.
+                let (taken, has_pairs) = match &value {
+                    Value::List(items) if items.len() == 1 => (&items[0], false),
+                    other => (other, true),
+                };
+                let map = match taken {
                     Value::Map(map) => map.clone(),
-                    _ => return Err(Stop::Fail("destructure_error")),
+                    Value::Set(items) => items.iter().map(|item| (item.clone(), item.clone())).collect(),
+                    Value::List(items) if has_pairs => pairs(items)?,
+                    _ => Vec::new(),
                 };
                 let [Form::Keyword(keys), Form::Vector(names)] = parts.as_slice() else {
                     return Err(Stop::Open);
@@ -275,4 +281,21 @@ impl Evaluator {
         }
         Ok(())
     }
+}
+
+/// The map of `k v k v …`, and of a map behind them.
+fn pairs(items: &[Value]) -> Result<Vec<(Value, Value)>> {
+    let (items, last) = match items {
+        [items @ .., Value::Map(last)] if items.len() % 2 == 0 => (items, last.as_slice()),
+        items if items.len() % 2 == 0 => (items, [].as_slice()),
+        _ => return Err(Stop::Fail("destructure_error")),
+    };
+    let mut map = Vec::new();
+    for pair in items.chunks_exact(2) {
+        Value::put(&mut map, pair[0].clone(), pair[1].clone())?;
+    }
+    for (key, value) in last {
+        Value::put(&mut map, key.clone(), value.clone())?;
+    }
+    Ok(map)
 }

@@ -36,9 +36,13 @@ def description(command: list[str]) -> str:
         {"id": 2, "method": "tools/list"},
     ]
     text = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=60)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    (tools,) = (answer["result"]["tools"] for answer in answers if answer.get("id") == 2)
+    # The list may wait for the servers behind it, and what still waits at the end of the input has no answer.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        server.stdin.write(text)
+        server.stdin.flush()
+        answers = map(json.loads, server.stdout)
+        tools = next(answer["result"]["tools"] for answer in answers if answer.get("id") == 2)
+        server.stdin.close()
     return tools[0]["description"]
 
 

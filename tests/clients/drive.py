@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 from agents import AGENTS, Agent, Place
 from model import CLOSING, Model, serving
@@ -38,11 +39,17 @@ def description(command: list[str]) -> str:
     text = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests)
     # The list may wait for the servers behind it, and what still waits at the end of the input has no answer.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        overdue = threading.Timer(60, server.kill)
+        overdue.daemon = True
+        overdue.start()
         server.stdin.write(text)
         server.stdin.flush()
         answers = map(json.loads, server.stdout)
-        tools = next(answer["result"]["tools"] for answer in answers if answer.get("id") == 2)
+        tools = next((answer["result"]["tools"] for answer in answers if answer.get("id") == 2), None)
         server.stdin.close()
+        status = server.wait()
+        overdue.cancel()
+    assert status == 0 and tools, f"{command} ended with {status}, and listed {tools}"
     return tools[0]["description"]
 
 

@@ -3,9 +3,9 @@
 
 use ptc_mcp::json::Value;
 
-use super::literal::{literal, literals};
 use super::types::{ordered_arguments, structure};
 use crate::json_schema::views;
+use crate::text::literal::{literal, literals};
 use crate::text::{argument_key, bounded_line};
 
 /// Longest description of an argument and longest list of its values, in bytes.

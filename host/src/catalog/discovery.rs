@@ -7,12 +7,12 @@ use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
 use super::doc::{server_doc, tool_doc, tool_meta};
-use super::literal::literal;
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::engine::CatalogOp;
 use crate::pace::apart;
 use crate::similar::most_similar;
+use crate::text::literal::literal;
 use crate::text::{clip, named, short_line, string_literal};
 use ptc_vm::builtins::words::query_words;
 
@@ -270,28 +270,14 @@ impl Query {
                 };
                 Ok(Answer::list(kept, all, note))
             }
-            Self::Doc(reference) => {
-                let (reference, bytes) = (reference.clone(), found(catalog, reference)?.1.schema_bytes());
-                let describe = move |catalog: &Catalog| {
-                    let (server, tool) = found(catalog, &reference)?;
-                    Ok(tool_doc(server, tool).into())
-                };
-                described(catalog, bytes, max_bytes, describe).await
-            }
+            Self::Doc(reference) => tool_described(catalog, reference, max_bytes, tool_text).await,
             Self::DocServer(name) => {
                 let bytes = loaded(catalog, name)?.tools().iter().map(ToolEntry::schema_bytes).sum();
                 let name = name.clone();
                 let describe = move |catalog: &Catalog| Ok(server_doc(loaded(catalog, &name)?).into());
                 described(catalog, bytes, max_bytes, describe).await
             }
-            Self::Meta(reference) => {
-                let (reference, bytes) = (reference.clone(), found(catalog, reference)?.1.schema_bytes());
-                let describe = move |catalog: &Catalog| {
-                    let (server, tool) = found(catalog, &reference)?;
-                    Ok(tool_meta(server, tool))
-                };
-                described(catalog, bytes, max_bytes, describe).await
-            }
+            Self::Meta(reference) => tool_described(catalog, reference, max_bytes, tool_meta).await,
         }
     }
 }
@@ -309,6 +295,26 @@ async fn described(
     let catalog = catalog.clone();
     let describe = move || capped(describe(&catalog)?, max_bytes).map(Answer::whole);
     apart(bytes.saturating_mul(LOOKS), describe).await
+}
+
+fn tool_text(server: &ServerEntry, tool: &ToolEntry) -> Value {
+    tool_doc(server, tool).into()
+}
+
+/// What `describe` says of a tool.
+async fn tool_described(
+    catalog: &Catalog,
+    reference: &ToolRef,
+    max_bytes: usize,
+    describe: fn(&ServerEntry, &ToolEntry) -> Value,
+) -> Result<Answer, DiscoveryFault> {
+    let bytes = found(catalog, reference)?.1.schema_bytes();
+    let reference = reference.clone();
+    let describe = move |catalog: &Catalog| {
+        let (server, tool) = found(catalog, &reference)?;
+        Ok(describe(server, tool))
+    };
+    described(catalog, bytes, max_bytes, describe).await
 }
 
 /// What a query gives.

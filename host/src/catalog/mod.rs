@@ -14,7 +14,6 @@ mod doc;
 mod entry;
 #[cfg(test)]
 mod fixtures;
-mod literal;
 mod payload;
 mod rest_arguments;
 mod search;

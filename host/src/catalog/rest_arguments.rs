@@ -7,11 +7,11 @@ use ptc_mcp::json::{Map, Value};
 
 use super::arguments::Spelled;
 use super::call::MAX_HINTED;
-use super::literal::literal;
 use super::{ServerEntry, ToolEntry};
 use crate::json_schema::properties;
 use crate::openapi::misfit;
 use crate::similar::most_similar;
+use crate::text::literal::literal;
 use crate::text::{argument_key, bounded_line, clip, string_literal};
 
 /// Longest value that a message shows, in bytes.

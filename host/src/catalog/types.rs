@@ -3,9 +3,9 @@
 use ahash::{AHashMap, AHashSet};
 use ptc_mcp::json::{Map, Value};
 
-use super::literal::{json_beginning, literal, literals};
 use super::payload::payload_schema;
 use crate::json_schema::{properties, required, resolve};
+use crate::text::literal::{json_beginning, literal, literals};
 use crate::text::{argument_key, clip, cut};
 
 /// Longest type of one argument, in bytes; longer ones end in three dots.

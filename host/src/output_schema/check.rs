@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::rc::Rc;
 
 use ptc_mcp::json::Value as Json;
@@ -13,7 +13,8 @@ use ptc_vm::{Value, json, meter};
 use super::numbers::{float_of, is_integer, is_multiple, is_same, json_of};
 use super::respell::respell;
 use super::{Bound, Id, Kind, OutputSchema, Property, Rules};
-use crate::text::{Beginning, clip, string_literal};
+use crate::text::literal::json_beginnings;
+use crate::text::{clip, string_literal};
 
 /// Values looked at before the check gives up: a small value can be an enormous tree by sharing.
 const MAX_NODES: usize = 2_000_000;
@@ -216,7 +217,7 @@ impl<'s> Check<'s> {
         }
         let one_of = if values.len() == 1 { "" } else { "one of " };
         self.complain(path, || {
-            let list = listed(values);
+            let list = json_beginnings(values, ", ", MAX_SHOWN);
             format!("expected {one_of}{list} at {path} ({keyword}), got {}", shown(value))
         });
     }
@@ -465,16 +466,6 @@ fn text_of(value: &Value) -> Option<Cow<'_, str>> {
         }
         _ => None,
     }
-}
-
-/// The values that a schema lists, as far as a complaint shows them.
-fn listed(values: &[Json]) -> String {
-    Beginning::of(MAX_SHOWN, |text| {
-        values.iter().enumerate().try_for_each(|(at, value)| {
-            let between = if at > 0 { ", " } else { "" };
-            write!(text, "{between}{value}")
-        })
-    })
 }
 
 /// Whether a value is one that a schema lists. `tree`: the value as JSON, if it is a collection that is not too large.

@@ -1,5 +1,7 @@
 //! Text helpers: one line out of prose, truncation, literals as programs write them.
 
+pub(crate) mod literal;
+
 use std::fmt::Write as _;
 
 /// Prose on one line: runs of white space and control characters become one space, none at the ends.

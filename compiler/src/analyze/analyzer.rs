@@ -231,7 +231,13 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     /// The special form that a list with this head is.
     pub(super) fn special_form(&mut self, head: Form) -> Option<SpecialForm> {
-        let FormKind::Symbol(name) = head.kind else { return None };
+        let name = match head.kind {
+            FormKind::Symbol(name) => name,
+            FormKind::Qualified { namespace, name } => {
+                return if self.is_core(namespace) { self.known(name).special } else { None };
+            }
+            _ => return None,
+        };
         let special = self.known(name).special?;
         let state = self.names[name.index()];
         let shadowed = match special.shadowing() {
@@ -275,7 +281,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             SpecialForm::ThreadFirst | SpecialForm::ThreadLast => self.thread(special, items, span, tail),
             SpecialForm::ThreadAs => self.as_thread(items, span, tail),
             SpecialForm::CondThreadFirst | SpecialForm::CondThreadLast => {
-                self.cond_thread(special, items, span)
+                self.cond_thread(special, items, span, tail)
             }
             SpecialForm::SomeThreadFirst | SpecialForm::SomeThreadLast => {
                 self.some_thread(special, items, span, tail)
@@ -290,10 +296,8 @@ impl<'a, 's> Analyzer<'a, 's> {
             SpecialForm::Apply | SpecialForm::Juxt | SpecialForm::Pmap | SpecialForm::Pcalls => {
                 self.function_form(special, items, span)
             }
-            SpecialForm::Dot => Err(CompileError::form(
-                span,
-                "(. obj method) syntax is not supported. Use (.method obj) instead.",
-            )),
+            SpecialForm::Dot => self.dot(items, span),
+            SpecialForm::WithOutStr => self.with_out_str(items, span),
             SpecialForm::Apropos
             | SpecialForm::Dir
             | SpecialForm::Doc

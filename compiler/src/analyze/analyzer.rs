@@ -56,6 +56,8 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) threaded: Vec<Threaded>,
     /// How `require` and its kin have the program spell names.
     pub(super) loaded: Loaded,
+    /// The text `quote`, once a quote stands in quoted data.
+    pub(super) quote: Option<u32>,
     /// How many literals have been looked through for duplicates.
     pub(super) literals: u32,
     depth: u32,
@@ -98,6 +100,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             tools: Vec::new(),
             threaded: Vec::new(),
             loaded: Loaded::default(),
+            quote: None,
             literals: 0,
             depth: 0,
             shadows_builtin: false,
@@ -233,8 +236,12 @@ impl<'a, 's> Analyzer<'a, 's> {
     pub(super) fn special_form(&mut self, head: Form) -> Option<SpecialForm> {
         let name = match head.kind {
             FormKind::Symbol(name) => name,
-            FormKind::Qualified { namespace, name } => {
-                return if self.is_core(namespace) { self.known(name).special } else { None };
+            FormKind::Qualified { namespace, name } if self.is_core(namespace) => {
+                // What the evaluator itself knows has no namespace in Clojure either.
+                let is_macro = |form: &SpecialForm| {
+                    form.shadowing() != Shadowing::Never || *form == SpecialForm::Defonce
+                };
+                return self.known(name).special.filter(is_macro);
             }
             _ => return None,
         };

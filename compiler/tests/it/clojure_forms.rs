@@ -31,6 +31,7 @@ fn forms_of_the_core_may_be_qualified() {
         ("(clojure.core/let [x 1] (clojure.core/when x (clojure.core/-> x inc)))", "2"),
         ("(-> 1 (clojure.core/as-> x (+ x x)) clojure.core/inc)", "3"),
         ("(clojure.core/loop [i 0] (if (< i 3) (recur (inc i)) i))", "3"),
+        ("(clojure.core/defonce x 1) (clojure.core/defn f [] x) (f)", "1"),
         ("(require '[clojure.core :as c]) (c/for [x [1 2]] x)", "[1 2]"),
     ]);
 }
@@ -111,5 +112,15 @@ fn names_that_cannot_be_written_show_the_call_that_makes_them() {
             "[\"\" \"/\" \"b/c\"]",
         ),
         ("(sort ['b 'a/c 'a 'a/b (symbol \"B\" \"a\")])", "['a 'b 'B/a 'a/b 'a/c]"),
+    ]);
+}
+
+#[test]
+fn a_quote_in_quoted_data_is_a_list() {
+    check(&[
+        ("'[a 'b '(c)]", "['a ('quote 'b) ('quote ('c))]"),
+        ("'{:k 'b}", "{:k ('quote 'b)}"),
+        ("(= '('a) (list (list 'quote 'a)))", "true"),
+        ("(case 'b 'a 1 'b 2)", "2"),
     ]);
 }

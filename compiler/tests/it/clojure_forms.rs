@@ -81,6 +81,10 @@ fn prints_are_captured_as_text() {
         ("(with-out-str (print 1) (print (with-out-str (print 2))) (print 3))", "\"123\""),
         ("(with-out-str (pmap println [1 2 3]))", "\"1\\n2\\n3\\n\""),
         ("(pmap (fn [x] (with-out-str (print x))) [1 2])", "[\"1\" \"2\"]"),
+        ("(#(with-out-str (print %1 %2)) 1 2)", "\"1 2\""),
+        ("(defn f [x & r] (with-out-str (doseq [y r] (print x y \"\")))) (f 1 2 3)", "\"1 2 1 3 \""),
+        ("(first (map (fn [x] (with-out-str (print x))) (iterate inc 5)))", "\"5\""),
+        ("(for [x (iterate inc 1) :while (< x 3)] (with-out-str (print x)))", "[\"1\" \"2\"]"),
         ("(let [with-out-str inc] (with-out-str 1))", "2"),
     ]);
 }

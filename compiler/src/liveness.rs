@@ -251,7 +251,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Only defaults are evaluated in a pattern, each where its key is absent.
+    /// Keys are evaluated in a pattern, and defaults, each where its key is absent.
     fn pattern(&mut self, pattern: PatternId) {
         match self.ast.patterns[pattern.0 as usize] {
             Pattern::Bind(_) => {}
@@ -270,6 +270,7 @@ impl Pass<'_> {
                     if let Some(default) = entry.default {
                         self.maybe(|this| this.node(default));
                     }
+                    self.node(entry.key);
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! of numbers need a look beyond the first match. A token takes two bytes, because its text is read from its span.
 
 use logos::{Lexer, Logos};
+use ptc_vm::value::is_letter_beyond_ascii;
 
 /// A lexical element. White space (space, tab, CR, LF, comma) is skipped. Comments are not: what is skipped costs the lexer a call
 /// inside the one before, unless the optimiser makes a jump of it, and a text may have a comment on each of ten thousand lines.
@@ -42,13 +43,15 @@ pub enum Token {
     #[token("'")]
     Quote,
     /// `'name`, all of it
-    #[regex(r"'[a-zA-Z+\-*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*")]
+    #[regex(r"'[a-zA-Z+\-*/<>=?!_%.&$|][a-zA-Z0-9+\-*/<>=?!_%.&$|']*", rest_of_name)]
+    #[regex(r"'[^\x00-\x7f]", name_beyond_ascii)]
     QuotedName,
     /// `#'` without a symbol
     #[token("#'")]
     Var,
     /// `#'name`, all of it
-    #[regex(r"#'[a-zA-Z+\-*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*")]
+    #[regex(r"#'[a-zA-Z+\-*/<>=?!_%.&$|][a-zA-Z0-9+\-*/<>=?!_%.&$|']*", rest_of_name)]
+    #[regex(r"#'[^\x00-\x7f]", name_beyond_ascii)]
     VarName,
     /// `#_`, and `^`, whose form is metadata: the language has none
     #[token("#_")]
@@ -68,11 +71,13 @@ pub enum Token {
     #[regex(r"-?[0-9]+(\.[0-9]+([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)", float)]
     Number(NumberKind),
     /// `:name`, `:namespace/name`
-    #[regex(r":[a-zA-Z0-9+\-*<>=?!_.]+(/[a-zA-Z0-9+\-*<>=?!_.]+)?")]
+    #[regex(r":[a-zA-Z0-9+\-*<>=?!_.|]+(/[a-zA-Z0-9+\-*<>=?!_.|]+)?", rest_of_keyword)]
+    #[regex(r":[^\x00-\x7f]", keyword_beyond_ascii)]
     Keyword,
     /// A name; `+5` is told from a name by [`positive`].
-    #[regex(r"[a-zA-Z+*/<>=?!_%.&$][a-zA-Z0-9+\-*/<>=?!_%.&$']*", positive)]
-    #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&$'][a-zA-Z0-9+\-*/<>=?!_%.&$']*)?", |_| NameKind::Name)]
+    #[regex(r"[a-zA-Z+*/<>=?!_%.&$|][a-zA-Z0-9+\-*/<>=?!_%.&$|']*", positive)]
+    #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&$|'][a-zA-Z0-9+\-*/<>=?!_%.&$|']*)?", negative)]
+    #[regex(r"[^\x00-\x7f]", beyond_ascii)]
     Name(NameKind),
     /// `"…"`
     #[token("\"", string)]
@@ -142,7 +147,73 @@ pub enum LexError {
 /// Whether `byte` may stand inside a symbol.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'?' | b'!'
-        | b'_' | b'%' | b'.' | b'&' | b'$' | b'\'')
+        | b'_' | b'%' | b'.' | b'&' | b'$' | b'|' | b'\'')
+}
+
+/// Takes the rest of a name that goes on with letters beyond ASCII.
+#[inline]
+fn rest_of_name(lex: &mut Lexer<'_, Token>) {
+    if !lex.remainder().as_bytes().first().is_some_and(u8::is_ascii) {
+        take_letters(lex, is_name_byte);
+    }
+}
+
+/// Takes what belongs to a name: letters beyond ASCII, and the bytes that may stand between them.
+fn take_letters(lex: &mut Lexer<'_, Token>, is_name_byte: fn(u8) -> bool) {
+    let belongs = |c: char| match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => is_name_byte(byte),
+        _ => is_letter_beyond_ascii(c),
+    };
+    let rest = lex.remainder();
+    lex.bump(rest.find(|c| !belongs(c)).unwrap_or(rest.len()));
+}
+
+fn name_beyond_ascii(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
+    if !lex.slice().ends_with(|c: char| is_letter_beyond_ascii(c) && c.is_alphabetic()) {
+        return Err(LexError::Unexpected);
+    }
+    take_letters(lex, is_name_byte);
+    Ok(())
+}
+
+fn beyond_ascii(lex: &mut Lexer<'_, Token>) -> Result<NameKind, LexError> {
+    name_beyond_ascii(lex).map(|()| NameKind::Name)
+}
+
+/// Whether `byte` may stand inside a keyword, besides the slash.
+fn is_keyword_byte(byte: u8) -> bool {
+    is_name_byte(byte) && !matches!(byte, b'/' | b'%' | b'&' | b'$' | b'\'')
+}
+
+/// Takes the rest of a keyword that goes on with letters beyond ASCII, up to its second slash.
+#[inline]
+fn rest_of_keyword(lex: &mut Lexer<'_, Token>) {
+    if !lex.remainder().as_bytes().first().is_some_and(|&byte| byte.is_ascii() && byte != b'/') {
+        take_keyword(lex);
+    }
+}
+
+fn take_keyword(lex: &mut Lexer<'_, Token>) {
+    take_letters(lex, is_keyword_byte);
+    let mut behind = lex.remainder().chars();
+    if lex.slice().contains('/') || behind.next() != Some('/') {
+        return;
+    }
+    if behind.next().is_some_and(|c| match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => is_keyword_byte(byte),
+        _ => is_letter_beyond_ascii(c),
+    }) {
+        lex.bump(1);
+        take_letters(lex, is_keyword_byte);
+    }
+}
+
+fn keyword_beyond_ascii(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
+    if !lex.slice().ends_with(is_letter_beyond_ascii) {
+        return Err(LexError::Unexpected);
+    }
+    take_keyword(lex);
+    Ok(())
 }
 
 fn ends_here(lex: &Lexer<'_, Token>) -> bool {
@@ -199,6 +270,7 @@ fn float(lex: &mut Lexer<'_, Token>) -> NumberKind {
 
 /// `+5` is a number where a word begins (`1+5` is not such a place), and only if all of the word is one.
 fn positive(lex: &mut Lexer<'_, Token>) -> NameKind {
+    rest_of_name(lex);
     let Some(digits) = lex.slice().strip_prefix('+') else { return NameKind::Name };
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return NameKind::Name;
@@ -215,6 +287,11 @@ fn positive(lex: &mut Lexer<'_, Token>) -> NameKind {
         && !digits.contains(".e")
         && digits.parse::<f64>().is_ok();
     if well_formed { NameKind::PlusFloat } else { NameKind::Name }
+}
+
+fn negative(lex: &mut Lexer<'_, Token>) -> NameKind {
+    rest_of_name(lex);
+    NameKind::Name
 }
 
 fn string(lex: &mut Lexer<'_, Token>) -> Result<Escapes, LexError> {
@@ -334,9 +411,30 @@ mod tests {
 
     #[test]
     fn white_space_is_ascii_and_has_no_form_feed() {
-        for text in ["\u{c}", "\u{b}", "\u{a0}", "\u{feff}", "\u{200b}", "\0", "λ", "~", "`", "@"] {
+        for text in [
+            "\u{c}",
+            "\u{b}",
+            "\u{a0}",
+            "\u{feff}",
+            "\u{200b}",
+            "\0",
+            "~",
+            "`",
+            "@",
+            "\u{3164}",
+            "→",
+            "'\u{200b}",
+        ] {
             assert_eq!(Token::lexer(text).next(), Some(Err(LexError::Unexpected)), "{text:?}");
         }
+    }
+
+    #[test]
+    fn names_hold_letters_of_any_script() {
+        assert_eq!(words("(привет x-é λ1 -λ)"), ["(", "привет", "x-é", "λ1", "-λ", ")"]);
+        assert_eq!(words("'אַ #'Δ :ключ/имя :a/é :é/b/c"), ["'אַ", "#'Δ", ":ключ/имя", ":a/é", ":é/b", "/c"]);
+        assert_eq!(words("12é a|b || :a|b"), ["12", "é", "a|b", "||", ":a|b"]);
+        assert_eq!(Token::lexer("a\u{200b}").nth(1), Some(Err(LexError::Unexpected)));
     }
 
     #[test]

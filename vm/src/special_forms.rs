@@ -63,7 +63,7 @@ macro_rules! special_forms {
 
 special_forms! {
     // Definitions.
-    Def "def" Never Counted ["(def name value)", "(def name doc value)"]
+    Def "def" Never Counted ["(def name value)", "(def name doc value)", "(def name)"]
         "Bind a name in the user namespace; yields the var";
     Defonce "defonce" Never Counted ["(defonce name value)", "(defonce name doc value)"]
         "Bind a name unless it is bound already; the value is then not evaluated";
@@ -141,6 +141,9 @@ special_forms! {
     Or "or" Local Free ["(or form…)"]
         "First truthy value, else the last; (or) is nil; an unbound plain name counts as nil";
 
+    WithOutStr "with-out-str" Definition Counted ["(with-out-str body…)"]
+        "Text of what the body prints";
+
     // Iteration.
     Doseq "doseq" Local Counted ["(doseq [pattern coll …] body…)"]
         "Iterate for side effects, nil";
@@ -193,7 +196,7 @@ special_forms! {
     Source "source" Definition Counted ["(source ref)"]
         "Print the definition of a function of the program";
 
-    // Reserved.
+    // What `(.method x)` says better.
     Dot "." Never Counted []
         "";
 }
@@ -208,7 +211,7 @@ impl SpecialForm {
         SpecialForm::ALL.iter().copied().find(|form| form.name() == name)
     }
 
-    /// The forms that `doc` describes. A reserved name such as `.` is only refused.
+    /// The forms that `doc` describes. `.` is another spelling of method calls.
     pub(crate) fn described() -> impl Iterator<Item = SpecialForm> {
         SpecialForm::ALL.iter().copied().filter(|form| !form.signatures().is_empty())
     }
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reserved_name_has_no_documentation() {
+    fn all_forms_but_the_dot_have_documentation() {
         let silent =
             SpecialForm::ALL.iter().filter(|form| form.doc().is_empty() || form.signatures().is_empty());
         assert_eq!(silent.collect::<Vec<_>>(), [&SpecialForm::Dot]);

@@ -56,6 +56,8 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) threaded: Vec<Threaded>,
     /// How `require` and its kin have the program spell names.
     pub(super) loaded: Loaded,
+    /// The text `quote`, once a quote stands in quoted data.
+    pub(super) quote: Option<u32>,
     /// How many literals have been looked through for duplicates.
     pub(super) literals: u32,
     depth: u32,
@@ -98,6 +100,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             tools: Vec::new(),
             threaded: Vec::new(),
             loaded: Loaded::default(),
+            quote: None,
             literals: 0,
             depth: 0,
             shadows_builtin: false,
@@ -231,7 +234,17 @@ impl<'a, 's> Analyzer<'a, 's> {
 
     /// The special form that a list with this head is.
     pub(super) fn special_form(&mut self, head: Form) -> Option<SpecialForm> {
-        let FormKind::Symbol(name) = head.kind else { return None };
+        let name = match head.kind {
+            FormKind::Symbol(name) => name,
+            FormKind::Qualified { namespace, name } if self.is_core(namespace) => {
+                // What the evaluator itself knows has no namespace in Clojure either.
+                let is_macro = |form: &SpecialForm| {
+                    form.shadowing() != Shadowing::Never || *form == SpecialForm::Defonce
+                };
+                return self.known(name).special.filter(is_macro);
+            }
+            _ => return None,
+        };
         let special = self.known(name).special?;
         let state = self.names[name.index()];
         let shadowed = match special.shadowing() {
@@ -275,7 +288,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             SpecialForm::ThreadFirst | SpecialForm::ThreadLast => self.thread(special, items, span, tail),
             SpecialForm::ThreadAs => self.as_thread(items, span, tail),
             SpecialForm::CondThreadFirst | SpecialForm::CondThreadLast => {
-                self.cond_thread(special, items, span)
+                self.cond_thread(special, items, span, tail)
             }
             SpecialForm::SomeThreadFirst | SpecialForm::SomeThreadLast => {
                 self.some_thread(special, items, span, tail)
@@ -290,10 +303,8 @@ impl<'a, 's> Analyzer<'a, 's> {
             SpecialForm::Apply | SpecialForm::Juxt | SpecialForm::Pmap | SpecialForm::Pcalls => {
                 self.function_form(special, items, span)
             }
-            SpecialForm::Dot => Err(CompileError::form(
-                span,
-                "(. obj method) syntax is not supported. Use (.method obj) instead.",
-            )),
+            SpecialForm::Dot => self.dot(items, span),
+            SpecialForm::WithOutStr => self.with_out_str(items, span),
             SpecialForm::Apropos
             | SpecialForm::Dir
             | SpecialForm::Doc

@@ -1,7 +1,7 @@
 //! Names in value position and calls.
 
 use super::analysis::FreeName;
-use super::analyzer::Analyzer;
+use super::analyzer::{Analyzer, Nodes};
 use super::namespaces;
 use crate::ast::{Node, NodeId};
 use crate::error::{CompileError, Result};
@@ -47,6 +47,11 @@ impl Analyzer<'_, '_> {
             "clojure.math" => "Math",
             prefix => prefix,
         }
+    }
+
+    /// Whether a namespace is that of the language's own names.
+    pub(super) fn is_core(&self, namespace: Name) -> bool {
+        matches!(self.prefix(namespace), "clojure.core" | "core")
     }
 
     /// A name that is not lexical. Names that nothing certainly defines are noted for phase 5.
@@ -187,6 +192,55 @@ impl Analyzer<'_, '_> {
             && may_be_server(prefix)
             && namespaces::member(prefix, member, self.library).is_none()
             && !namespaces::exists(prefix, self.library)
+    }
+
+    /// `(. x method argument …)` and `(. x (method argument …))`: the call `(.method x argument …)`. Where x is a class, the call
+    /// `(Class/method argument …)`.
+    pub(super) fn dot(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        let shape = || CompileError::form(span, "expected (. obj method argument ...)");
+        let (method, arguments) = match self.forms[items] {
+            [_, Form { kind: FormKind::List(parts), .. }] if !parts.is_empty() => {
+                (self.forms.at(parts, 0), parts.skip(1))
+            }
+            [_, method, ..] => (method, items.skip(2)),
+            _ => return Err(shape()),
+        };
+        let FormKind::Symbol(name) = method.kind else { return Err(shape()) };
+        let (name, receiver) = (self.text(name), self.forms.at(items, 0));
+        let mut nodes = Nodes::new();
+        let id = match self.class_name(receiver) {
+            Some(class) => namespaces::member(self.prefix(class), name, self.library),
+            None => {
+                nodes.push(self.expr(receiver, false)?);
+                self.library.id(&format!(".{name}"))
+            }
+        };
+        let Some(id) = id else {
+            let text =
+                format!("Unsupported method '{name}' in {}", crate::source::excerpt(self.source, span));
+            return Err(CompileError::form(method.span, text));
+        };
+        let callee = self.ast.add(Node::Builtin(id), method.span);
+        for i in 0..arguments.len() {
+            nodes.push(self.expr(self.forms.at(arguments, i), false)?);
+        }
+        let arguments = self.list(&nodes);
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
+    }
+
+    /// The name of a class, if the form is one and stands for nothing else.
+    fn class_name(&mut self, form: Form) -> Option<Name> {
+        let FormKind::Symbol(name) = form.kind else { return None };
+        let is_free = self.names[name.index()].binding == 0 && !self.is_bound_globally(name);
+        (is_free && namespaces::exists(self.prefix(name), self.library)).then_some(name)
+    }
+
+    /// `(with-out-str body …)`: the call of a builtin with the body as a function.
+    pub(super) fn with_out_str(&mut self, items: Items, span: Span) -> Result<NodeId> {
+        let body = self.thunk(items, span)?;
+        let callee = self.builtin("with-out-str", span)?;
+        let arguments = self.list(&[body]);
+        Ok(self.ast.add(Node::Call { callee, arguments }, span))
     }
 
     /// A call of a builtin that no definition can replace.

@@ -82,16 +82,9 @@ impl Analyzer<'_, '_> {
     }
 
     pub(super) fn condp(&mut self, items: Items, span: Span, tail: bool) -> Result<NodeId> {
-        match items.len() {
-            0..=2 => {
-                let text = "condp requires a predicate, an expression, and at least one clause";
-                return Err(CompileError::form(span, text));
-            }
-            3 => {
-                let text = "condp requires at least one test/result clause pair";
-                return Err(CompileError::form(span, text));
-            }
-            _ => {}
+        if items.len() < 3 {
+            let text = "condp requires a predicate, an expression, and at least one clause";
+            return Err(CompileError::form(span, text));
         }
         let (clauses, default) = self.condp_clauses(items.skip(2));
         let default = match default {

@@ -20,12 +20,11 @@ impl Analyzer<'_, '_> {
         let [Form { kind: FormKind::Vector(bindings), span: at }, ..] = self.forms[items] else {
             return Err(CompileError::arity(span, format!("expected ({word} [bindings] body ...)")));
         };
-        if items.len() == 1 {
-            let text = match special {
-                SpecialForm::For => "for requires at least one body expression",
-                _ => "doseq requires at least one body expression, missing body",
-            };
-            return Err(CompileError::arity(span, text));
+        if special == SpecialForm::For && items.len() == 1 {
+            return Err(CompileError::arity(span, "for requires at least one body expression"));
+        }
+        if bindings.is_empty() && special == SpecialForm::Doseq {
+            return self.body(items.skip(1), false, span);
         }
         if bindings.is_empty() {
             return Err(CompileError::form(at, "for/doseq requires at least one binding pair"));

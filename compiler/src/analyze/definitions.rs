@@ -16,6 +16,8 @@ impl Analyzer<'_, '_> {
             self.defined_name(name, word)?;
         }
         let (doc, value) = match self.forms[items] {
+            // A name that has no value yet is declared; one that has a value keeps it.
+            [_] if special == SpecialForm::Def => return self.declare(items, span),
             [_] => {
                 let text = format!("expected ({word} name value), got ({word} name) without value");
                 return Err(CompileError::arity(span, text));

@@ -42,6 +42,15 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Fn(id), span))
     }
 
+    /// A function without parameters.
+    pub(super) fn thunk(&mut self, body: Items, span: Span) -> Result<NodeId> {
+        let id = self.reserve_function(span);
+        let captures = self.new_captures();
+        let parameters = Form { kind: FormKind::Vector(Items::default()), span };
+        self.function(id, captures, None, OwnName::None, &[], &[(parameters, body)], span)?;
+        Ok(self.ast.add(Node::Fn(id), span))
+    }
+
     /// The function of a `defn`: its own name is a global, so that a later definition is seen.
     pub(super) fn defn_function(&mut self, name: Name, rest: Items, span: Span) -> Result<NodeId> {
         let bodies = self.function_bodies(rest, "defn")?;

@@ -166,9 +166,28 @@ impl Analyzer<'_, '_> {
     fn quoted_items(&mut self, items: Items) -> Result<Run> {
         let mut nodes = Nodes::new();
         for i in 0..items.len() {
-            nodes.push(self.quoted(self.forms.at(items, i))?);
+            let form = self.forms.at(items, i);
+            nodes.push(match form.kind {
+                FormKind::QuotedSymbol(name) => {
+                    let symbol = self.ast.add(Node::Symbol(name), form.span);
+                    self.quotation(symbol, form.span)
+                }
+                FormKind::Quoted(items) => {
+                    let data = self.quoted(self.forms.at(items, 0))?;
+                    self.quotation(data, form.span)
+                }
+                _ => self.quoted(form)?,
+            });
         }
         Ok(self.list(&nodes))
+    }
+
+    /// A quote inside quoted data: the list `(quote data)`.
+    fn quotation(&mut self, data: NodeId, span: Span) -> NodeId {
+        let text = *self.quote.get_or_insert_with(|| self.forms.add_decoded("quote"));
+        let quote = self.ast.add(Node::Joined { text, is_keyword: false }, span);
+        let items = self.list(&[quote, data]);
+        self.ast.add(Node::List(items), span)
     }
 
     /// A name that the program holds only as part of another.

@@ -153,7 +153,7 @@ impl Analyzer<'_, '_> {
                     self.key_list(list, right, defaults, &mut entries)?;
                 }
                 None => {
-                    let key = self.source_key(right)?;
+                    let key = self.expr(right, false)?;
                     let entry = self.entry(left, key, defaults)?;
                     entries.push(entry);
                 }
@@ -241,19 +241,5 @@ impl Analyzer<'_, '_> {
         };
         let pattern = self.pattern(left)?;
         Ok(EntryPattern { key, pattern, default })
-    }
-
-    /// The constant on the right of `{pattern key}`.
-    fn source_key(&mut self, form: Form) -> Result<NodeId> {
-        match form.kind {
-            FormKind::Keyword(_)
-            | FormKind::Str(_)
-            | FormKind::Int(_)
-            | FormKind::Float(_)
-            | FormKind::Bool(_)
-            | FormKind::Nil
-            | FormKind::QuotedSymbol(_) => self.expr(form, false),
-            _ => Err(CompileError::form(form.span, format!("invalid source key: {}", self.excerpt(form)))),
-        }
     }
 }

@@ -74,7 +74,7 @@ impl Analyzer<'_, '_> {
     fn step_special(&mut self, step: Form) -> Option<SpecialForm> {
         match step.kind {
             FormKind::List(items) if !items.is_empty() => self.special_form(self.forms.at(items, 0)),
-            FormKind::Symbol(_) => self.special_form(step),
+            FormKind::Symbol(_) | FormKind::Qualified { .. } => self.special_form(step),
             _ => None,
         }
     }
@@ -128,8 +128,12 @@ impl Analyzer<'_, '_> {
     /// `(as-> expr name form …)`
     pub(super) fn as_thread(&mut self, items: Items, span: Span, tail: bool) -> Result<NodeId> {
         let shape = || invalid(span, "as-> expected (as-> expr name form ...)");
-        let [start, Form { kind: FormKind::Symbol(name), span: at }, ..] = self.forms[items] else {
-            return Err(shape());
+        let (start, name, at) = match self.forms[items] {
+            [start, Form { kind: FormKind::Symbol(name), span: at }, ..] => (start, name, at),
+            [start, pattern @ Form { kind: FormKind::Vector(_) | FormKind::Map(_), .. }, ..] => {
+                return self.taken_apart(start, pattern, items.skip(2), span, tail);
+            }
+            _ => return Err(shape()),
         };
         self.refuse_placeholder(name, at)?;
         let start = self.expr(start, false)?;
@@ -142,6 +146,26 @@ impl Analyzer<'_, '_> {
         self.unbind(mark);
         let steps = self.list(&nodes);
         self.pipe(PipeKind::As, local, start, steps, span)
+    }
+
+    /// `as->` with a pattern, which takes the value of each step apart: bindings of `let`, whose body is the last step.
+    fn taken_apart(
+        &mut self,
+        start: Form,
+        pattern: Form,
+        steps: Items,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
+        let mut pairs: SmallVec<[Form; 8]> = SmallVec::new();
+        let before = self.forms[steps].split_last().map_or(&[][..], |(_, before)| before);
+        for value in std::iter::once(&start).chain(before) {
+            pairs.extend([pattern, *value]);
+        }
+        let body = self.forms[steps].last().copied().unwrap_or(pattern);
+        let pairs = FormKind::Vector(self.forms.add(&pairs));
+        let form = self.forms.add(&[Form { kind: pairs, span }, body]);
+        self.let_form(form, span, tail)
     }
 
     fn pipe(
@@ -163,7 +187,13 @@ impl Analyzer<'_, '_> {
         (local, self.threaded_form(Threaded::Local { local, level }, span))
     }
 
-    pub(super) fn cond_thread(&mut self, special: SpecialForm, items: Items, span: Span) -> Result<NodeId> {
+    pub(super) fn cond_thread(
+        &mut self,
+        special: SpecialForm,
+        items: Items,
+        span: Span,
+        tail: bool,
+    ) -> Result<NodeId> {
         let word = special.name();
         if items.is_empty() {
             return Err(invalid(span, &format!("{word} requires at least one expression")));
@@ -177,7 +207,8 @@ impl Analyzer<'_, '_> {
         let mut nodes = Nodes::new();
         for i in (1..items.len()).step_by(2) {
             nodes.push(self.expr(self.forms.at(items, i), false)?);
-            nodes.push(self.step(self.forms.at(items, i + 1), value, place(special), false)?);
+            let tail = tail && i + 2 == items.len();
+            nodes.push(self.step(self.forms.at(items, i + 1), value, place(special), tail)?);
         }
         let steps = self.list(&nodes);
         self.pipe(PipeKind::Cond, local, start, steps, span)

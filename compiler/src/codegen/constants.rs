@@ -32,6 +32,14 @@ impl Generator<'_> {
         self.keywords[name.index()].get_or_insert_with(|| Value::keyword(text)).clone()
     }
 
+    /// A builtin that no definition can replace.
+    pub(super) fn builtin(&self, name: &str, span: Span) -> Result<Value> {
+        let library = self.analysis.library;
+        let id = library.id(name);
+        id.map(|id| library.value(id))
+            .ok_or_else(|| CompileError::form(span, format!("{name} is not available")))
+    }
+
     /// A keyword or a symbol that does not stand in the program as a whole: it may be longer than what the program has for it.
     fn joined(&self, text: u32, is_keyword: bool, span: impl FnOnce() -> Span) -> Result<Value> {
         let text = self.forms.string(text);

@@ -254,10 +254,10 @@ impl Body {
                 }
             }
             PipeKind::Cond => {
-                for pair in steps.chunks_exact(2) {
+                for (i, pair) in steps.chunks_exact(2).enumerate() {
                     self.node(generator, pair[0], false)?;
                     let skip = self.jump(Op::JumpIfFalse, 1);
-                    if self.node(generator, pair[1], false)? {
+                    if self.node(generator, pair[1], tail && 2 * i + 2 == steps.len())? {
                         self.emit(Op::SetLocal(slot), 1, 0);
                     } else {
                         self.set_depth(slot + 1);

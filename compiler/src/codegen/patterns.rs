@@ -86,6 +86,9 @@ impl Body {
         key: NodeId,
         default: Option<NodeId>,
     ) -> Result<()> {
+        if !generator.ast.is_constant(key) {
+            return self.computed_entry(generator, slot, key, default);
+        }
         let key = match generator.ast.node(key) {
             Node::Keyword(name) => self.keyword(generator, name),
             _ => {
@@ -107,6 +110,31 @@ impl Body {
         self.node(generator, default, false)?;
         self.set_depth(depth + 1);
         self.patch(end);
+        Ok(())
+    }
+
+    /// As [`entry`](Self::entry) under a key that is computed: the call `(get map key default)`.
+    fn computed_entry(
+        &mut self,
+        generator: &mut Generator<'_>,
+        slot: u16,
+        key: NodeId,
+        default: Option<NodeId>,
+    ) -> Result<()> {
+        let depth = self.depth();
+        let get = generator.builtin("get", generator.ast.span(key))?;
+        let get = self.constant(get);
+        self.push(Op::Const(get));
+        self.push(Op::Local(slot.into()));
+        self.node(generator, key, false)?;
+        self.set_depth(depth + 3);
+        if let Some(default) = default {
+            self.node(generator, default, false)?;
+            self.set_depth(depth + 4);
+        }
+        let count = 2 + u32::from(default.is_some());
+        self.at(generator, generator.ast.span(key));
+        self.emit(Op::Call(count), count + 1, 1);
         Ok(())
     }
 }

@@ -490,8 +490,13 @@ impl<'s> Reader<'s> {
             LexError::UnclosedString(at) => self.at("unclosed string", at),
             LexError::InvalidChar(at) => self.at("invalid character literal", at),
             LexError::Unexpected => {
-                let error = if span.text(self.source).starts_with(':') {
+                let text = span.text(self.source);
+                let error = if text.starts_with(':') {
                     self.cannot("parse keyword", span.start)
+                } else if text.starts_with('\'') {
+                    self.cannot("parse quoted symbol", span.start + 1)
+                } else if text.starts_with("#'") {
+                    self.cannot("parse var", span.start + 2)
                 } else {
                     match self.stacks.frames.last() {
                         Some(&frame) if frame.opening.is_prefix() => {

@@ -110,7 +110,8 @@ pub const CLASSES: &[Class] = &[
             (upper-case x) (lower-case x) (upcase x) (downcase x) (capitalize x) (str/reverse x) (escape x {"a" "b"})
             (replace x "a" "bb") (replace-first x "zzz" "b") (split x ",") (split-lines x) (index-of x "zzz")
             (last-index-of x "zzz") (includes? x "zzz") (join x) (str x x) (subs x 50000) (format "%s%s" x x)
-            (keyword x) (keyword x x) (symbol x) (char? x)
+            (keyword x) (keyword x x) (symbol x) (symbol x x) (char? x)
+            (with-out-str (print x)) (with-out-str (println x) (prn x))
             (.charAt x 99999) (.concat x x) (.contains x "zzz") (.indexOf x "zzz") (.lastIndexOf x "zzz") (.length x)
             (.replace x "a" "bb") (.split x ",") (.substring x 50000) (.toLowerCase x) (.toUpperCase x)
             (.matches x "(aé)*") (.equalsIgnoreCase x (str x)) (.equals x (str x "!"))
@@ -219,7 +220,7 @@ pub const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Grows,
-        calls: "(json/parse-string x) (json/parse-lenient x) (read-string x)",
+        calls: "(json/parse-string x) (json/parse-lenient x) (read-string x) (read-string {:default vector} x)",
     },
     Class {
         granted: json_lines,

@@ -8,6 +8,7 @@ use super::aggregate::{extremes, fold, grouping, sums};
 use super::collection_predicates::quantifiers;
 use super::combinators::calling;
 use super::discovery::functions as discovery;
+use super::edn;
 use super::maps::{path, transform as maps, update};
 use super::ordering::sort;
 use super::pages;
@@ -20,7 +21,7 @@ use super::support::{Each, Then};
 use super::transducers::pipeline;
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
-use crate::machine::{FrameKind, FrameRow, Portable};
+use crate::machine::{Capture, FrameKind, FrameRow, Portable};
 
 /// Gives each type its name, and makes the table of all kinds.
 macro_rules! frame_kinds {
@@ -55,6 +56,7 @@ frame_kinds! {
     "pages" pages::Pages;
     "partition-by" Each<runs::Runs>;
     "quantifier" Each<quantifiers::Quantifier>;
+    "read-string" edn::Reading;
     "reduce" fold::Reduce;
     "reduce-kv" maps::ReduceKv;
     "reductions" fold::Reductions;
@@ -79,6 +81,7 @@ frame_kinds! {
     "walk in step" series::InStep;
     "walk of all nodes" walk::Walk;
     "while" Each<while_true::Prefix>;
+    "with-out-str" Then<Capture>;
 }
 
 #[cfg(test)]

@@ -266,7 +266,7 @@ fn java_boolean(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// `(parse-uuid s)`: the text in its canonical form, lower case and with all digits.
-fn parse_uuid(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn parse_uuid(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     const WIDTHS: [usize; 5] = [8, 4, 4, 4, 12];
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };
     let text = text.as_str();

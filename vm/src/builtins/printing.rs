@@ -1,15 +1,17 @@
 //! `println`, `pr-str` and their like (functions.md 25, 37.1; language.md 6.2).
 //!
-//! A program has no output stream but a log of entries: every call adds one.
+//! A program has no output stream but a log of entries: every call adds one. `with-out-str` captures what its body prints.
 
 use super::namespaces::{CORE, PPRINT, STRING};
-use super::row::{fun, section};
+use super::row::{frame, fun, section};
+use super::support::{Continuation, call_then, check};
 use super::{Builtin, Native};
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Args, Capture, Ctx, Flow};
 use crate::meter;
 use crate::print::{self, grow_string};
 use crate::value::{Str, Value};
+use std::mem::take;
 
 /// Graphemes of an entry that are kept.
 const LONGEST_ENTRY: usize = 2_000;
@@ -45,8 +47,27 @@ fn separate(text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Adds an entry to the log, cut to its longest size.
-pub(super) fn log(ctx: &mut Ctx<'_>, text: String) -> Result<Value> {
+/// What stands behind what is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// A line end, which the log does not show: each of its entries is a line.
+    Line,
+    /// Nothing.
+    Open,
+}
+
+/// Adds an entry to the log, cut to its longest size; inside `with-out-str`, the whole text to what is captured.
+pub(super) fn log(ctx: &mut Ctx<'_>, mut text: String, end: End) -> Result<Value> {
+    if ctx.captures_prints() {
+        if end == End::Line {
+            grow_string(&mut text, 1)?;
+            text.push('\n');
+        }
+        let piece = Str::from_string(text);
+        meter::check_memory()?;
+        ctx.print(piece);
+        return Ok(Value::Nil);
+    }
     let mut entry = Str::from_string(text);
     // A text of so few bytes cannot have more graphemes.
     if entry.as_str().len() > LONGEST_ENTRY {
@@ -59,6 +80,24 @@ pub(super) fn log(ctx: &mut Ctx<'_>, text: String) -> Result<Value> {
     meter::check_memory()?;
     ctx.print(entry);
     Ok(Value::Nil)
+}
+
+impl Continuation for Capture {
+    fn finish(self, ctx: &mut Ctx<'_>, _: Value) -> Result<Flow> {
+        let mut text = String::new();
+        for piece in ctx.end_capture(self) {
+            meter::charge_steps(1 + piece.as_str().len() as u64 / 16)?;
+            print::append(&mut text, piece.as_str())?;
+        }
+        Ok(Flow::Return(Value::Str(Str::from_string(text))))
+    }
+}
+
+/// `(with-out-str body …)`, with the body as a function.
+fn with_out_str(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    check::callable("with-out-str", 1, "body", &args[0])?;
+    let capture = ctx.begin_capture();
+    call_then(ctx, take(&mut args[0]), Args::new(), capture)
 }
 
 fn text(text: String) -> Result<Value> {
@@ -74,13 +113,25 @@ fn line(mut line: String) -> Result<Value> {
 /// `(println & xs)`
 fn println(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = human(args)?;
-    log(ctx, entry)
+    log(ctx, entry, End::Line)
+}
+
+/// `(print & xs)`
+fn print_open(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let entry = human(args)?;
+    log(ctx, entry, End::Open)
 }
 
 /// `(prn & xs)`
 fn prn(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let entry = readable(args)?;
-    log(ctx, entry)
+    log(ctx, entry, End::Line)
+}
+
+/// `(pr & xs)`
+fn pr(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let entry = readable(args)?;
+    log(ctx, entry, End::Open)
 }
 
 /// `(printf fmt & xs)`
@@ -90,7 +141,7 @@ fn printf(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         _ => return Err(Error::runtime("printf is not available; use (println (str …))")),
     };
     let entry = print::plain(&formatted)?;
-    log(ctx, entry)
+    log(ctx, entry, End::Open)
 }
 
 /// `(flush)`
@@ -128,13 +179,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("print", "Printing").of([
         .doc("Readable text of the arguments, with spaces between")
         .example(r#"(pr-str "a\"b" nil :k)"#, r#""\"a\\\"b\" nil :k""#)
         .example(r#"(pr-str {:b 1 :a "x"})"#, r#""{:a \"x\" :b 1}""#),
-    fun("print", CORE, "& xs", println)
+    fun("print", CORE, "& xs", print_open)
         .doc("Same as println: each call is an entry of its own")
         .example(r#"(print "x" 1)"#, "nil"),
     fun("prn", CORE, "& xs", prn)
         .doc("Adds an entry to the print log: the readable text of the arguments")
         .example(r#"(prn "x" 1)"#, "nil"),
-    fun("pr", CORE, "& xs", prn).doc("Same as prn").example(r#"(pr "x" 1)"#, "nil"),
+    fun("pr", CORE, "& xs", pr).doc("Same as prn").example(r#"(pr "x" 1)"#, "nil"),
     fun("pprint", PPRINT, "x", prn)
         .doc("Adds an entry to the print log: the readable text of a value")
         .example("(pprint {:a 1})", "nil"),
@@ -142,6 +193,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("print", "Printing").of([
         .doc("Adds an entry to the print log: what format gives")
         .example(r#"(printf "%s is %d" "x" 1)"#, "nil"),
     fun("newline", CORE, "", println).doc("Adds an empty entry to the print log").example("(newline)", "nil"),
+    frame("with-out-str", CORE, "body", with_out_str)
+        .calls(&["(with-out-str body…)"])
+        .doc("Text of what the body prints")
+        .example(r#"(with-out-str (print "a" 1) (println [2]))"#, r#""a 1[2]\n""#),
     fun("flush", CORE, "", flush)
         .doc("Does nothing: the print log is kept at once")
         .example("(flush)", "nil"),

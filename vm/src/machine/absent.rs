@@ -93,7 +93,7 @@ const ABSENT: &[(&str, &str)] = &[
     ),
     ("with-meta vary-meta alter-meta! reset-meta!", "values carry no metadata: put it into a map"),
     ("binding bound-fn with-redefs with-local-vars with-bindings with-precision", "use let"),
-    ("with-out-str with-in-str", "build the text with str, pr-str or format"),
+    ("with-in-str", "build the text with str, pr-str or format"),
     ("bench", "leave it out: programs measure no time"),
     (
         "sleep Thread/sleep System/getenv System/getProperty",

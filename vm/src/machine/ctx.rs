@@ -5,6 +5,7 @@ use super::env::Env;
 use super::frame::Args;
 use super::library::Library;
 use super::namespace::Namespace;
+use super::output::Capture;
 use super::own::Own;
 use crate::error::Result;
 use crate::meter;
@@ -20,9 +21,24 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// Adds one entry to the print log.
+    /// Adds one entry to the print log, or a piece to what is captured.
     pub fn print(&mut self, entry: Str) {
-        self.own.output.prints.push(entry);
+        self.own.output.print(entry);
+    }
+
+    /// Whether what is printed becomes a text of the program (`with-out-str`).
+    pub(crate) fn captures_prints(&self) -> bool {
+        self.own.output.is_captured()
+    }
+
+    /// Captures what is printed from here on.
+    pub(crate) fn begin_capture(&mut self) -> Capture {
+        self.own.output.begin_capture()
+    }
+
+    /// The pieces that were printed since `capture` began.
+    pub(crate) fn end_capture(&mut self, capture: Capture) -> Vec<Str> {
+        self.own.output.end_capture(capture)
     }
 
     /// Adds a sentence for whoever reads the program's value: something was left out of it.

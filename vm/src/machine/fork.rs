@@ -78,6 +78,9 @@ impl Machine {
         let mut branch = Fiber::new(Next::Call(callee, args));
         branch.parent = Some((parent, index));
         branch.own.remembered = fiber.own.remembered.clone();
+        if fiber.own.output.is_captured() {
+            branch.own.output.begin_capture();
+        }
         branch.overlay = Some(fiber.overlay.clone().unwrap_or_default());
         fork.running += 1;
         let id = self.free_fibers.pop().unwrap_or_else(|| {

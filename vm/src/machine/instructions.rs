@@ -499,6 +499,11 @@ impl Machine {
         if !self.may_shadow(overlay) {
             return None;
         }
+        self.value_of(overlay, name)
+    }
+
+    /// The value that the program or its session has given a name.
+    pub(super) fn value_of(&self, overlay: Option<&Overlay>, name: &str) -> Option<Value> {
         let slot = self.env.namespace.find_slot(name)?;
         overlaid(overlay, slot).or_else(|| self.env.namespace.value(slot)).cloned()
     }

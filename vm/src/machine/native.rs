@@ -47,6 +47,15 @@ impl Machine {
                 next = Next::Value(Value::Nil);
                 continue;
             }
+            // A var is called as its value is.
+            if let Next::Call(Value::Var(name), args) = next {
+                meter::work(1);
+                let Some(value) = self.value_of(fiber.overlay.as_deref(), name.as_str()) else {
+                    return Err(call::not_callable(&Value::Var(name)));
+                };
+                next = Next::Call(value, args);
+                continue;
+            }
             if let Next::Flow(flow) = next {
                 match self.follow(id, fiber, flow, true)? {
                     Ok(then) => next = then,

@@ -25,10 +25,20 @@ struct More {
     blobs: Vec<Rc<Blob>>,
     bytes: u64,
     notes: Vec<Str>,
+    /// What has been printed inside `with-out-str`, while there is one around.
+    captured: Option<Vec<Str>>,
 }
 
+/// A `with-out-str` under way.
+pub(crate) struct Capture {
+    /// How much the ones around it had captured when it began.
+    from: usize,
+    is_outermost: bool,
+}
+
+portable!(Capture { from, is_outermost });
 portable!(Output { prints, more });
-portable!(More { blobs, bytes, notes }
+portable!(More { blobs, bytes, notes, captured }
     if |more: &More| more.bytes == more.blobs.iter().map(|blob| blob.content().len()).sum::<u64>());
 
 impl Output {
@@ -40,7 +50,40 @@ impl Output {
             let more = self.more.get_or_insert_default();
             more.blobs.append(&mut later.blobs);
             more.bytes += later.bytes;
+            if let (Some(captured), Some(mut later)) = (&mut more.captured, later.captured) {
+                captured.append(&mut later);
+            }
         }
+    }
+
+    /// Whether what is printed becomes a text of the program.
+    pub(super) fn is_captured(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.captured.is_some())
+    }
+
+    /// Captures what is printed from here on.
+    pub(super) fn begin_capture(&mut self) -> Capture {
+        let captured = &mut self.more.get_or_insert_default().captured;
+        let is_outermost = captured.is_none();
+        Capture { from: captured.get_or_insert_default().len(), is_outermost }
+    }
+
+    /// Adds an entry, or a piece to what is captured.
+    pub(super) fn print(&mut self, text: Str) {
+        match self.more.as_mut().and_then(|more| more.captured.as_mut()) {
+            Some(captured) => captured.push(text),
+            None => self.prints.push(text),
+        }
+    }
+
+    /// What has been captured since `capture` began.
+    pub(super) fn end_capture(&mut self, capture: Capture) -> Vec<Str> {
+        let Some(more) = &mut self.more else { return Vec::new() };
+        if capture.is_outermost {
+            return more.captured.take().unwrap_or_default();
+        }
+        let Some(captured) = &mut more.captured else { return Vec::new() };
+        captured.split_off(capture.from.min(captured.len()))
     }
 
     /// Adds a sentence for whoever reads the value, once, and the first few only.

@@ -202,7 +202,8 @@ impl Capped {
         self.budget.nodes = self.budget.nodes.checked_sub(cost(value)).ok_or(Stop::Spent)?;
         let before = self.text.len();
         let at_once = match value {
-            Value::Str(s) => s.as_str().len(),
+            Value::Str(s) | Value::Symbol(s) => s.as_str().len(),
+            Value::Keyword(k) => k.name().len(),
             Value::BigInt(n) => (n.get().bits() / 4) as usize,
             _ => 0,
         };

@@ -3,7 +3,7 @@
 use super::{append, grow_string, number, text};
 use crate::error::Result;
 use crate::meter;
-use crate::value::{Temporal, Value};
+use crate::value::{Temporal, Value, is_readable_keyword, is_readable_symbol};
 use std::fmt::Write as _;
 
 /// Appends the readable form of anything but a collection. Charges steps and memory to the program.
@@ -22,12 +22,19 @@ pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
     }
 }
 
-/// As [`write`] in a text that a program makes: a symbol is its name there, as in Clojure. Where a host shows it, it reads
-/// back.
+/// As [`write`] in a text that a program makes: a symbol is its name there and a keyword its name behind a colon, as in Clojure.
+/// Where a host shows them, they read back.
 pub(super) fn write_in_text(value: &Value, out: &mut String) -> Result<()> {
-    let Value::Symbol(name) = value else { return write(value, out) };
-    meter::charge_steps(1 + name.as_str().len() as u64 / 64)?;
-    append(out, name.as_str())
+    let (colon, name) = match value {
+        Value::Symbol(name) => ("", name.as_str()),
+        Value::Keyword(keyword) => (":", keyword.name()),
+        _ => return write(value, out),
+    };
+    meter::charge_steps(1 + (colon.len() + name.len()) as u64 / 64)?;
+    grow_string(out, colon.len() + name.len())?;
+    out.push_str(colon);
+    out.push_str(name);
+    Ok(())
 }
 
 /// Appends the plain form of anything but a collection. Charges steps and memory to the program.
@@ -71,11 +78,13 @@ pub(super) fn len_bound(value: &Value) -> usize {
     match value {
         Value::Str(s) => text::quoted_len(s.as_str()),
         Value::BigInt(n) => number::decimal_digits(n.get().bits()),
-        Value::Keyword(k) => k.name().len() + 1,
+        Value::Keyword(k) if is_readable_keyword(k.name()) => k.name().len() + 1,
+        Value::Keyword(k) => text::quoted_len(k.name()) + "(keyword )".len(),
         Value::Closure(closure) => closure.code().display.len(),
         Value::Regex(regex) => 2 * regex.source.as_str().len() + 3,
         Value::Var(name) => name.as_str().len() + 2,
-        Value::Symbol(name) => name.as_str().len() + 1,
+        Value::Symbol(name) if is_readable_symbol(name.as_str()) => name.as_str().len() + 1,
+        Value::Symbol(name) => text::quoted_len(name.as_str()) + "(symbol )".len(),
         Value::Tool(name) => name.as_str().len() + 5,
         Value::Temporal(_) => 64,
         Value::Blob(blob) => blob.content().mime_type.len() + 64,
@@ -99,10 +108,11 @@ pub(super) fn push(value: &Value, out: &mut String) {
             }
         }
         Value::Float(x) => number::write_float(x.get(), out),
-        Value::Keyword(k) => {
+        Value::Keyword(k) if is_readable_keyword(k.name()) => {
             out.push(':');
             out.push_str(k.name());
         }
+        Value::Keyword(k) => push_call("keyword", k.name(), out),
         Value::Str(s) => text::push_quoted(s.as_str(), out),
         Value::Builtin(_) => out.push_str("#<builtin>"),
         Value::Closure(closure) => out.push_str(&closure.code().display),
@@ -131,10 +141,11 @@ pub(super) fn push(value: &Value, out: &mut String) {
             out.push_str("#'");
             out.push_str(name.as_str());
         }
-        Value::Symbol(name) => {
+        Value::Symbol(name) if is_readable_symbol(name.as_str()) => {
             out.push('\'');
             out.push_str(name.as_str());
         }
+        Value::Symbol(name) => push_call("symbol", name.as_str(), out),
         Value::Tool(name) => {
             out.push_str("tool/");
             out.push_str(name.as_str());
@@ -144,4 +155,13 @@ pub(super) fn push(value: &Value, out: &mut String) {
             out.push_str("...")
         }
     }
+}
+
+/// The call that makes a keyword or a symbol that no program can write otherwise.
+fn push_call(function: &str, name: &str, out: &mut String) {
+    out.push('(');
+    out.push_str(function);
+    out.push(' ');
+    text::push_quoted(name, out);
+    out.push(')');
 }

@@ -118,6 +118,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("pages", "(tool/pages {:server \"s\" :tool \"t\" :args {:items [1 2]}})"),
     ("partition-by", "(partition-by (fn [x] (f (odd? x))) [3 1 2])"),
     ("quantifier", "(some (fn [x] (f x)) [nil 3])"),
+    ("read-string", "(read-string {:readers {'m f}} \"[1 #m {:a [2]} #m 3]\")"),
     ("reduce", "(reduce (fn [a x] (+ a (f x))) [3 1 2])"),
     ("reduce-kv", "(reduce-kv (fn [a k v] (+ a (f v))) 0 {:a 1 :b 2})"),
     ("reductions", "(reductions (fn [a x] (+ a (f x))) [3 1 2])"),
@@ -142,6 +143,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("walk in step", "(map vector (iterate (fn [x] (inc (f x))) 1) [7 8 9])"),
     ("walk of all nodes", "(walk/postwalk (fn [x] (f x)) {:a [1 {:b 2}]})"),
     ("while", "(take-while (fn [x] (f x)) [3 nil])"),
+    ("with-out-str", "(with-out-str (println (f 1)) (print (with-out-str (prn (f 2))) (f 3)))"),
 ];
 
 pub(crate) const LIMITS: Limits = Limits { memory_bytes: 10 << 20, steps: 50_000 };

@@ -2,6 +2,12 @@
 
 /// Programs around a function `f` that gives back its argument. Each is run with an `f` that asks the host.
 pub(crate) const PROGRAMS: &[&str] = &[
+    // texts of prints and of data
+    "(with-out-str (println (f 1) [(f 2)]) (pr (f \"a\")) (f 3))",
+    "(with-out-str (print 1) (pmap (fn [x] (println (f x))) [3 1 2]) (print (with-out-str (prn (f 4)))))",
+    "(do (println 1) [(with-out-str (println (f 2))) (println 3)])",
+    "(read-string {:readers {'m f} :default (fn [t x] [(name t) (f x)])} \"[1 #m [#n 2] #_ #m 3 #m #m 4]\")",
+    "(edn/read-string {:readers {'m (fn [x] (+ 1 (f x)))}} \"#m 3\")",
     // aggregates
     "(reduce (fn [a x] (+ a (f x))) [3 1 2])",
     "(reduce (fn [a x] (+ a (f x))) 10 [3 1 2])",

@@ -9,6 +9,8 @@ mod points;
 mod spans;
 mod text;
 
+pub(super) use points::java_date;
+
 use super::Builtin;
 use super::namespaces::{
     CHRONO_UNIT, COMPARABLE, CORE, DATE, DATE_TIME_FORMATTER, DURATION, EXTENSION, INSTANT, JAVA_TIME,

@@ -99,7 +99,7 @@ pub(super) fn shorten(text: &str) -> String {
 }
 
 /// `(java.util.Date.)`, `(java.util.Date. x)`
-pub(super) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(in crate::builtins) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
         [] => now(ctx, args),
         [Value::Int(n)] => {

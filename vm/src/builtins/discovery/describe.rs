@@ -78,7 +78,7 @@ pub(super) fn describe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             let text = format!(
                 "describe: {MOST_PATHS} paths shown, {omitted} left out; describe a part of the data, or less :depth"
             );
-            printing::log(ctx, text)?;
+            printing::log(ctx, text, printing::End::Line)?;
         }
         Ok(paths)
     } else {

@@ -13,7 +13,7 @@ mod split;
 
 pub(crate) use finding::find;
 pub(crate) use join::join;
-pub(crate) use names::{is_keyword_name, is_readable_keyword, parts_of_name};
+pub(crate) use names::is_keyword_name;
 pub(crate) use replace::{literal as replace_literal, replace, replace_first};
 pub(crate) use search::{index_of, last_index_of};
 pub(crate) use simple::{is_all_space, to_lower, to_upper, trim};
@@ -148,10 +148,12 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .doc("Keyword of a string or symbol, or of a namespace and a name; nil for anything else")
         .example(r#"(keyword "user-id")"#, ":user-id")
         .example(r#"(keyword "user" "id")"#, ":user/id")
+        .example(r#"(keyword "a b")"#, r#"(keyword "a b")"#)
         .example("(keyword nil)", "nil"),
-    fun("symbol", CORE, "x", names::symbol)
-        .doc("Symbol of a string or keyword, to name things in discovery forms and tool/call")
-        .example(r#"(symbol "github/search")"#, "'github/search"),
+    fun("symbol", CORE, "x | ns name", names::symbol)
+        .doc("Symbol of a string or keyword, or of a namespace and a name")
+        .example(r#"(symbol "github/search")"#, "'github/search")
+        .example(r#"(symbol "user" "id")"#, "'user/id"),
     fun("char", CORE, "x", names::char)
         .doc("One-character string of a code point")
         .example("(char 65)", r#""A""#),

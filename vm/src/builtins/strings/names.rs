@@ -5,15 +5,7 @@
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
-use crate::value::{Str, Value};
-
-/// Namespace and name of the text of a keyword or a symbol, which splits at its first `/`.
-pub(crate) fn parts_of_name(text: &str) -> (Option<&str>, &str) {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => (Some(namespace), name),
-        _ => (None, text),
-    }
-}
+use crate::value::{Str, Value, parts_of_name};
 
 /// `(name x)`
 pub(super) fn name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
@@ -49,56 +41,46 @@ pub(crate) fn is_keyword_name(name: &str) -> bool {
     namespace.is_none_or(is_part) && is_part(name)
 }
 
-/// Whether `(keyword name)` accepts this name: it reads as one word.
-pub(crate) fn is_readable_keyword(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-*<>=?!_.".contains(&b))
-    };
-    let (namespace, name) = parts_of_name(name);
-    namespace.is_none_or(is_part) && is_part(name)
+/// The text of a namespace and a name.
+fn joined(ctx: &mut Ctx<'_>, what: &str, namespace: &Str, name: &Str) -> Result<Str> {
+    let bytes = namespace.as_str().len() + 1 + name.as_str().len();
+    ctx.charge(bytes / 16)?;
+    // It would end at its first slash.
+    if namespace.as_str().contains('/') {
+        let shown = print::readable_lossy(&Value::Str(namespace.clone()));
+        return Err(Error::runtime(format!("invalid {what} namespace: {shown} holds a slash")));
+    }
+    ctx.reserve(bytes)?;
+    Ok(Str::from_string([namespace.as_str(), name.as_str()].join("/")))
 }
 
 /// `(keyword x)`, `(keyword ns name)`
 pub(super) fn keyword(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let joined;
     let name = match &*args {
-        [Value::Str(namespace), Value::Str(name)] => {
-            let text = [namespace.as_str(), name.as_str()];
-            let bytes = text[0].len() + 1 + text[1].len();
-            ctx.charge(bytes / 16)?;
-            ctx.reserve(bytes)?;
-            joined = Str::from_string(text.join("/"));
-            &joined
-        }
+        [Value::Str(namespace), Value::Str(name)] => joined(ctx, "keyword", namespace, name)?,
         [keyword @ Value::Keyword(_)] => return Ok(keyword.clone()),
-        [Value::Str(name) | Value::Symbol(name)] | [Value::Nil, Value::Str(name)] => name,
+        [Value::Str(name) | Value::Symbol(name)] | [Value::Nil, Value::Str(name)] => name.clone(),
         [_] => return Ok(Value::Nil),
         _ => return Err(Error::argument_types("keyword", args)),
     };
     ctx.charge(name.as_str().len() / 16)?;
-    if !is_readable_keyword(name.as_str()) {
-        let shown = print::readable_lossy(&Value::Str(name.clone()));
-        return Err(Error::runtime(format!("invalid keyword name: {shown}")));
-    }
     ctx.reserve(name.as_str().len())?;
     Ok(Value::Keyword(ctx.keyword(name.as_str())))
 }
 
-/// `(symbol s)`
+/// `(symbol x)`, `(symbol ns name)`
 pub(super) fn symbol(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let text = match &args[0] {
-        symbol @ Value::Symbol(_) => return Ok(symbol.clone()),
-        Value::Str(text) => text.clone(),
-        Value::Keyword(keyword) => Str::new(keyword.name()),
+    Ok(match &*args {
+        [Value::Str(namespace), Value::Str(name)] => Value::Symbol(joined(ctx, "symbol", namespace, name)?),
+        [symbol @ Value::Symbol(_)] => symbol.clone(),
+        [Value::Str(name)] | [Value::Nil, Value::Str(name)] => Value::Symbol(name.clone()),
+        [Value::Keyword(keyword)] => {
+            ctx.charge(keyword.name().len() / 16)?;
+            ctx.reserve(keyword.name().len())?;
+            Value::Symbol(Str::new(keyword.name()))
+        }
         _ => return Err(Error::argument_types("symbol", args)),
-    };
-    ctx.charge(text.as_str().len() / 16)?;
-    let readable = |c: char| c.is_ascii_alphanumeric() || "_?!*+-/<>=.&%'#".contains(c);
-    if text.as_str().is_empty() || !text.as_str().chars().all(readable) {
-        let shown = print::readable_lossy(&Value::Str(text));
-        return Err(Error::runtime(format!("invalid symbol name: {shown}")));
-    }
-    Ok(Value::Symbol(text))
+    })
 }
 
 /// `(char x)`: the one-character string of a code point.

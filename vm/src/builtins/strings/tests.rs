@@ -161,14 +161,28 @@ fn names_of_keywords_symbols_and_strings() {
         display("keyword", [s("user"), Value::Nil]),
         "! type_error: keyword: invalid argument types: string, nil"
     );
-    for text in ["a/b/c", "/b", "a/", "/", ""] {
-        let error = format!("! Runtime error: invalid keyword name: {text:?}");
-        assert_eq!(display("keyword", [s(text)]), error);
+    for text in ["a/b/c", "/b", "a/", "/", "", "a b", "a\u{200b}", "\""] {
+        assert_eq!(display("keyword", [s(text)]), format!("(keyword {})", display("identity", [s(text)])));
+        assert_eq!(display("str", [Value::keyword(text)]), display("identity", [s(&format!(":{text}"))]));
     }
-    assert_eq!(display("keyword", [s("a b")]), "! Runtime error: invalid keyword name: \"a b\"");
+    assert_eq!(display("keyword", [s("a"), s("b/c")]), "(keyword \"a/b/c\")");
+    assert_eq!(
+        display("keyword", [s("a/b"), s("c")]),
+        "! Runtime error: invalid keyword namespace: \"a/b\" holds a slash"
+    );
+    assert_eq!(display("name", [Value::keyword("a/b/c")]), "\"b/c\"");
+    assert_eq!(display("namespace", [Value::keyword("/b")]), "\"\"");
+    assert_eq!(display("namespace", [Value::keyword("/")]), "nil");
     assert_eq!(display("keyword", [s("1a*")]), ":1a*");
     assert_eq!(display("keyword", [Value::Int(5)]), "nil");
-    assert_eq!(display("symbol", [s("a b")]), "! Runtime error: invalid symbol name: \"a b\"");
+    assert_eq!(display("symbol", [s("a b")]), "(symbol \"a b\")");
+    assert_eq!(display("symbol", [s("true")]), "(symbol \"true\")");
+    assert_eq!(display("symbol", [s("str"), s("join")]), "'str/join");
+    assert_eq!(display("symbol", [Value::Nil, s("join")]), "'join");
+    assert_eq!(
+        display("symbol", [s("a/b"), s("c")]),
+        "! Runtime error: invalid symbol namespace: \"a/b\" holds a slash"
+    );
     assert_eq!(display("char", [Value::Int(-1)]), "! Runtime error: char: -1 is not a code point");
 }
 

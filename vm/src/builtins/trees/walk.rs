@@ -4,12 +4,12 @@
 //! collections that are open at a time are a stack on the heap.
 
 use crate::builtins::maps::entry_parts;
-use crate::builtins::strings::{is_keyword_name, parts_of_name};
+use crate::builtins::strings::is_keyword_name;
 use crate::builtins::support::{Builder, Held, callee, cursor, pulse, sequence};
 use crate::error::{Error, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
-use crate::value::{Cursor, Map, Set, Value, Vector};
+use crate::value::{Cursor, Map, Set, Value, Vector, parts_of_name};
 
 /// A collection that is being rebuilt from what became of its children.
 pub(super) struct Level {

@@ -1,9 +1,8 @@
 //! The tests behind the names.
 
-use crate::builtins::strings::parts_of_name;
 use crate::error::Result;
 use crate::machine::Ctx;
-use crate::value::Value;
+use crate::value::{Value, parts_of_name};
 
 /// Whether the text of a keyword or a symbol has a namespace.
 fn is_qualified(text: &str) -> bool {

@@ -1,13 +1,14 @@
 //! Rank 4 of the order: functions, regexes, vars, symbol and tool references.
 //!
 //! They compare by printed form, whose beginnings keep the kinds apart: `#"…"` < `#'…` < `#<builtin>` <
-//! `#fn[…]` < `'…` < `tool/…`; contents of answers come last, by type and content. Builtins, which all print alike, compare by name; closures that print alike by
+//! `#fn[…]` < `'…` < `tool/…`; contents of answers come last, by type and content. Symbols compare by namespace and name, those without a
+//! namespace first. Builtins, which all print alike, compare by name; closures that print alike by
 //! where their code begins, then by what they captured; combinators by kind, then by their parts (ruling 2).
 
 use super::compare_text;
 use crate::code::{Function, Program};
 use crate::meter;
-use crate::value::{Blob, Closure, Combinator, Value};
+use crate::value::{Blob, Closure, Combinator, Value, parts_of_name};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -37,9 +38,10 @@ pub(super) fn compare(a: &Value, b: &Value) -> Opaque {
         (Value::Builtin(x), Value::Builtin(y)) => x.name.cmp(y.name),
         (Value::Regex(x), Value::Regex(y)) => compare_text(x.source.as_str(), y.source.as_str()),
         (Value::Blob(x), Value::Blob(y)) => blobs(x, y),
-        (Value::Var(x), Value::Var(y))
-        | (Value::Symbol(x), Value::Symbol(y))
-        | (Value::Tool(x), Value::Tool(y)) => compare_text(x.as_str(), y.as_str()),
+        (Value::Symbol(x), Value::Symbol(y)) => symbols(x.as_str(), y.as_str()),
+        (Value::Var(x), Value::Var(y)) | (Value::Tool(x), Value::Tool(y)) => {
+            compare_text(x.as_str(), y.as_str())
+        }
         (Value::Cursor(x), Value::Cursor(y)) => Rc::as_ptr(x).cmp(&Rc::as_ptr(y)),
         _ => kind(a).cmp(&kind(b)),
     };
@@ -68,6 +70,17 @@ fn blobs(a: &Rc<Blob>, b: &Rc<Blob>) -> Ordering {
     let order = a.kind.cmp(b.kind).then_with(|| a.mime_type.cmp(&b.mime_type));
     let order = order.then_with(|| a.base64.len().cmp(&b.base64.len()));
     order.then_with(|| compare_text(&a.base64, &b.base64)).then_with(|| compare_text(&a.uri, &b.uri))
+}
+
+/// Those without a namespace first, then by namespace and name.
+fn symbols(a: &str, b: &str) -> Ordering {
+    match (parts_of_name(a), parts_of_name(b)) {
+        ((Some(a_space), a), (Some(b_space), b)) => {
+            compare_text(a_space, b_space).then_with(|| compare_text(a, b))
+        }
+        ((None, a), (None, b)) => compare_text(a, b),
+        ((a_space, _), (b_space, _)) => a_space.is_some().cmp(&b_space.is_some()),
+    }
 }
 
 fn combinators(a: &Rc<Combinator>, b: &Rc<Combinator>) -> Opaque {

@@ -1,49 +1,66 @@
-//! `read-string`: the value of a text of data, as programs write data (functions.md 26.1).
-//!
-//! It reads and never evaluates: a list is its parts, a name is a symbol.
+//! A text of data, form by form. Nothing recurses: what is open is a list of levels.
 
-use super::Builtin;
-use super::namespaces::{CORE, EDN};
-use super::row::{fun, section};
-use super::strings::{is_readable_keyword, parts_of_name};
-use super::support::Builder;
+use super::number::{MAX_DIGITS, number};
+use crate::builtins::support::Builder;
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::portable;
 use crate::meter;
-use crate::value::{Map, Set, Str, Value};
-use num_bigint::BigInt;
+use crate::value::{Map, Set, Str, Value, is_readable_keyword, parts_of_name};
 
 /// Deepest nesting, as that of JSON.
 const MAX_DEPTH: usize = 128;
-/// Most digits of a number, as in programs.
-const MAX_DIGITS: usize = 100;
 
-/// A collection that is being read.
-struct Level<'t> {
-    opening: u8,
-    /// What the keys of a map without a namespace get: `#:ns{…}`.
-    namespace: Option<&'t str>,
+/// What is open while its parts are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    List,
+    Vector,
+    Map,
+    Set,
+    /// A value behind a tag.
+    Tagged,
+}
+
+portable!(enum Kind { 0: List, 1: Vector, 2: Map, 3: Set, 4: Tagged });
+
+/// A collection or a tagged value that is being read.
+pub(super) struct Level {
+    kind: Kind,
+    /// What the keys of a map without a namespace get: `#:ns{…}`. Of a tagged value its tag.
+    name: Option<Str>,
     items: Builder,
     /// Forms that `#_` discards.
     discarded: usize,
 }
 
-impl Level<'_> {
-    fn closing(&self) -> u8 {
-        match self.opening {
-            b'(' => b')',
-            b'[' => b']',
-            _ => b'}',
+portable!(Level { kind, name, items, discarded });
+
+impl Level {
+    fn closing(&self) -> Option<u8> {
+        match self.kind {
+            Kind::List => Some(b')'),
+            Kind::Vector => Some(b']'),
+            Kind::Map | Kind::Set => Some(b'}'),
+            Kind::Tagged => None,
         }
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-    levels: Vec<Level<'t>>,
+/// A text that is being read, with all that has been read of it.
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+    pub(super) levels: Vec<Level>,
     /// Forms that `#_` discards outside of collections.
-    discarded: usize,
+    pub(super) discarded: usize,
+}
+
+/// Why reading stops.
+pub(super) enum Stop {
+    /// At the end of the first form, or of a text without one.
+    Done(Option<Value>),
+    /// At the end of a tagged value.
+    Tagged(Str, Value),
 }
 
 /// Whether a byte ends a number or a name.
@@ -52,7 +69,7 @@ fn is_end(byte: u8) -> bool {
 }
 
 impl<'t> Reader<'t> {
-    fn error(&self, what: impl std::fmt::Display) -> Error {
+    pub(super) fn error(&self, what: impl std::fmt::Display) -> Error {
         Error::type_error(format!("read-string: {what} at byte {}", self.at))
     }
 
@@ -79,21 +96,28 @@ impl<'t> Reader<'t> {
         meter::charge_steps((self.at - start) as u64 / 16)
     }
 
-    /// The first form of the text, or nothing if there is none.
-    fn read(mut self) -> Result<Option<Value>> {
+    /// Reads on to the end of the first form or of a tagged value.
+    pub(super) fn read(&mut self) -> Result<Stop> {
         loop {
             self.skip_blanks()?;
             meter::charge_steps(1)?;
             let Some(byte) = self.peek() else {
-                return match self.levels.last() {
-                    Some(level) => Err(self.error(format!("{} is missing", char::from(level.closing())))),
-                    None if self.discarded > 0 => Err(self.error("a form behind #_ is missing")),
-                    None => Ok(None),
+                let is_discarding = self.levels.last().map_or(self.discarded, |level| level.discarded) > 0;
+                return match self.levels.last().map(Level::closing) {
+                    _ if is_discarding => Err(self.error("a form behind #_ is missing")),
+                    Some(Some(closing)) => Err(self.error(format!("{} is missing", char::from(closing)))),
+                    Some(None) => Err(self.error("a form behind a tag is missing")),
+                    None => Ok(Stop::Done(None)),
                 };
             };
             let value = match byte {
                 b'(' | b'[' | b'{' => {
-                    self.open(byte, None, 1)?;
+                    let kind = match byte {
+                        b'(' => Kind::List,
+                        b'[' => Kind::Vector,
+                        _ => Kind::Map,
+                    };
+                    self.open(kind, None, 1)?;
                     continue;
                 }
                 b')' | b']' | b'}' => self.close(byte)?,
@@ -101,7 +125,7 @@ impl<'t> Reader<'t> {
                 b'\\' => self.character()?,
                 b'#' => match self.text.as_bytes().get(self.at + 1) {
                     Some(b'{') => {
-                        self.open(b'#', None, 2)?;
+                        self.open(Kind::Set, None, 2)?;
                         continue;
                     }
                     Some(b':') => {
@@ -115,6 +139,10 @@ impl<'t> Reader<'t> {
                         continue;
                     }
                     Some(b'#') => self.special_float()?,
+                    Some(byte) if byte.is_ascii_alphabetic() => {
+                        self.open_tagged()?;
+                        continue;
+                    }
                     _ => return Err(self.error("only data can be read, not #")),
                 },
                 b'\'' | b'`' | b'~' | b'@' | b'^' => {
@@ -122,24 +150,53 @@ impl<'t> Reader<'t> {
                 }
                 _ => self.atom()?,
             };
-            let discarded = self.levels.last_mut().map_or(&mut self.discarded, |level| &mut level.discarded);
-            if *discarded > 0 {
-                *discarded -= 1;
-            } else if let Some(level) = self.levels.last_mut() {
-                level.items.push(value)?;
-            } else {
-                return Ok(Some(value));
+            if let Some(stop) = self.take(value)? {
+                return Ok(stop);
             }
         }
     }
 
-    fn open(&mut self, opening: u8, namespace: Option<&'t str>, bytes: usize) -> Result<()> {
+    /// Puts a value that has been read where it belongs. Reading stops if it is the last one, or that of a tag.
+    pub(super) fn take(&mut self, value: Value) -> Result<Option<Stop>> {
+        loop {
+            let discarded = self.levels.last_mut().map_or(&mut self.discarded, |level| &mut level.discarded);
+            if *discarded > 0 {
+                *discarded -= 1;
+                return Ok(None);
+            }
+            let Some(level) = self.levels.last_mut() else { return Ok(Some(Stop::Done(Some(value)))) };
+            if level.kind != Kind::Tagged {
+                level.items.push(value)?;
+                return Ok(None);
+            }
+            let tag = self.levels.pop().and_then(|level| level.name).unwrap_or_else(|| Str::new(""));
+            // What is discarded needs no meaning.
+            if self.discarded == 0 && self.levels.iter().all(|level| level.discarded == 0) {
+                return Ok(Some(Stop::Tagged(tag, value)));
+            }
+        }
+    }
+
+    fn open(&mut self, kind: Kind, name: Option<&str>, bytes: usize) -> Result<()> {
         if self.levels.len() == MAX_DEPTH {
             return Err(self.error(format!("nested deeper than {MAX_DEPTH} levels")));
         }
         self.at += bytes;
-        self.levels.push(Level { opening, namespace, items: Builder::new(), discarded: 0 });
+        let name = match name {
+            Some(name) => {
+                meter::reserve(name.len())?;
+                Some(Str::new(name))
+            }
+            None => None,
+        };
+        self.levels.push(Level { kind, name, items: Builder::new(), discarded: 0 });
         Ok(())
+    }
+
+    /// `#tag`
+    fn open_tagged(&mut self) -> Result<()> {
+        let tag = &self.token()?[1..];
+        self.open(Kind::Tagged, Some(tag), 1 + tag.len())
     }
 
     /// `#:ns{`
@@ -153,22 +210,19 @@ impl<'t> Reader<'t> {
         if self.peek() != Some(b'{') {
             return Err(self.error("{ is missing behind the namespace of a map"));
         }
-        self.open(b'{', Some(namespace), 1)
+        self.open(Kind::Map, Some(namespace), 1)
     }
 
     fn close(&mut self, closing: u8) -> Result<Value> {
         let unmatched = || format!("unmatched {}", char::from(closing));
-        match self.levels.last() {
-            Some(level) if level.closing() != closing || level.discarded > 0 => {
-                return Err(self.error(unmatched()));
-            }
-            Some(_) => {}
-            None => return Err(self.error(unmatched())),
+        let fits = |level: &Level| level.closing() == Some(closing) && level.discarded == 0;
+        if !self.levels.last().is_some_and(fits) {
+            return Err(self.error(unmatched()));
         }
         let Some(mut level) = self.levels.pop() else { return Err(self.error(unmatched())) };
         let items = level.items.take_vector();
-        let value = match level.opening {
-            b'{' => {
+        let value = match level.kind {
+            Kind::Map => {
                 if items.len() % 2 == 1 {
                     return Err(self.error("a map with a key and no value ends"));
                 }
@@ -177,20 +231,20 @@ impl<'t> Reader<'t> {
                 let mut entries = Vec::with_capacity(items.len() / 2);
                 let mut items = items.into_iter();
                 while let (Some(key), Some(value)) = (items.next(), items.next()) {
-                    let key = match level.namespace {
-                        Some(namespace) => in_namespace(key, namespace)?,
+                    let key = match &level.name {
+                        Some(namespace) => in_namespace(key, namespace.as_str())?,
                         None => key,
                     };
                     entries.push((key, value));
                 }
                 Value::Map(Map::from_entries(entries))
             }
-            b'#' => {
+            Kind::Set => {
                 meter::charge_steps(items.len() as u64)?;
                 meter::reserve(2 * items.len() * Set::ELEMENT_BYTES)?;
                 Value::Set(items.into_iter().collect())
             }
-            b'(' => Value::List(items),
+            Kind::List => Value::List(items),
             _ => Value::Vector(items),
         };
         self.at += 1;
@@ -230,6 +284,11 @@ impl<'t> Reader<'t> {
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
             Some(c @ ('"' | '\\')) => c,
+            Some('0'..='7') => {
+                let (c, digits) = self.octal(self.at + 1)?;
+                self.at += 1 + digits;
+                return Ok(c);
+            }
             Some('u') => {
                 let unit = self.unit(self.at + 2)?;
                 self.at += 6;
@@ -249,6 +308,15 @@ impl<'t> Reader<'t> {
         };
         self.at += 2;
         Ok(c)
+    }
+
+    /// The character of one to three octal digits, and how many they are.
+    fn octal(&self, at: usize) -> Result<(char, usize)> {
+        let digits = &self.text.as_bytes()[at..self.text.len().min(at + 3)];
+        let digits = digits.iter().take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+        let code = u8::from_str_radix(&self.text[at..at + digits], 8);
+        let code = code.map_err(|_| self.error("an octal escape is at most 377"))?;
+        Ok((char::from(code), digits))
     }
 
     /// The four hexadecimal digits of a `\u`.
@@ -274,6 +342,14 @@ impl<'t> Reader<'t> {
                 let unit = self.unit(self.at + 2)?;
                 let c = char::from_u32(unit).ok_or_else(|| self.error("half a surrogate pair"))?;
                 self.at += 6;
+                return Ok(Value::str(c.encode_utf8(&mut [0; 4])));
+            }
+            name if name.len() > 1 && name.starts_with('o') && name.as_bytes()[1].is_ascii_digit() => {
+                let (c, digits) = self.octal(self.at + 2)?;
+                if name.len() != 1 + digits {
+                    return Err(self.error("an unknown character"));
+                }
+                self.at += 1 + name.len();
                 return Ok(Value::str(c.encode_utf8(&mut [0; 4])));
             }
             name => name,
@@ -357,145 +433,4 @@ fn in_namespace(key: Value, namespace: &str) -> Result<Value> {
         Value::Keyword(_) => Value::keyword(&text),
         _ => Value::Symbol(Str::from_string(text)),
     })
-}
-
-/// The number that a token writes: an integer in any of Clojure's ways, a float, a quotient.
-fn number(token: &str) -> Option<Value> {
-    if token.len() > MAX_DIGITS {
-        return None;
-    }
-    let (sign, digits) = match token.strip_prefix(['+', '-']) {
-        Some(digits) => (if token.starts_with('-') { "-" } else { "" }, digits),
-        None => ("", token),
-    };
-    let integer = |digits: &str, radix| {
-        let is_digits = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
-        let number = is_digits.then(|| BigInt::parse_bytes(format!("{sign}{digits}").as_bytes(), radix));
-        number.flatten().map(Value::integer)
-    };
-    if let Some(digits) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        return integer(digits, 16);
-    }
-    if let Some((radix, digits)) = digits.split_once(['r', 'R']) {
-        return integer(digits, radix.parse().ok().filter(|radix| (2..=36).contains(radix))?);
-    }
-    if let Some((over, under)) = digits.split_once('/') {
-        let (over, under): (i64, i64) = (over.parse().ok()?, under.parse().ok()?);
-        let over = if sign.is_empty() { over } else { -over };
-        let exact = over.checked_rem(under)? == 0;
-        return Some(if exact { Value::Int(over / under) } else { Value::float(over as f64 / under as f64) });
-    }
-    let is_integer = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let digits = digits.strip_suffix('N').filter(|digits| is_integer(digits)).unwrap_or(digits);
-    let digits = digits.strip_suffix('M').unwrap_or(digits);
-    if is_integer(digits) {
-        let is_octal = digits.len() > 1 && digits.starts_with('0');
-        return integer(digits, if is_octal { 8 } else { 10 });
-    }
-    let is_float = digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
-    let float = is_float.then(|| format!("{sign}{digits}").parse::<f64>().ok()).flatten()?;
-    Some(Value::float(float))
-}
-
-/// `(read-string s)`, `(read-string {:eof v} s)`
-fn read_string(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let blank = match args {
-        [Value::Map(options), _] => options.get_flexible(&Value::keyword("eof")).cloned().unwrap_or_default(),
-        [_] => Value::Nil,
-        _ => return Err(Error::argument_types("read-string", args)),
-    };
-    match &args[args.len() - 1] {
-        Value::Nil => Ok(Value::Nil),
-        Value::Str(text) => {
-            let reader = Reader { text: text.as_str(), at: 0, levels: Vec::new(), discarded: 0 };
-            Ok(reader.read()?.unwrap_or(blank))
-        }
-        _ => Err(Error::argument_types("read-string", args)),
-    }
-}
-
-/// The family's functions.
-pub(super) static BUILTINS: &[Builtin] = &section("edn", "Data as text").of([fun(
-    "read-string",
-    CORE,
-    "s | options s",
-    read_string,
-)
-.also_in(EDN)
-.doc("The first value of a text of data: numbers, strings, keywords, symbols, collections; nothing is evaluated")
-.example(r#"(read-string "[1 :a \"b\" {x nil}]")"#, r#"[1 :a "b" {'x nil}]"#)
-.example(r#"(map read-string ["12" "0.5" ":k"])"#, "[12 0.5 :k]")]);
-
-#[cfg(test)]
-mod tests {
-    use crate::builtins::support::testing::display;
-    use crate::value::Value;
-
-    fn read(text: &str) -> String {
-        display("read-string", [Value::str(text)])
-    }
-
-    #[test]
-    fn data_is_read_as_programs_write_it() {
-        for (text, value) in [
-            ("42", "42"),
-            ("-7 8", "-7"),
-            ("+3", "3"),
-            ("0x1F", "31"),
-            ("-2r101", "-5"),
-            ("017", "15"),
-            ("12N", "12"),
-            ("1.5M", "1.5"),
-            ("3M", "3"),
-            ("6/3", "2"),
-            ("1/4", "0.25"),
-            ("1e3", "1000.0"),
-            ("123456789012345678901", "123456789012345678901"),
-            ("##-Inf", "##-Inf"),
-            (" ; comment\n nil", "nil"),
-            ("true", "true"),
-            (":a-b", ":a-b"),
-            (":user/id", ":user/id"),
-            ("#:user {:id 1 x 2 :a/b 3 :_/c 4 \"d\" 5}", "{:a/b 3 :c 4 :user/id 1 'user/x 2 \"d\" 5}"),
-            ("a/b", "'a/b"),
-            (r#""a\n\"\u00e9\uD83D\uDE00""#, "\"a\\n\\\"é😀\""),
-            (r"[\a \space \u0041 \)]", r#"["a" " " "A" ")"]"#),
-            ("[1, [2 [3]] {:a #{1 2}} #_ x #_#_ y z 4]", "[1 [2 [3]] {:a #{1 2}} 4]"),
-            ("(+ 1 2)", "('+ 1 2)"),
-            ("{:b 1 \"a\" 2}", "{:b 1 \"a\" 2}"),
-            ("", "nil"),
-            ("#_1", "nil"),
-            ("#_1 2", "2"),
-        ] {
-            assert_eq!(read(text), value, "{text}");
-        }
-        assert_eq!(display("edn/read-string", [Value::Nil]), "nil");
-        let options = crate::builtins::support::testing::read("{:eof :end}");
-        assert_eq!(display("clojure.edn/read-string", [options, Value::str(" ")]), ":end");
-    }
-
-    #[test]
-    fn what_is_no_data_is_refused_with_its_place() {
-        for (text, what) in [
-            ("[1", "] is missing at byte 2"),
-            ("[1)", "unmatched ) at byte 2"),
-            (")", "unmatched ) at byte 0"),
-            ("{:a}", "a map with a key and no value ends at byte 3"),
-            ("\"a", "\" is missing: the string does not end at byte 1"),
-            ("'a", "only data can be read, not ' at byte 0"),
-            ("#inst \"2024\"", "only data can be read, not # at byte 0"),
-            ("12x", "an invalid number at byte 0"),
-            (":a/b/c", "an invalid keyword at byte 0"),
-            ("::a", "a keyword with :: (write one colon) at byte 0"),
-            ("#:a/b{}", "an invalid namespace of a map at byte 0"),
-            ("#::{}", "an invalid namespace of a map at byte 0"),
-            ("#:a []", "{ is missing behind the namespace of a map at byte 4"),
-            ("#_", "a form behind #_ is missing at byte 2"),
-            (r#""\q""#, "an unknown escape in the string at byte 1"),
-        ] {
-            assert_eq!(read(text), format!("! type_error: read-string: {what}"), "{text}");
-        }
-        assert!(read(&"[".repeat(200)).contains("nested deeper than 128 levels"));
-        assert!(display("read-string", [Value::Int(1)]).starts_with("! type_error: read-string: "));
-    }
 }

@@ -229,6 +229,8 @@ impl Library {
     #[inline]
     pub(crate) fn check_arity(&self, builtin: &Builtin, argc: usize) -> Result<()> {
         let fits = match builtin.arities {
+            // A constant, whose value says what a call of it takes.
+            Arities::OneOf([]) => true,
             Arities::OneOf(counts) => counts.iter().any(|n| usize::from(*n) == argc),
             Arities::AtLeast(n) => argc >= usize::from(n),
         };

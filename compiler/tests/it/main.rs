@@ -3,6 +3,7 @@
 mod deadline;
 mod endless;
 mod generated;
+mod identity;
 mod keywords;
 mod lists;
 mod messages;

@@ -10,8 +10,8 @@ fn identity_is_that_of_allocations_and_scalars_are_one_by_value() {
             "true",
         ),
         (
-            "[(identical? [] []) (identical? #{} #{}) (identical? {} {}) (identical? () (empty (seq [1])))]",
-            "[true true true true]",
+            "[(identical? [] []) (identical? #{} #{}) (identical? {} {}) (identical? () (empty (seq [1]))) (identical? PersistentQueue/EMPTY PersistentQueue/EMPTY)]",
+            "[true true true true true]",
         ),
         (
             "(def x {:foo 1}) (def y {:foo 1}) [(identical? x y) (identical? x x) (= x y)]",

@@ -290,7 +290,7 @@ pub const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Constant,
-        calls: "(.containsKey x 5) (.getOrDefault x 5 6) (.getKey (first x)) (.getValue (first x))",
+        calls: "(.containsKey x 5) (.getOrDefault x 5 6) (.getKey [x 1]) (.getValue [1 x])",
     },
     Class {
         granted: rows,
@@ -377,6 +377,7 @@ pub const CLASSES: &[Class] = &[
             (unchecked-add x x) (unchecked-subtract x 1) (unchecked-multiply x 7919) (unchecked-negate x) (unchecked-inc x) (unchecked-dec x)
             (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x)) (Math/addExact x x)
             (Math/subtractExact x 1) (Math/multiplyExact x x) (Math/negateExact x) (Math/incrementExact x) (Math/decrementExact x)
+            (hash x) (.hashCode x) (hash-combine 1 x)
         ",
     },
     Class {

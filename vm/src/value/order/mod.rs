@@ -107,6 +107,7 @@ pub(crate) fn same_object(a: &Value, b: &Value) -> bool {
         {
             true
         }
+        (Value::Queue(x), Value::Queue(y)) if x.is_empty() && y.is_empty() => true,
         (Value::Map(x), Value::Map(y)) if x.is_empty() && y.is_empty() => true,
         (Value::Set(x), Value::Set(y)) if x.is_empty() && y.is_empty() => true,
         _ => {

@@ -264,6 +264,12 @@ impl Error {
         Error::new(Reason::ArithmeticError, "division by zero")
     }
 
+    /// `arithmetic_error: integer overflow`
+    #[cold]
+    pub(crate) fn integer_overflow() -> Error {
+        Error::new(Reason::ArithmeticError, "integer overflow")
+    }
+
     /// `type_error: NAME: invalid argument types: T1, T2` (functions.md 0.5, template TYPES).
     #[cold]
     pub fn argument_types(name: &str, args: &[Value]) -> Error {

@@ -4,6 +4,7 @@ mod clojure_forms;
 mod deadline;
 mod endless;
 mod generated;
+mod identity;
 mod keywords;
 mod lists;
 mod messages;

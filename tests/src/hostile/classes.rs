@@ -107,7 +107,8 @@ pub const CLASSES: &[Class] = &[
         around: DROPPED,
         work: Work::Grows,
         calls: r#"
-            (upper-case x) (lower-case x) (upcase x) (downcase x) (capitalize x) (str/reverse x) (escape x {"a" "b"})
+            (upper-case x) (lower-case x) (upcase x) (downcase x) (capitalize x) (str/reverse x) (escape x {"a" "b"}) (escape x identity)
+            (hash x) (.hashCode x) (hash-combine 1 x) (munge x) (namespace-munge x) (identical? x (str x ""))
             (replace x "a" "bb") (replace-first x "zzz" "b") (split x ",") (split-lines x) (index-of x "zzz")
             (last-index-of x "zzz") (includes? x "zzz") (join x) (str x x) (subs x 50000) (format "%s%s" x x)
             (keyword x) (keyword x x) (symbol x) (symbol x x) (char? x)
@@ -259,6 +260,8 @@ pub const CLASSES: &[Class] = &[
             (every-pred (apply every-pred x)) (some-fn (apply some-fn x)) (dir (mapv str x)) (update-vals x inc)
             (apply str x) (apply assoc {} x) (apply dissoc {} x) (apply disj #{1} x) (apply conj #{} x) (apply (partial + 1) x)
             (apply update {:a 1} :a + x) (apply (fn [& xs] (count xs)) x) (apply = (mapv (constantly 1) x)) (apply < (sort x))
+            (seq-to-map-for-destructuring x) (hash x) (hash-ordered-coll x) (hash-unordered-coll x) (.hashCode x)
+            (Integer/sum (apply Integer/sum x)) (Long/max (apply Long/max x)) (Long/min (apply Long/min x))
         ",
     },
     Class {
@@ -269,7 +272,7 @@ pub const CLASSES: &[Class] = &[
         calls: "
             (contains? x 5) (.size x) (.get x 5) (.isEmpty x) (empty x) (empty? x) (first x) (ffirst x) (second x) (last x) (not-empty x) (peek x) (seq x) (vec x) (realized? x)
             (fnext x) (nfirst x) (doall x) (dorun x) (bounded-count 3 x) (counted? x) (reduced x) (reduced? x)
-            (unreduced x) (ensure-reduced x)
+            (unreduced x) (ensure-reduced x) (identical? x x) (identical? x [1]) (.containsKey x 5)
         ",
     },
     Class {
@@ -280,8 +283,15 @@ pub const CLASSES: &[Class] = &[
         calls: "
             (entries x) (keys x) (vals x) (merge {1 2} x) (merge-with + {1 2} x) (reduce-kv (fn [a k v] v) nil x)
             (select-keys x (range 100000)) (update-keys x str) (update-vals x inc) (map-invert x) (rename-keys x x)
-            (stringify-keys x) (keywordize-keys x)
+            (stringify-keys x) (keywordize-keys x) (hash x) (.keySet x) (.entrySet x) (.values x) (.containsValue x -1)
         ",
+    },
+    Class {
+        granted: dictionary,
+        input: "data/x",
+        around: DROPPED,
+        work: Work::Constant,
+        calls: "(.containsKey x 5) (.getOrDefault x 5 6) (.getKey [x 1]) (.getValue [1 x])",
     },
     Class {
         granted: rows,
@@ -344,7 +354,7 @@ pub const CLASSES: &[Class] = &[
             (boolean x) (identity x) (time x) (not x) (any? x) (associative? x) (boolean? x) (bytes? x) (coll? x)
             (decimal? x) (double? x) (false? x) (float? x) (fn? x) (ident? x) (ifn? x) (indexed? x) (int? x) (integer? x)
             (keyword? x) (list? x) (map-entry? x) (map? x) (nil? x) (number? x) (ratio? x) (rational? x) (regex? x)
-            (reversible? x) (seq? x) (seqable? x) (sequential? x) (set? x) (simple-keyword? x) (some? x) (sorted? x)
+            (reversible? x) (seq? x) (seqable? x) (uri? x) (sequential? x) (set? x) (simple-keyword? x) (some? x) (sorted? x)
             (symbol? x) (simple-symbol? x) (qualified-symbol? x) (simple-ident? x) (qualified-ident? x)
             (qualified-keyword? x) (true? x) (type x) (vector? x) (inst? x) (NaN? x) (even? x) (infinite? x)
             (nat-int? x) (neg-int? x) (neg? x) (odd? x) (pos-int? x) (pos? x) (zero? x) (constantly x) (complement x)
@@ -368,6 +378,7 @@ pub const CLASSES: &[Class] = &[
             (unchecked-add x x) (unchecked-subtract x 1) (unchecked-multiply x 7919) (unchecked-negate x) (unchecked-inc x) (unchecked-dec x)
             (Math/floorDiv x 7) (Math/floorMod x 7919) (parse-long (str x)) (parse-double (str x)) (Math/addExact x x)
             (Math/subtractExact x 1) (Math/multiplyExact x x) (Math/negateExact x) (Math/incrementExact x) (Math/decrementExact x)
+            (hash x) (.hashCode x) (hash-combine 1 x)
         ",
     },
     Class {
@@ -379,7 +390,13 @@ pub const CLASSES: &[Class] = &[
             (unchecked-byte x) (unchecked-short x) (unchecked-int x) (unchecked-long x)
             (unchecked-add-int x x) (unchecked-subtract-int x x) (unchecked-multiply-int x x) (unchecked-divide-int x x)
             (unchecked-remainder-int x x) (unchecked-negate-int x) (unchecked-inc-int x) (unchecked-dec-int x)
-            (unsigned-bit-shift-right x 1)
+            (unsigned-bit-shift-right x 1) (unchecked-double x) (unchecked-float x) (.intValue x) (.longValue x) (.doubleValue x) (.floatValue x)
+            (mix-collection-hash x 1) (identical? x x) (compare x ##NaN)
+            (Long/compare x x) (Integer/compare x x) (Double/compare x x) (Long/bitCount x) (Integer/bitCount x)
+            (Long/numberOfLeadingZeros x) (Integer/numberOfLeadingZeros x) (Long/numberOfTrailingZeros x)
+            (Integer/numberOfTrailingZeros x) (Long/highestOneBit x) (Integer/highestOneBit x) (Long/lowestOneBit x)
+            (Integer/lowestOneBit x) (Long/reverse x) (Integer/reverse x) (Long/signum x) (Long/rotateLeft x 1)
+            (Integer/rotateLeft x 1) (Long/rotateRight x 1) (Integer/rotateRight x 1)
             (bit-test x 5) (pow x 2) (bigint x) (byte x) (ceil x) (double x) (float x) (floor x) (int x) (long x) (num x) (round x)
             (short x) (sqrt x) (trunc x) (Math/floor x) (Math/ceil x) (Math/round x) (Math/acos x) (Math/asin x) (Math/atan x) (Math/atan2 x x) (Math/cbrt x)
             (Math/cos x) (Math/cosh x) (Math/exp x) (Math/hypot x x) (Math/log x) (Math/log10 x) (Math/signum x)

@@ -18,12 +18,13 @@ fn integer<'a>(name: &str, value: &'a Value) -> Result<Cow<'a, BigInt>> {
     match value {
         Value::Int(n) => Ok(Cow::Owned(BigInt::from(*n))),
         Value::BigInt(n) => Ok(Cow::Borrowed(n.get())),
-        other => Err(Error::type_error(format!(
-            "{name}: expected an integer, got {} {}",
-            other.kind_label(),
-            readable_lossy(other)
-        ))),
+        other => Err(not_an_integer(name, other)),
     }
+}
+
+pub(super) fn not_an_integer(name: &str, value: &Value) -> Error {
+    let (kind, shown) = (value.kind_label(), readable_lossy(value));
+    Error::type_error(format!("{name}: expected an integer, got {kind} {shown}"))
 }
 
 /// A bit number or a shift. What no memory could hold becomes the largest number.

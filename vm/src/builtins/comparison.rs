@@ -58,9 +58,10 @@ fn greater_or_equal(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     all_ordered(ctx, args, Ordering::is_ge)
 }
 
-/// `(compare a b)`
+/// `(compare a b)`: NaN has a place beside itself and `nil` only.
 fn compare(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if is_nan(&args[0]) || is_nan(&args[1]) {
+    let is_placed = |value: &Value| is_nan(value) || value.is_nil();
+    if (is_nan(&args[0]) || is_nan(&args[1])) && !args.iter().all(is_placed) {
         return Err(Error::type_error("type_error: compare: unordered comparison with NaN"));
     }
     Ok(Value::Int(value::compare(&args[0], &args[1]) as i64))
@@ -96,7 +97,8 @@ pub(super) static BUILTINS: &[Builtin] = &section("compare", "Comparison").of([
         .example("(compare 1 1.0)", "0")
         .example(r#"(compare "a" "b")"#, "-1")
         .example("(compare nil 1)", "-1")
-        .example("(compare [1 9] [2])", "1"),
+        .example("(compare [1 9] [2])", "1")
+        .example("(compare ##NaN nil)", "1"),
 ]);
 
 #[cfg(test)]
@@ -114,6 +116,9 @@ mod tests {
         assert_eq!(display("not=", [nan(), nan()]), "true");
         let text = "! type_error: type_error: compare: unordered comparison with NaN";
         assert_eq!(display("compare", [Value::Int(1), nan()]), text);
+        assert_eq!(display("compare", [Value::str("a"), nan()]), text);
+        assert_eq!(display("compare", [Value::Nil, nan()]), "-1");
+        assert_eq!(display("compare", [nan(), nan()]), "0");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Integers of 64 and of 32 bits that wrap round, as Clojure's `unchecked-…` and Java's do (functions.md 15).
 
 use super::Builtin;
+use super::bits::not_an_integer;
+use super::math::to_int;
 use super::namespaces::CORE;
 use super::row::{fun, section};
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::number::{add, increment, multiply, negate, subtract};
-use crate::print::readable_lossy;
 use crate::value::Value;
 
 /// Two integers of 64 bits by `wrapping`; anything else by the arithmetic of all numbers, as in Clojure.
@@ -21,19 +22,9 @@ fn long(
     }
 }
 
-/// An operand of 32 bits.
+/// An operand of 32 bits, cast as `int` casts it.
 fn operand(name: &str, value: &Value) -> Result<i32> {
-    match value {
-        Value::Int(n) => {
-            i32::try_from(*n).map_err(|_| Error::new(Reason::ArithmeticError, "integer overflow"))
-        }
-        other => Err(not_an_integer(name, other)),
-    }
-}
-
-fn not_an_integer(name: &str, value: &Value) -> Error {
-    let (kind, shown) = (value.kind_label(), readable_lossy(value));
-    Error::type_error(format!("{name}: expected a number, got {kind} {shown}"))
+    to_int(value)?.ok_or_else(|| not_an_integer(name, value))
 }
 
 /// Two integers of 32 bits.
@@ -56,7 +47,7 @@ fn lowest_bits(name: &str, value: &Value, bits: u32) -> Result<i64> {
 }
 
 fn divided(name: &str, args: &[Value], wrapping: fn(i32, i32) -> i32) -> Result<Value> {
-    if matches!(args[1], Value::Int(0)) {
+    if operand(name, &args[1])? == 0 {
         return Err(Error::division_by_zero());
     }
     int(name, args, wrapping)
@@ -111,6 +102,7 @@ fn stepped(args: &[Value], by: i64) -> Result<Value> {
 fn shift_right(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
         [Value::Int(x), Value::Int(n)] => Ok(Value::Int((x.cast_unsigned() >> (*n & 63)).cast_signed())),
+        [Value::BigInt(_), _] | [Value::Int(_), Value::BigInt(_)] => Err(Error::integer_overflow()),
         [Value::Int(_), other] | [other, _] => Err(not_an_integer("unsigned-bit-shift-right", other)),
         _ => Err(Error::argument_types("unsigned-bit-shift-right", args)),
     }
@@ -211,7 +203,15 @@ mod tests {
     fn operands_of_32_bits_are_held_to_them() {
         let shown = display("unchecked-add-int", vec![Value::Int(1 << 31), Value::Int(0)]);
         assert_eq!(shown, "! arithmetic_error: integer overflow");
-        let shown = display("unchecked-divide-int", vec![Value::Int(1), Value::Int(0)]);
+        let shown = display("unchecked-divide-int", vec![Value::Int(1), Value::float(0.5)]);
         assert_eq!(shown, "! arithmetic_error: division by zero");
+        for name in ["unchecked-subtract-int", "unsigned-bit-shift-right"] {
+            let big = Value::integer(num_bigint::BigInt::from(1) << 90_u32);
+            assert_eq!(display(name, vec![big, Value::Int(1)]), "! arithmetic_error: integer overflow");
+        }
+        assert_eq!(display("unchecked-add-int", vec![Value::Int(1), Value::float(1.9)]), "2");
+        assert_eq!(display("unchecked-inc-int", vec![Value::str("a")]), "98");
+        let shown = display("unchecked-dec-int", vec![Value::Nil]);
+        assert_eq!(shown, "! type_error: unchecked-dec-int: expected an integer, got nil nil");
     }
 }

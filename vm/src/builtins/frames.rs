@@ -15,7 +15,7 @@ use super::pages;
 use super::regex::scan;
 use super::series;
 use super::sets::relational;
-use super::strings::join;
+use super::strings::{escape, join};
 use super::subset::{grouping as runs, while_true};
 use super::support::{Each, Then};
 use super::transducers::pipeline;
@@ -44,6 +44,7 @@ frame_kinds! {
     "call of a combinator" calling::Call;
     "comparator" calling::Comparing;
     "distinct-by" Each<filtering::Distinct>;
+    "escape" Each<escape::Escaped>;
     "extreme by key" Each<extremes::Extreme>;
     "filter" Each<filtering::Select>;
     "group-by" Each<grouping::Groups>;

@@ -25,6 +25,8 @@ mod features;
 mod fixed_width;
 mod frames;
 mod generate;
+mod identity;
+mod java_numbers;
 mod java_strings;
 mod journal;
 mod json_functions;
@@ -81,6 +83,8 @@ static FAMILIES: &[&[Builtin]] = &[
     features::BUILTINS,
     fixed_width::BUILTINS,
     generate::BUILTINS,
+    identity::BUILTINS,
+    java_numbers::BUILTINS,
     java_strings::BUILTINS,
     journal::BUILTINS,
     json_functions::BUILTINS,

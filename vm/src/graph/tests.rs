@@ -596,7 +596,7 @@ fn a_closure_without_what_its_code_reads_is_refused() {
 fn combinators_without_what_their_calls_expect_are_refused() {
     let function = |name| library().function_named(name).expect("a function");
     for (kind, parts, is_right) in [
-        (CombinatorKind::Comp, vec![], true),
+        (CombinatorKind::Comp, vec![], false),
         (CombinatorKind::Partial, vec![], false),
         (CombinatorKind::Reduced, vec![], false),
         (CombinatorKind::Constantly, vec![Value::Nil, Value::Nil], false),

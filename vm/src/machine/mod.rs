@@ -46,6 +46,7 @@ pub use host_call::{
 pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};
 pub use namespace::{Binding, Namespace};
+pub(crate) use operations::keyword_arguments;
 pub(crate) use output::Capture;
 pub use restoring::Restoring;
 #[cfg(test)]

@@ -215,7 +215,7 @@ fn start(ctx: &mut Ctx<'_>, callee: Value, mut args: Args) -> Result<Flow> {
         let flow = match builtin.native {
             Native::Frame(run) => run(ctx, &mut args),
             Native::Plain(run) => run(ctx, &mut args).map(Flow::Return),
-            Native::Constant(value) => Err(call::not_callable(&value())),
+            Native::Constant(value) => return start(ctx, value(), args),
         };
         if meter::is_long(args.len()) {
             drop_many(&mut args);

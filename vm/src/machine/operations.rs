@@ -174,7 +174,7 @@ pub(super) fn check_map(value: &mut Value) -> Result<()> {
 }
 
 /// Makes a map of `k v k v …` and of a map behind them; one value alone stands for itself.
-pub(super) fn keyword_arguments(value: &mut Value) -> Result<()> {
+pub(crate) fn keyword_arguments(value: &mut Value) -> Result<()> {
     let (Value::Vector(args) | Value::List(args) | Value::Queue(args)) = &*value else { return Ok(()) };
     let count = args.len();
     if count == 1 {

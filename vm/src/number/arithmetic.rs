@@ -190,6 +190,15 @@ fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
     }
 }
 
+/// Whether a finite number is divided by an infinite one.
+fn divides_by_infinity(a: &Value, b: &Value) -> bool {
+    let finite = match a {
+        Value::Float(x) => x.is_finite(),
+        other => other.is_number(),
+    };
+    finite && matches!(b, Value::Float(y) if y.is_infinite())
+}
+
 /// `(quot a b)`: rounded toward zero; a float where an operand is one.
 pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Int(x), Value::Int(y @ 1..)) = (a, b) {
@@ -200,6 +209,7 @@ pub(crate) fn quotient(a: &Value, b: &Value) -> Result<Value> {
             Some(quotient) => Value::Int(quotient),
             None => Value::integer(-BigInt::from(x)),
         }),
+        Pair::Floats(..) if divides_by_infinity(a, b) => Ok(Value::float(0.0)),
         Pair::Floats(x, _) if x.is_nan() => Ok(Value::float(x)),
         // Adding zero makes 0.0 of -0.0, as a quotient that was an integer in between would be.
         Pair::Floats(x, y) => checked((x / y).trunc() + 0.0, x, y),

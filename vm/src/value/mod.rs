@@ -39,7 +39,9 @@ pub use missed_keys::{KeyName, MissedKey};
 pub(crate) use missed_keys::{replace as replace_missed_keys, take as take_missed_keys};
 pub use name::is_letter_beyond_ascii;
 pub(crate) use name::{is_readable_keyword, is_readable_symbol, parts_of_name};
-pub(crate) use order::identical;
+pub(crate) use order::{
+    Hashing, combined, hash_of_elements, identical, mix_collection, program_hash, same_object,
+};
 pub use order::{compare, equal, hash, key_compare, sort_by, sort_by_key};
 pub(crate) use ordered::{Contents, Field, ReplyText, Rows};
 pub use ordered::{Layouts, Shape};

@@ -99,6 +99,7 @@ pub(crate) const MORE: &[&str] = &[
     "(reduce (fn [a x] (conj a (:reason (ask {:message \"Nobody?\"})) (f x))) [] [1 2])",
     "(pmap (fn [x] [(:ok (ask {:message \"Sure?\"})) (f x) (pcalls (fn [] (ask {:message \"Nobody?\"})))]) [1 2])",
     "(let [r (tool/call {:server \"s\" :tool \"t\" :args {:rows [{:a 1} {:a 2}]}})] (f 1) (map (fn [x] (f (:missing x))) (:rows (:value r))))",
+    "(let [v (vec (range 3)) s (set v) g (fn [] v) w {:v v :l (list v v)} x (f 1)] [x (identical? v (:v w)) (apply identical? (:l w)) (identical? g (partial g)) (identical? v (g)) (identical? s (conj s 1)) (identical? v (vec (range 3))) (hash w)])",
 ];
 
 /// A program for each kind of builtin in the middle of its work, in which that one waits.
@@ -107,6 +108,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("call of a combinator", "((juxt f f) 4)"),
     ("comparator", "((comparator (fn [a b] (f (< a b)))) 1 2)"),
     ("distinct-by", "(distinct-by f [3 1 3])"),
+    ("escape", "(escape \"aba\" (fn [c] (f c)))"),
     ("extreme by key", "(min-by (fn [x] (f x)) [3 1 2])"),
     ("filter", "(filter (fn [x] (f x)) [3 nil])"),
     ("group-by", "(group-by (fn [x] (f x)) [3 1 3])"),

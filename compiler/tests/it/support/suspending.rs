@@ -65,6 +65,7 @@ pub(crate) const PROGRAMS: &[&str] = &[
     "(tree-seq vector? (fn [x] (f 1) x) [1 [2 [3]]])",
     "(str/replace \"a1b2\" #\"[0-9]\" (fn [m] (str \"<\" (f m) \">\")))",
     "(str/replace-first \"a1b2\" #\"[0-9]\" (fn [m] (str \"<\" (f m) \">\")))",
+    "(str/escape \"aba\" (fn [c] (if (= \"a\" (f c)) 1 nil)))",
     "(set/select (fn [x] (odd? (f x))) #{1 2 3})",
     // combinators
     "(apply (fn [a b] (+ (f a) (f b))) [1 2])",

@@ -104,6 +104,7 @@ fn min(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
     fun("+", CORE, "& xs", sum)
+        .aliases(&["Integer/sum", "Long/sum", "Double/sum"])
         .doc("Sum; integers never overflow")
         .example("(+ 1 2 3)", "6")
         .example("(+ 1 0.5)", "1.5")
@@ -147,12 +148,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("arith", "Arithmetic").of([
         .example("(inc' 9223372036854775807)", "9223372036854775808"),
     fun("dec'", CORE, "x", dec).doc("Same as dec").example("(dec' 1)", "0"),
     fun("max", CORE, "x & xs", max)
+        .aliases(&["Integer/max", "Long/max", "Double/max"])
         .also_in(MATH)
         .doc("Largest argument in the total order, the last of equals")
         .example("(max 1 2.5)", "2.5")
         .example("(max 1 1.0)", "1.0")
         .example("(apply max [3 9 4])", "9"),
     fun("min", CORE, "x & xs", min)
+        .aliases(&["Integer/min", "Long/min", "Double/min"])
         .also_in(MATH)
         .doc("Smallest argument in the total order, the last of equals")
         .example("(min 4 2 3)", "2")

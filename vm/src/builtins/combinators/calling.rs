@@ -31,7 +31,6 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Arg
             let shown = print::readable_lossy(&Value::Combinator(combinator.clone()));
             return Err(Error::new(Reason::NotCallable, format!("not callable: {shown}")));
         }
-        CombinatorKind::Comp if parts.is_empty() => return identity(&mut args).map(Flow::Return),
         CombinatorKind::Comp => Progress::Comp { left: parts.len(), args },
         CombinatorKind::Complement => Progress::Complement { args },
         CombinatorKind::Juxt => Progress::Juxt { args, out: Builder::with_capacity(parts.len())? },
@@ -43,17 +42,6 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, combinator: &Rc<Combinator>, mut args: Arg
         CombinatorKind::SomeFn => Progress::Quantify { some: true, at: 0, args },
     };
     Ok(Flow::Push(Box::new(Call { combinator: combinator.clone(), state })))
-}
-
-/// `(comp)` called, or the value at the end of a `comp`.
-pub(super) fn identity(args: &mut Args) -> Result<Value> {
-    match &mut args[..] {
-        [only] => Ok(take(only)),
-        args => {
-            let text = format!("identity expects 1 argument(s), got {}", args.len());
-            Err(Error::new(Reason::ArityError, text))
-        }
-    }
 }
 
 /// The arguments of a `partial`, then those of the call. Charges for all of them.

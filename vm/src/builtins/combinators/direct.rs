@@ -63,7 +63,7 @@ fn call(ctx: &mut Ctx<'_>, combinator: &Combinator, mut args: Args) -> Result<Va
                 let value = call_part(ctx, function, args)?;
                 args = callee::one(value);
             }
-            super::calling::identity(&mut args)
+            Ok(args.pop().unwrap_or_default())
         }
         CombinatorKind::Partial => {
             let args = super::calling::with_first(ctx, &parts[1..], args)?;

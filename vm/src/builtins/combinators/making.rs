@@ -17,9 +17,10 @@ fn make(ctx: &mut Ctx<'_>, kind: CombinatorKind, args: &mut [Value]) -> Result<V
     Ok(Value::Combinator(Combinator::new(kind, parts)))
 }
 
-/// `(comp & fs)`
+/// `(comp & fs)`: of nothing, `identity`.
 pub(super) fn comp(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
+        [] => Ok(ctx.library().required("identity")),
         [only] => Ok(take(only)),
         _ => make(ctx, CombinatorKind::Comp, args),
     }

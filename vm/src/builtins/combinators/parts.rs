@@ -8,12 +8,12 @@ use std::rc::Rc;
 pub(crate) fn accepts(combinator: &Rc<Combinator>) -> bool {
     let parts = &combinator.parts[..];
     match combinator.kind {
-        CombinatorKind::Comp => true,
         CombinatorKind::Complement
         | CombinatorKind::Constantly
         | CombinatorKind::Memoize
         | CombinatorKind::Reduced => parts.len() == 1,
-        CombinatorKind::EveryPred
+        CombinatorKind::Comp
+        | CombinatorKind::EveryPred
         | CombinatorKind::Fnil
         | CombinatorKind::Juxt
         | CombinatorKind::Partial

@@ -196,6 +196,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("True when both are the same time; both dates or both instants")
         .example(r#"(.isEqual (parse "2024-01-31") (parse "2024-01-31"))"#, "true"),
     fun(".compareTo", COMPARABLE, "a b", points::compare_to)
+        .aliases(&["Boolean/compare", "Character/compare"])
         .doc("-1, 0 or 1: the order of two dates, instants, strings, numbers or other values of one kind")
         .example(r#"(.compareTo (parse "2024-01-31") (parse "2024-02-01"))"#, "-1"),
     fun("inst?", CORE, "x", points::is_inst)

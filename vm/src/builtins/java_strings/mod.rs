@@ -2,6 +2,7 @@
 //!
 //! These raise where Java raises; positions count graphemes.
 
+mod maps;
 mod methods;
 
 use super::Builtin;
@@ -91,16 +92,34 @@ pub(super) static BUILTINS: &[Builtin] = &section("jstr", "Java strings and cons
         .doc("Element of a vector at an index, raising out of range; value of a key of a map")
         .example("(.get [5 6] 1)", "6")
         .example("(.get {:a 1} :a)", "1"),
+    fun(".containsKey", COLLECTION, "m k", maps::contains_key)
+        .doc("Whether a map has a key, or a vector an index")
+        .example("(.containsKey {:a 1} :a)", "true"),
+    fun(".containsValue", COLLECTION, "m v", maps::contains_value)
+        .doc("Whether a map has a value")
+        .example("(.containsValue {:a 1} 1)", "true"),
+    fun(".getOrDefault", COLLECTION, "m k dflt", maps::get_or_default)
+        .doc("Value of a key of a map, or the default")
+        .example("(.getOrDefault {:a 1} :b 2)", "2"),
+    fun(".keySet", COLLECTION, "m", maps::key_set)
+        .doc("The keys of a map, as a set")
+        .example("(.keySet {:b 1 :a 2})", "#{:a :b}"),
+    fun(".entrySet", COLLECTION, "m", maps::entry_set)
+        .doc("The entries of a map, as a set")
+        .example("(.entrySet {:a 1})", "#{[:a 1]}"),
     frame("String/join", JAVA_STRING, "separator coll", methods::join)
         .doc("Join elements with a separator")
         .example(r#"(String/join "," ["a" "b"])"#, r#""a,b""#),
     constant("POSITIVE_INFINITY", DOUBLE, || Value::float(f64::INFINITY))
+        .aliases(&["Float/POSITIVE_INFINITY"])
         .doc("Positive infinity")
         .example("Double/POSITIVE_INFINITY", "##Inf"),
     constant("NEGATIVE_INFINITY", DOUBLE, || Value::float(f64::NEG_INFINITY))
+        .aliases(&["Float/NEGATIVE_INFINITY"])
         .doc("Negative infinity")
         .example("NEGATIVE_INFINITY", "##-Inf"),
     constant("NaN", DOUBLE, || Value::float(f64::NAN))
+        .aliases(&["Float/NaN"])
         .doc("Not a number")
         .example("(NaN? Double/NaN)", "true"),
     constant("Double/MAX_VALUE", DOUBLE, || Value::float(f64::MAX))

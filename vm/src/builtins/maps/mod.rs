@@ -71,17 +71,27 @@ pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
     fun("select-keys", CORE, "m ks", read::select_keys)
         .doc("Part of a map with the given keys")
         .example(r#"(select-keys {"a" 1 :b 2} [:a :z])"#, "{:a 1}"),
+    fun("seq-to-map-for-destructuring", CORE, "s", read::map_of_pairs)
+        .doc("The map of keys and values in turn, with a map behind them, as patterns take them apart")
+        .example("(seq-to-map-for-destructuring [:a 1 {:b 2}])", "{:a 1 :b 2}"),
     fun("keys", CORE, "m", read::keys)
         .doc("Keys of a map in ascending order; nil if there are none")
         .example("(keys {:b 1 :a 2})", "[:a :b]"),
     fun("vals", CORE, "m", read::vals)
+        .aliases(&[".values"])
         .doc("Values of a map in key order; nil if there are none")
         .example("(vals {:b 1 :a 2})", "[2 1]"),
     fun("entries", PTC, "m", read::entries)
         .doc("Entries of a map as vectors in key order (extension)")
         .example("(entries {:b 1 :a 2})", "[[:a 2] [:b 1]]"),
-    fun("key", CORE, "e", read::key).doc("Key of an entry").example("(key (first (seq {:a 1})))", ":a"),
-    fun("val", CORE, "e", read::val).doc("Value of an entry").example("(val [:a 1])", "1"),
+    fun("key", CORE, "e", read::key)
+        .aliases(&[".getKey"])
+        .doc("Key of an entry")
+        .example("(key (first (seq {:a 1})))", ":a"),
+    fun("val", CORE, "e", read::val)
+        .aliases(&[".getValue"])
+        .doc("Value of an entry")
+        .example("(val [:a 1])", "1"),
     fun("find", CORE, "m k", read::find)
         .doc("Entry for a key or index, nil when absent")
         .example(r#"(find {"a" 1} :a)"#, "[:a 1]")

@@ -3,7 +3,7 @@
 use crate::builtins::access::{grapheme_at, or_nil};
 use crate::builtins::support::{Builder, cursor, errors};
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, keyword_arguments};
 use crate::meter;
 use crate::value::{Map, Str, Value, Vector};
 use std::mem::take;
@@ -112,6 +112,19 @@ pub(super) fn select_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
         return Ok(Value::Map(Map::new()));
     }
     select(ctx, &args[0], &mut keys).map(Value::Map)
+}
+
+/// `(seq-to-map-for-destructuring s)`
+pub(super) fn map_of_pairs(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    match &args[0] {
+        Value::Nil => Ok(Value::Map(Map::new())),
+        Value::Vector(_) | Value::List(_) | Value::Queue(_) => {
+            let mut pairs = take(&mut args[0]);
+            keyword_arguments(&mut pairs)?;
+            Ok(pairs)
+        }
+        _ => Err(Error::argument_types("seq-to-map-for-destructuring", args)),
+    }
 }
 
 /// The entries of `from` under the keys that `keys` gives, in their spelling.

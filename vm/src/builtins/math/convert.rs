@@ -28,32 +28,46 @@ pub(super) fn float(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     to_double("float", args)
 }
 
-/// An integer from a number or, where `characters` count, from a string of one code point.
-fn to_integer(name: &str, args: &mut [Value], characters: bool) -> Result<Value> {
-    match &args[0] {
-        Value::Int(_) | Value::BigInt(_) => Ok(take(&mut args[0])),
-        Value::Float(x) if x.is_nan() => Ok(Value::Int(0)),
+/// The integer that a number or, where `characters` count, a string of one code point stands for; `None` for anything else.
+fn integer_of(value: &Value, characters: bool) -> Result<Option<Value>> {
+    Ok(Some(match value {
+        Value::Int(_) | Value::BigInt(_) => value.clone(),
+        Value::Float(x) if x.is_nan() => Value::Int(0),
         Value::Float(x) if x.is_infinite() => {
             let sign = if x.get() < 0.0 { "-" } else { "" };
-            Err(Error::new(Reason::ArithmeticError, format!("cannot convert {sign}Infinity to integer")))
+            let text = format!("cannot convert {sign}Infinity to integer");
+            return Err(Error::new(Reason::ArithmeticError, text));
         }
-        Value::Float(x) => Ok(integral(x.get().trunc())),
+        Value::Float(x) => integral(x.get().trunc()),
         Value::Str(s) if characters => {
             let mut chars = s.as_str().chars();
             match (chars.next(), chars.next()) {
-                (Some(only), None) => Ok(Value::Int(i64::from(u32::from(only)))),
-                _ => Err(Error::argument_types(name, args)),
+                (Some(only), None) => Value::Int(i64::from(u32::from(only))),
+                _ => return Ok(None),
             }
         }
-        _ => Err(Error::argument_types(name, args)),
+        _ => return Ok(None),
+    }))
+}
+
+fn to_integer(name: &str, args: &[Value], characters: bool) -> Result<Value> {
+    integer_of(&args[0], characters)?.ok_or_else(|| Error::argument_types(name, args))
+}
+
+/// As `int` casts it: an integer of 32 bits; `None` for what is neither a number nor a string of one code point.
+pub(in crate::builtins) fn to_int(value: &Value) -> Result<Option<i32>> {
+    match integer_of(value, true)? {
+        None => Ok(None),
+        Some(Value::Int(n)) => i32::try_from(n).map(Some).map_err(|_| Error::integer_overflow()),
+        Some(_) => Err(Error::integer_overflow()),
     }
 }
 
 /// `(int x)`: must fit 32 bits
 pub(super) fn int(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match to_integer("int", args, true)? {
-        Value::Int(n) if i32::try_from(n).is_ok() => Ok(Value::Int(n)),
-        _ => Err(Error::new(Reason::ArithmeticError, "integer overflow")),
+    match to_int(&args[0])? {
+        Some(n) => Ok(Value::Int(n.into())),
+        None => Err(Error::argument_types("int", args)),
     }
 }
 

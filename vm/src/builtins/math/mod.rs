@@ -9,6 +9,8 @@ mod floats;
 mod real;
 mod rounding;
 
+pub(super) use convert::to_int;
+
 use super::Builtin;
 use super::namespaces::{CORE, EXTENSION, MATH};
 use super::row::{constant, fun, section};
@@ -36,11 +38,19 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .example("(trunc -3.7)", "-3"),
     fun("double", CORE, "x", convert::double)
         .also_in(MATH)
+        .aliases(&[".doubleValue", ".floatValue"])
         .doc("Convert to float")
         .example("(double 5)", "5.0"),
     fun("float", CORE, "x", convert::float).also_in(MATH).doc("Same as double").example("(float 5)", "5.0"),
+    fun("unchecked-double", CORE, "x", convert::double)
+        .doc("Same as double")
+        .example("(unchecked-double 5)", "5.0"),
+    fun("unchecked-float", CORE, "x", convert::float)
+        .doc("Same as double")
+        .example("(unchecked-float 5)", "5.0"),
     fun("int", CORE, "x", convert::int)
         .also_in(MATH)
+        .aliases(&[".intValue"])
         .doc("Truncates to an integer of 32 bits; code point of a character")
         .example("(int 3.9)", "3")
         .example(r#"(int "A")"#, "65")
@@ -57,6 +67,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("math", "Mathematics").of([
         .example("(pow 0 -1)", "##Inf")
         .example("(pow -2 3)", "-8.0"),
     fun("long", CORE, "x", convert::long)
+        .aliases(&[".longValue"])
         .doc("Truncates to an integer of any size; code point of a character")
         .example("(long 3.9)", "3"),
     fun("bigint", CORE, "x", convert::bigint)

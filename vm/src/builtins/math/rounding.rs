@@ -125,16 +125,16 @@ pub(super) fn java_ceil(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     rounded_to_float("Math/ceil", args, f64::ceil)
 }
 
-/// `(Math/round x)`: an integer, halves up. With digits as `round`, which Java does not have.
+/// `(Math/round x)`: an integer of 64 bits, halves up; the nearest one where none fits, 0 for NaN. With digits as `round`, which Java
+/// does not have.
 pub(super) fn java_round(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if args.len() > 1 {
         return round(ctx, args);
     }
-    rounded("Math/round", args, |x| {
-        let floor = x.floor();
-        // Exact, unlike the sum of `x` and a half.
-        if x - floor >= 0.5 { floor + 1.0 } else { floor }
-    })
+    let Value::Float(x) = &args[0] else { return rounded("Math/round", args, f64::round) };
+    let (x, floor) = (x.get(), x.get().floor());
+    // Exact, unlike the sum of `x` and a half. The cast keeps what it is given within 64 bits.
+    Ok(Value::Int(if x - floor >= 0.5 { floor + 1.0 } else { floor } as i64))
 }
 
 /// `(trunc x)`

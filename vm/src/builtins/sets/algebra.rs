@@ -89,7 +89,27 @@ fn fold(
 }
 
 /// `(union & ss)`
+///
+/// Of more than two, the largest one takes in the others; of the largest ones, the last.
 pub(super) fn union(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if args.len() > 2 {
+        ctx.charge(args.len())?;
+        let (mut at, mut most) = (0, 0);
+        for (i, operand) in args.iter().enumerate() {
+            meter::uncharged(1);
+            let Some(count) = sequence::count(operand) else {
+                return Err(Error::argument_types("union", args));
+            };
+            if count >= most {
+                (at, most) = (i, count);
+            }
+        }
+        let mut result = take(&mut args[at]);
+        for other in args[..at].iter().chain(&args[at + 1..]) {
+            result = conjoin(ctx, result, other.clone())?;
+        }
+        return Ok(result);
+    }
     fold(ctx, args, |ctx, a, b| {
         let smaller = size("union", &a, &b, &a)? < size("union", &a, &b, &b)?;
         let (into, from) = if smaller { (b, a) } else { (a, b) };

@@ -1,6 +1,7 @@
 //! Strings: `str`, `join`, `split`, `replace`, `format` … All positions and lengths count graphemes.
 
 mod args;
+pub(super) mod escape;
 mod finding;
 mod format;
 pub(super) mod join;
@@ -20,7 +21,7 @@ pub(crate) use simple::{is_all_space, to_lower, to_upper, trim};
 
 use super::Builtin;
 use super::namespaces::{CORE, STRING};
-use super::row::{frame, fun, section};
+use super::row::{constant, frame, fun, section};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
@@ -103,9 +104,23 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .calls(&["(str/reverse s)"])
         .doc("The string with its characters in reverse; the bare name reverse gives a vector")
         .example(r#"(str/reverse "abc")"#, r#""cba""#),
-    fun("escape", STRING, "s m", simple::escape)
-        .doc("Replace every character that is a key of m by its value")
-        .example(r#"(escape "a<b" {"<" "&lt;"})"#, r#""a&lt;b""#),
+    frame("escape", STRING, "s f", escape::escape)
+        .doc("Replace every character for which a map or function has a text")
+        .example(r#"(escape "a<b" {"<" "&lt;"})"#, r#""a&lt;b""#)
+        .example(r#"(escape "ab" (fn [c] (if (= c "a") "-" nil)))"#, r#""-b""#),
+    constant("char-escape-string", CORE, escape::escapes)
+        .doc("Map from characters to how strings are printed with them")
+        .example(r"(char-escape-string \newline)", r#""\\n""#),
+    constant("char-name-string", CORE, escape::names)
+        .doc("Map from characters to their names")
+        .example(r"(char-name-string \newline)", r#""newline""#),
+    fun("munge", CORE, "s", names::munge)
+        .doc("A name as Java spells it")
+        .example(r#"(munge "a-b?")"#, r#""a_b_QMARK_""#)
+        .example("(munge 'a/b)", "'a_SLASH_b"),
+    fun("namespace-munge", CORE, "s", names::namespace_munge)
+        .doc("The name of a namespace with _ for -")
+        .example(r#"(namespace-munge "my-app.core")"#, r#""my_app.core""#),
     fun("starts-with?", STRING, "s prefix", simple::starts_with)
         .doc("True when a string begins with a prefix")
         .example(r#"(starts-with? "hello" "he")"#, "true"),

@@ -2,8 +2,11 @@
 //!
 //! A keyword is its text, as a symbol is: the namespace stands before the first `/` of it.
 
+use super::args::shown;
+use super::replace::literal;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
+use crate::meter;
 use crate::print;
 use crate::value::{Str, Value, parts_of_name};
 
@@ -81,6 +84,59 @@ pub(super) fn symbol(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         }
         _ => return Err(Error::argument_types("symbol", args)),
     })
+}
+
+/// How Java spells a character that no name of its may have.
+fn spelled(c: char) -> Option<&'static str> {
+    Some(match c {
+        '-' => "_",
+        ':' => "_COLON_",
+        '+' => "_PLUS_",
+        '>' => "_GT_",
+        '<' => "_LT_",
+        '=' => "_EQ_",
+        '~' => "_TILDE_",
+        '!' => "_BANG_",
+        '@' => "_CIRCA_",
+        '#' => "_SHARP_",
+        '\'' => "_SINGLEQUOTE_",
+        '"' => "_DOUBLEQUOTE_",
+        '%' => "_PERCENT_",
+        '^' => "_CARET_",
+        '&' => "_AMPERSAND_",
+        '*' => "_STAR_",
+        '|' => "_BAR_",
+        '{' => "_LBRACE_",
+        '}' => "_RBRACE_",
+        '[' => "_LBRACK_",
+        ']' => "_RBRACK_",
+        '/' => "_SLASH_",
+        '\\' => "_BSLASH_",
+        '?' => "_QMARK_",
+        _ => return None,
+    })
+}
+
+/// `(munge s)`: a symbol of a symbol.
+pub(super) fn munge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = shown("munge", args)?;
+    ctx.charge(text.as_str().len() / 4)?;
+    let mut out = String::new();
+    for c in text.as_str().chars() {
+        meter::uncharged(1);
+        let mut bytes = [0; 4];
+        let spelled = spelled(c).unwrap_or_else(|| c.encode_utf8(&mut bytes));
+        print::grow_string(&mut out, spelled.len())?;
+        out.push_str(spelled);
+    }
+    let text = Str::from_string(out);
+    Ok(if matches!(args[0], Value::Symbol(_)) { Value::Symbol(text) } else { Value::Str(text) })
+}
+
+/// `(namespace-munge s)`
+pub(super) fn namespace_munge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let text = shown("namespace-munge", args)?;
+    literal(ctx, &text, &Str::new("-"), &Str::new("_"), false)
 }
 
 /// `(char x)`: the one-character string of a code point.

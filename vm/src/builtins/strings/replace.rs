@@ -1,5 +1,6 @@
 //! `replace` and `replace-first`.
 
+use super::args::shown;
 use super::finding;
 use crate::builtins::regex::{Replacement, Scan, TemplatePart};
 use crate::builtins::transform::mapping::replace_elements;
@@ -22,6 +23,11 @@ pub(crate) fn replace_first(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flo
 }
 
 fn replace_text(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value], first_only: bool) -> Result<Flow> {
+    if let [text, Value::Str(_) | Value::Regex(_), _] = &args[..]
+        && !matches!(text, Value::Str(_))
+    {
+        args[0] = Value::Str(shown(name, args)?);
+    }
     match &args[..] {
         [Value::Str(text), Value::Str(wanted), Value::Str(new)] => {
             literal(ctx, text, wanted, new, first_only).map(Flow::Return)

@@ -114,7 +114,7 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         c => c.is_whitespace(),
     };
     match &args[0] {
-        Value::Nil => Ok(Value::True),
+        Value::Nil | Value::False => Ok(Value::True),
         Value::Str(text) => {
             charge_traversal(ctx, text)?;
             Ok(Value::bool(meter::text_pieces(text.as_str()).all(|piece| piece.chars().all(is_space))))
@@ -254,25 +254,6 @@ pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     ctx.charge(text.as_str().len())?;
     ctx.reserve(text.as_str().len())?;
     Ok(Value::Str(Str::from_string(reversed(text.as_str()))))
-}
-
-/// `(str/escape s m)`: graphemes that are keys of `m`, replaced by the text of their values.
-pub(super) fn escape(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (Value::Str(text), Value::Map(table)) = (&args[0], &args[1]) else {
-        return Err(Error::argument_types("escape", args));
-    };
-    let mut out = String::new();
-    for (_, grapheme) in Graphemes::new(text.as_str()) {
-        ctx.charge(1)?;
-        match table.get(&Value::str(grapheme)) {
-            Some(Value::Nil) | None => {
-                grow_string(&mut out, grapheme.len())?;
-                out.push_str(grapheme);
-            }
-            Some(value) => crate::print::write_plain(value, &mut out)?,
-        }
-    }
-    Ok(Value::Str(Str::from_string(out)))
 }
 
 /// `(re-quote-replacement s)`: a replacement text that stands for itself.

@@ -45,7 +45,6 @@ pub(crate) fn takes(ctx: &mut Ctx<'_>, function: &Value, argc: usize) -> Result<
             CombinatorKind::Endless | CombinatorKind::Reduced | CombinatorKind::Transducer => {
                 return Ok(false);
             }
-            CombinatorKind::Comp if parts.is_empty() => return Ok(argc == 1),
             CombinatorKind::Comp => function = &parts[parts.len() - 1],
             CombinatorKind::Partial => {
                 function = &parts[0];

@@ -114,6 +114,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("types", "Type predicates").of
     fun("bytes?", CORE, "x", is_never)
         .doc("Always false: there are no byte arrays")
         .example(r#"(bytes? "x")"#, "false"),
+    fun("uri?", CORE, "x", is_never)
+        .doc("Always false: URIs are strings")
+        .example(r#"(uri? "https://example.org")"#, "false"),
     fun("uuid?", CORE, "x", is_never)
         .doc("Always false: UUIDs are strings")
         .example(r#"(uuid? "550e8400-e29b-41d4-a716-446655440000")"#, "false"),

@@ -74,14 +74,14 @@ fn collection(outer: Open) -> u64 {
     }
 }
 
-enum Level {
+pub(super) enum Level {
     Values(Cursor),
     /// With the value of the key that came last.
     Entries(MapIter, Option<Value>),
 }
 
 impl Level {
-    fn next(&mut self) -> Option<Value> {
+    pub(super) fn next(&mut self) -> Option<Value> {
         match self {
             Level::Values(cursor) => cursor.advance(),
             Level::Entries(entries, pending) => pending.take().or_else(|| {

@@ -7,6 +7,8 @@
 //! | [`equal`] | `=`: [`compare`] finds a tie, but a NaN that is an operand itself equals nothing |
 //! | [`identical`] | one key: [`key_compare`] finds a tie |
 //! | [`hash`] | agrees with [`identical`] |
+//! | [`same_object`] | `identical?`: what programs see of identity |
+//! | [`program_hash`] | `hash`: Clojure's |
 //!
 //! None of these can fail, and none recurses natively: nested values are walked with a stack on the heap. Long walks remember
 //! by identity what they have met, so that shared trees cost their nodes and not their paths. They
@@ -18,12 +20,14 @@ mod functions;
 mod hash;
 mod memory;
 mod numbers;
+mod program_hash;
 mod sort;
 #[cfg(test)]
 mod tests;
 mod traversal;
 
 pub use hash::hash;
+pub(crate) use program_hash::{Hashing, combined, hash_of_elements, mix_collection, program_hash};
 pub use sort::{sort_by, sort_by_key};
 
 use super::{Str, Value};
@@ -80,6 +84,38 @@ pub(crate) fn identical(a: &Value, b: &Value) -> bool {
         (Value::Keyword(x), Value::Keyword(y)) => x == y,
         (Value::Str(x), Value::Str(y)) => equal_strings(x, y),
         _ => traversal::order(a, b, Mode::STRICT) == Ordering::Equal,
+    }
+}
+
+/// `identical?`: scalars of one kind and value are one object, and so are empty collections of one kind; whatever else is so where
+/// it is one allocation.
+pub(crate) fn same_object(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(x), Value::Float(y)) => x.get().to_bits() == y.get().to_bits(),
+        (Value::Builtin(x), Value::Builtin(y)) => std::ptr::eq(*x, *y),
+        (Value::Int(_), Value::Int(_))
+        | (Value::Keyword(_), Value::Keyword(_))
+        | (Value::Str(_), Value::Str(_))
+        | (Value::Nil, Value::Nil)
+        | (Value::True, Value::True)
+        | (Value::False, Value::False) => equal(a, b),
+        (Value::Symbol(x), Value::Symbol(y))
+        | (Value::Var(x), Value::Var(y))
+        | (Value::Tool(x), Value::Tool(y)) => equal_strings(x, y),
+        (Value::Vector(x) | Value::List(x), Value::Vector(y) | Value::List(y))
+            if x.is_empty() && y.is_empty() =>
+        {
+            true
+        }
+        (Value::Queue(x), Value::Queue(y)) if x.is_empty() && y.is_empty() => true,
+        (Value::Map(x), Value::Map(y)) if x.is_empty() && y.is_empty() => true,
+        (Value::Set(x), Value::Set(y)) if x.is_empty() && y.is_empty() => true,
+        _ => {
+            let address = |value: &Value| value.allocation().map(|allocation| allocation.address);
+            std::mem::discriminant(a) == std::mem::discriminant(b)
+                && address(a).is_some()
+                && address(a) == address(b)
+        }
     }
 }
 

@@ -356,6 +356,8 @@ impl<V: EntryValue> Ordered<V> {
         self.settle();
         if let Repr::Small(small) = &*self.0 {
             match small.shape.find(&key) {
+                // An element of a set is all there is of its entry: the set stays the one that it is.
+                Ok(_) if size_of::<V>() == 0 => return,
                 Ok(index) => {
                     let Repr::Small(small) = Rc::make_mut(&mut self.0) else { unreachable!("it is small") };
                     std::mem::replace(&mut small.payloads[index], payload).discard();
@@ -374,8 +376,16 @@ impl<V: EntryValue> Ordered<V> {
                 }
             }
         }
+        // Not looked for first: who holds a set must not show in a program's steps.
+        let before = (size_of::<V>() == 0 && Rc::strong_count(&self.0) > 1).then(|| self.0.clone());
         match Rc::make_mut(&mut self.0) {
-            Repr::Tree(tree) => tree.insert(key, payload),
+            Repr::Tree(tree) => {
+                let len = tree.len();
+                tree.insert(key, payload);
+                if let Some(before) = before.filter(|_| tree.len() == len) {
+                    self.0 = before;
+                }
+            }
             Repr::Watched(watched) => {
                 let small = &mut watched.small;
                 match small.shape.find(&key) {

@@ -1,5 +1,6 @@
 //! The compiler and the machine together: what programs give, refuse, cost, and become as bytes.
 
+mod collections;
 mod deadline;
 mod endless;
 mod generated;

@@ -96,21 +96,22 @@ pub(super) fn merge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if !args.iter().any(Value::is_truthy) {
         return Ok(Value::Nil);
     }
-    let mut merged = take(&mut args[0]);
-    for i in 1..args.len() {
+    let Some((first, others)) = args.split_first_mut() else { return Ok(Value::Nil) };
+    let mut merged = take(first);
+    for (i, other) in others.iter_mut().enumerate() {
         if !merged.is_truthy() {
             merged = Value::Map(Map::new());
         }
         if !is_target(&merged) {
             return Err(Error::argument("merge", 1, "map", &merged));
         }
-        match (&mut merged, take(&mut args[i])) {
+        match (&mut merged, take(other)) {
             (Value::Map(map), Value::Map(more)) if map.is_empty() => *map = more,
             (Value::Map(map), Value::Map(more)) => merge_into(ctx, map, more)?,
             (Value::Map(_), Value::Nil) => {}
             (Value::Map(map), item) => {
                 let Some((key, value)) = entry_parts(&item) else {
-                    return Err(Error::argument("merge", i + 1, "map", &item));
+                    return Err(Error::argument("merge", i + 2, "map", &item));
                 };
                 ctx.charge(1)?;
                 map.insert_flexible(key, value);

@@ -126,16 +126,36 @@ impl<'a, 's> Analyzer<'a, 's> {
         // The program's own body captures nothing, so it has no list.
         self.scope.enter_function(u32::MAX);
         let mut nodes = Nodes::new();
-        for i in 0..items.len() {
-            let form = self.forms.at(items, i);
-            nodes.push(if self.loads(form)? { self.nil(form.span) } else { self.flow(form, false)? });
-        }
+        self.top_level(items, &mut nodes)?;
         for &name in &self.defined {
             self.names[name.index()].top_level = true;
         }
         self.ast.program = self.list(&nodes);
         self.ast.program_locals = self.scope.leave_function().locals;
         Ok(())
+    }
+
+    /// Forms at top level, as are those of a `do` there.
+    fn top_level(&mut self, items: Items, nodes: &mut Nodes) -> Result<()> {
+        for i in 0..items.len() {
+            let form = self.forms.at(items, i);
+            match self.do_forms(form) {
+                Some(inner) => self.top_level(inner, nodes)?,
+                None if self.loads(form)? => nodes.push(self.nil(form.span)),
+                None => nodes.push(self.flow(form, false)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands in a `do`, if there is anything.
+    fn do_forms(&self, form: Form) -> Option<Items> {
+        let FormKind::List(items) = form.kind else { return None };
+        if items.len() < 2 {
+            return None;
+        }
+        let FormKind::Symbol(head) = self.forms.at(items, 0).kind else { return None };
+        (self.text(head) == "do").then(|| items.skip(1))
     }
 
     pub(super) fn finish(self) -> Analysis {

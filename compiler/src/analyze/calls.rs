@@ -101,6 +101,8 @@ impl Analyzer<'_, '_> {
         }
         match namespaces::member(prefix, member, self.library) {
             Some(id) => Ok(Qualified::Builtin(id)),
+            // The context is there beside what an alias of `clojure.data` adds to it.
+            None if self.text(namespace) == "data" => Ok(Qualified::Data),
             None => {
                 let mut hint = qualified_hint(prefix, member, self.library);
                 if hint.is_empty() && may_be_server(prefix) && !namespaces::exists(prefix, self.library) {

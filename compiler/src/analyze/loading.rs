@@ -16,6 +16,7 @@ const LOADABLE: &[(&str, &str)] = &[
     ("clojure.string", "clojure.string"),
     ("clojure.set", "clojure.set"),
     ("clojure.walk", "clojure.walk"),
+    ("clojure.data", "clojure.data"),
     ("clojure.math", "Math"),
     ("clojure.math.combinatorics", "combinatorics"),
     ("clojure.edn", "edn"),
@@ -27,7 +28,7 @@ const LOADABLE: &[(&str, &str)] = &[
     ("csv", "csv"),
 ];
 
-/// Prefixes that no alias can take.
+/// Prefixes that no alias can take, but `data` for `clojure.data`, beside whose one member the context is there.
 const RESERVED: [&str; 5] = ["data", "tool", "mcp", "budget", "user"];
 
 /// What the forms at the head of a program said of names.
@@ -173,7 +174,7 @@ impl Analyzer<'_, '_> {
             // Its own name is then a prefix too: `clojure.data.json/read-str`.
             self.loaded.aliases.push((wanted.name, prefix));
         }
-        if all {
+        if all && !self.is_selective(wanted) {
             self.refer_all(prefix);
         }
         for i in (0..wanted.options.len()).step_by(2) {
@@ -197,6 +198,12 @@ impl Analyzer<'_, '_> {
         Ok(())
     }
 
+    /// Whether options say which names a `use` is about.
+    fn is_selective(&self, wanted: &Wanted) -> bool {
+        let names = |form: &Form| matches!(form.kind, FormKind::Keyword(option) if matches!(self.text(option), "only" | "refer"));
+        self.forms[wanted.options].iter().step_by(2).any(names)
+    }
+
     /// The members of the core mean themselves anyway.
     fn refer_all(&mut self, prefix: &'static str) {
         if prefix != "clojure.core" {
@@ -206,7 +213,7 @@ impl Analyzer<'_, '_> {
 
     fn alias(&mut self, alias: Name, prefix: &'static str, span: Span) -> Result<()> {
         let text = self.text(alias);
-        if RESERVED.contains(&text) {
+        if RESERVED.contains(&text) && (text, prefix) != ("data", "clojure.data") {
             return Err(CompileError::form(span, format!("{text}/ is reserved: choose another alias")));
         }
         self.loaded.aliases.push((alias, prefix));

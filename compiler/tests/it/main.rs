@@ -1,6 +1,7 @@
 //! The compiler and the machine together: what programs give, refuse, cost, and become as bytes.
 
 mod clojure_forms;
+mod collections;
 mod deadline;
 mod endless;
 mod generated;

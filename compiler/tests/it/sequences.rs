@@ -144,8 +144,8 @@ fn swapped_and_wrong_arguments_have_the_texts_of_the_specification() {
         ("(distinct #{1})", "!type_error type_error: distinct does not support sets (sets are unordered)"),
         ("(nth [1 2] \"1\")", "!type_error type_error: nth: invalid argument types: list, string"),
         (
-            "(partition 0 [1])",
-            "!type_error type_error: type_error: partition: n must be a positive integer, got 0",
+            "(partition nil [1])",
+            "!type_error type_error: type_error: partition: n must be a positive integer, got nil",
         ),
         (
             "(into {} [1])",

@@ -243,16 +243,17 @@ pub const CLASSES: &[Class] = &[
             (min-key inc (apply min-key inc x)) (sort x) (sort-by inc x) (reverse x) (rseq x) (combinations x 2)
             (concat x x) (interleave x x) (interpose 0 x) (into #{} x) (zip x x) (zipmap x x)
             (set x) (every? int? x) (not-any? nil? x) (not-every? int? x) (some nil? x) (distinct? (apply distinct? x))
-            (drop-while int? x) (take-while int? x) (take-nth 2 x) (partition 2 x) (partition-all 2 x)
+            (drop-while int? x) (take-while int? x) (take-nth 2 x) (partition 2 x) (partition 0 1 x) (partition-all 2 x)
             (partition-by even? x) (partitionv 2 x) (partitionv-all 2 x) (split-with int? x)
             (pmap inc x) (pcalls (fn [] (reduce + x))) (transduce (map inc) + x) (eduction (map inc) x)
-            (sequence (map inc) x) (describe x) (tree-seq vector? identity x)
+            (sequence (map inc) x) (sequence (map +) x x) (into [] (replace {1 2}) x) (replace {1 2} x) (describe x) (tree-seq vector? identity x)
             (walk inc identity x) (postwalk identity x) (prewalk identity x) (postwalk-replace {1 2} x)
             (prewalk-replace {1 2} x) (json/generate-string x) (str x) (.contains x -1) (.indexOf x -1) (.lastIndexOf x -1) (mapcat list x)
             (combinatorics/combinations x 2) (combinatorics/subsets x) (combinatorics/permutations x)
             (combinatorics/cartesian-product x x) (combinatorics/selections x 2)
             (list* 1 2 (apply list x)) (vector (apply vector x)) (list (apply list x)) (hash-set (apply hash-set x))
             (hash-map (apply hash-map x)) (array-map (apply array-map x)) (sorted-map (apply sorted-map x))
+            (sorted-map-by (apply sorted-map-by compare x)) (sorted-set-by (apply sorted-set-by < x))
             (sorted-set (apply sorted-set x)) (max (apply max x)) (min (apply min x)) (* (apply * x)) (*' (apply *' x))
             (+ (apply + x)) (+' (apply +' x)) (- (apply - x)) (-' (apply -' x)) (/ (apply / x))
             (< (apply <= (sort x))) (bit-and (apply bit-and x)) (bit-or (apply bit-or x)) (bit-xor (apply bit-xor x))
@@ -310,7 +311,7 @@ pub const CLASSES: &[Class] = &[
         work: Work::Grows,
         calls: "
             (union #{-1} x) (difference x x) (intersection x x) (subset? x (conj x -1)) (superset? (conj x -1) x)
-            (subseq x > -1) (rsubseq x > -1)
+            (subseq x > -1) (rsubseq x > -1) (clojure.data/diff x (conj x -1))
         ",
     },
     Class {
@@ -325,7 +326,7 @@ pub const CLASSES: &[Class] = &[
             (update {(first x) 1} (last x) identity) (update-in {(first x) 1} [(last x)] identity)
             (find {(first x) 1} (last x)) (dissoc {(first x) 1} (last x)) (disj #{(first x)} (last x))
             (contains? #{(first x)} (last x)) (comparator (apply (comparator <) x)) (frequencies x)
-            (.equals (first x) (last x))
+            (.equals (first x) (last x)) (clojure.data/diff (first x) (conj (last x) 1))
         ",
     },
     Class {

@@ -18,7 +18,7 @@ use super::sets::relational;
 use super::strings::{escape, join};
 use super::subset::{grouping as runs, while_true};
 use super::support::{Each, Then};
-use super::transducers::pipeline;
+use super::transducers::{pipeline, written};
 use super::transform::{filtering, mapping};
 use super::trees::{tree_seq, walk};
 use crate::machine::{Capture, FrameKind, FrameRow, Portable};
@@ -71,6 +71,7 @@ frame_kinds! {
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;
+    "transducers of the program" Then<written::WrittenFold>;
     "tree-seq" tree_seq::TreeSeq;
     "update" Then<update::NewEntry>;
     "update of an element" Then<update::NewElement>;

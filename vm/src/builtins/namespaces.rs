@@ -25,6 +25,8 @@ pub(super) const STRING: LibraryNamespace =
     namespace("clojure.string", &["clojure.string/", "str/", "string/"]);
 pub(super) const SET: LibraryNamespace = namespace("clojure.set", &["clojure.set/", "set/"]);
 pub(super) const WALK: LibraryNamespace = namespace("clojure.walk", &["clojure.walk/", "walk/"]);
+/// What programs know from `clojure.data`.
+pub(super) const DATA: LibraryNamespace = namespace("clojure.data", &["clojure.data/"]);
 pub(super) const PPRINT: LibraryNamespace = namespace("clojure.pprint", &["clojure.pprint/"]);
 pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
 pub(super) const CSV: LibraryNamespace = namespace("csv", &["csv/"]);

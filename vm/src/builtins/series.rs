@@ -18,11 +18,15 @@ use std::mem::take;
 
 /// The functions, by name, and what they make of an endless sequence among their arguments.
 pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
+    ("bounded-count", bounded_count),
     ("concat", concat),
     ("conj", conj),
     ("cons", cons),
+    ("cycle", itself),
     ("dedupe", dedupe),
     ("distinct", distinct),
+    ("doall", doall),
+    ("dorun", dorun),
     ("drop", drop),
     ("drop-while", drop_while),
     ("empty?", empty_p),
@@ -55,7 +59,9 @@ pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
     ("reduce", reduce),
     ("reductions", reductions),
     ("remove", remove),
+    ("replace", replace),
     ("rest", rest),
+    ("run!", run_all),
     ("second", second),
     ("seq", itself),
     ("some", some),
@@ -94,12 +100,20 @@ through! {
     map_indexed mapping::map_indexed;
     keep mapping::keep;
     keep_indexed mapping::keep_indexed;
-    take_nth counting::take_nth;
+    replace mapping::replace_elements;
     drop counting::drop;
     drop_while while_true::drop_while;
     partition_all grouping::partition_all;
     partition_by grouping::partition_by;
     interpose combine::mixing::interpose;
+}
+
+/// `(take-nth n s)`, by some step.
+fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    match args {
+        [step, _] if check::count(step) == Some(0) => Ok(None),
+        _ => through(ctx, counting::take_nth, args),
+    }
 }
 
 /// `(map f s)`; of several collections a walk in step.
@@ -229,9 +243,45 @@ fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     }
 }
 
-/// `(seq s)`, `(not-empty s)`
+/// `(seq s)`, `(not-empty s)`, `(cycle s)`
 fn itself(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     Ok(Some(Flow::Return(take(&mut args[0]))))
+}
+
+/// `(bounded-count n s)`
+fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let limit = if args[1].is_endless() { check::count(&args[0]) } else { None };
+    Ok(limit.map(|limit| Flow::Return(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)))))
+}
+
+/// Makes the elements that `(dorun n s)` makes in Clojure, which is one more than it is told, and drops them.
+fn realize(ctx: &mut Ctx<'_>, args: &mut [Value], result: Value) -> Result<Option<Flow>> {
+    let [count, series] = args else { return Ok(Some(Flow::Return(result))) };
+    let (true, Some(count)) = (series.is_endless(), check::count(count)) else { return Ok(None) };
+    let more = vec![Stage::Take(count.saturating_add(1))];
+    pipeline::over(ctx, series, more, Output::Nothing(result)).map(Some)
+}
+
+/// `(doall s)`, `(doall n s)`
+fn doall(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let series = args.last().cloned().unwrap_or_default();
+    realize(ctx, args, series)
+}
+
+/// `(dorun s)`, `(dorun n s)`
+fn dorun(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    realize(ctx, args, Value::Nil)
+}
+
+/// `(run! f s)`: until the function says `reduced`.
+fn run_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
+    let [function, series] = args else { return Ok(None) };
+    if !series.is_endless() {
+        return Ok(None);
+    }
+    check::callable("run!", 1, "callable", function)?;
+    let more = vec![Stage::Map(take(function))];
+    pipeline::over(ctx, series, more, Output::Nothing(Value::Nil)).map(Some)
 }
 
 /// `(empty? s)`

@@ -108,7 +108,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("ArrayList. java.util.ArrayList. LinkedList.", "use a vector with conj or into"),
     ("HashMap. java.util.HashMap. LinkedHashMap. TreeMap.", "use a map with assoc or into"),
     ("HashSet. java.util.HashSet.", "use a set with conj or into"),
-    ("sorted-map-by sorted-set-by", "maps and sets are in ascending order: use sort-by for another one"),
     ("re-matcher re-groups", "use re-find, re-matches or re-seq, which give [match group1 …]"),
     (
         "SimpleDateFormat. java.text.SimpleDateFormat.",
@@ -150,6 +149,7 @@ const NAMED: &[(&str, &str)] = &[
     ("flat-map flatmap concat-map", "mapcat"),
     ("head car", "first"),
     ("tail cdr", "rest"),
+    ("diff", "clojure.data/diff"),
     ("lambda fn* func function λ", "fn"),
     ("defun define def-fn", "defn"),
     ("else otherwise default", ":else"),

@@ -134,6 +134,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("total by key", "(sum-by (fn [x] (f x)) [3 1 2])"),
     ("trampoline", "(trampoline (fn [x] (fn [] (f x))) 4)"),
     ("transducers", "(into [] (map f) [3 1 2])"),
+    ("transducers of the program", "(transduce (fn [rf] (f 1) rf) + [3 1 2])"),
     ("tree-seq", "(tree-seq (fn [x] (f (vector? x))) seq [1 [2]])"),
     ("update", "(update {:a 5} :a f)"),
     ("update of an element", "(update [5 6] 1 f)"),

@@ -141,7 +141,11 @@ fn keyed(name: &str, arguments: &[Value]) -> Result<Option<Value>> {
         ("keys" | "vals", [Value::Map(map)]) if map.is_empty() => Value::Nil,
         ("keys", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.0.clone()).collect()),
         ("vals", [Value::Map(map)]) => Value::Vector(map.iter().map(|entry| entry.1.clone()).collect()),
-        ("keys" | "vals", [Value::Vector(entries) | Value::List(entries)]) => {
+        ("keys" | "vals", [other]) => {
+            let entries = other.elements().ok_or(TYPE)?;
+            if entries.is_empty() {
+                return Ok(Some(Value::Nil));
+            }
             let part = usize::from(name == "vals");
             let part_of = |entry: &Value| match entry {
                 Value::Vector(pair) | Value::List(pair) if pair.len() == 2 => Ok(pair[part].clone()),

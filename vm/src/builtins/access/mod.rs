@@ -5,10 +5,11 @@ mod views;
 
 use super::Builtin;
 use super::namespaces::{CORE, SET};
-use super::row::{fun, section};
+use super::row::{frame, fun, section};
 
 pub(super) use positional::grapheme_at;
 pub(crate) use positional::{or_nil, reversed};
+pub(crate) use views::is_empty;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of([
@@ -42,14 +43,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .doc("Everything before the last element, nil when nothing is left")
         .example("(butlast [4 5 6])", "[4 5]")
         .example(r#"(butlast ["x"])"#, "nil"),
-    fun("ffirst", CORE, "v", positional::ffirst)
+    frame("ffirst", CORE, "v", positional::ffirst)
         .doc("First element of the first element")
         .example("(ffirst [[1 2] [3]])", "1")
         .example(r#"(ffirst ["ab"])"#, r#""a""#),
     fun("fnext", CORE, "v", positional::fnext)
         .doc("First element of next, i.e. the second element")
         .example("(fnext [1 2 3])", "2"),
-    fun("nfirst", CORE, "v", positional::nfirst)
+    frame("nfirst", CORE, "v", positional::nfirst)
         .doc("Next of the first element")
         .example("(nfirst [[1 2 3] [4]])", "[2 3]"),
     fun("nnext", CORE, "v", positional::nnext)
@@ -113,14 +114,16 @@ pub(super) static BUILTINS: &[Builtin] = &section("access", "Element access").of
         .example("(rseq {:a 1 :b 2})", "[[:b 2] [:a 1]]")
         .example("(rseq [])", "nil"),
     fun("bounded-count", CORE, "n c", views::bounded_count)
-        .doc("Number of elements; collections are never lazy, so the bound has no effect")
-        .example("(bounded-count 2 [5 6 7])", "3"),
-    fun("doall", CORE, "c | n c", views::doall)
-        .doc("The collection itself: nothing is lazy")
+        .doc("Number of elements; of a string or an endless sequence at most n")
+        .example("(bounded-count 2 [5 6 7])", "3")
+        .example("(bounded-count 2 (range))", "2"),
+    frame("doall", CORE, "c | n c", views::doall)
+        .doc("The collection itself: nothing finite is lazy")
         .example("(doall (map inc [1 2]))", "[2 3]"),
-    fun("dorun", CORE, "c | n c", views::dorun)
-        .doc("nil: nothing is lazy, so there is nothing left to run")
-        .example("(dorun (map inc [1 2]))", "nil"),
+    frame("dorun", CORE, "c | n c", views::dorun)
+        .doc("nil: nothing finite is lazy; with n the first elements of an endless sequence are made")
+        .example("(dorun (map inc [1 2]))", "nil")
+        .example("(dorun 2 (repeatedly (fn [] 1)))", "nil"),
     fun("realized?", CORE, "x", views::realized)
         .doc("true: nothing is lazy")
         .example("(realized? (map inc [1 2]))", "true"),

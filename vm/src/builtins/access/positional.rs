@@ -1,9 +1,9 @@
 //! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth` and
 //! the functions of vectors.
 
-use crate::builtins::support::{check, elements, errors};
+use crate::builtins::support::{callee, check, elements, errors};
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, Flow};
 use crate::value::{Graphemes, Str, Value, Vector, last_grapheme};
 use std::mem::take;
 
@@ -136,19 +136,20 @@ fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
 
 /// The first element of the root, for functions that go on inside it; that of a string has no elements.
 fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
-    if let Value::Str(_) = &args[0] {
-        return Err(Error::argument_types(name, args));
-    }
-    match root(ctx, name, args)?.get(0).unwrap_or_default() {
-        inner if inner.is_seqable() => Ok(inner),
-        _ => Err(Error::argument_types(name, args)),
-    }
+    let inner = match &args[0] {
+        Value::Str(text) if !text.as_str().is_empty() => return Err(Error::argument_types(name, args)),
+        _ => root(ctx, name, args)?.get(0).unwrap_or_default(),
+    };
+    if inner.is_seqable() || inner.is_endless() { Ok(inner) } else { Err(Error::argument_types(name, args)) }
 }
 
 /// `(ffirst v)`
-pub(super) fn ffirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    args[0] = inner(ctx, "ffirst", args)?;
-    element_of("ffirst", args, 0)
+pub(super) fn ffirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let inner = inner(ctx, "ffirst", args)?;
+    if inner.is_endless() {
+        return Ok(Flow::TailCall(ctx.library().required("first"), callee::one(inner)));
+    }
+    element_of("ffirst", &[inner], 0).map(Flow::Return)
 }
 
 /// `(fnext v)`
@@ -157,9 +158,12 @@ pub(super) fn fnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// `(nfirst v)`
-pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    args[0] = inner(ctx, "nfirst", args)?;
-    next(ctx, args)
+pub(super) fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let inner = inner(ctx, "nfirst", args)?;
+    if inner.is_endless() {
+        return Ok(Flow::TailCall(ctx.library().required("next"), callee::one(inner)));
+    }
+    next(ctx, &mut [inner]).map(Flow::Return)
 }
 
 /// `(nnext v)`

@@ -1,8 +1,8 @@
 //! Sequence views, sizes, and the building of vectors from arguments.
 
-use crate::builtins::support::{elements, sequence};
+use crate::builtins::support::{check, elements, sequence};
 use crate::error::{Error, Result};
-use crate::machine::Ctx;
+use crate::machine::{Ctx, Flow};
 use crate::meter;
 use crate::value::{Map, Set, Value, Vector};
 use std::mem::take;
@@ -28,15 +28,18 @@ pub(super) fn count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// `(bounded-count n c)`: everything is counted already.
+/// `(bounded-count n c)`: everything but text is counted already.
 pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match (&args[0], sequence::count(&args[1])) {
-        (limit, Some(n)) if limit.is_number() => Ok(Value::Int(n as i64)),
-        _ => Err(Error::argument_types("bounded-count", args)),
-    }
+    let found = match (check::count(&args[0]), sequence::count(&args[1])) {
+        (Some(limit), Some(n)) if matches!(args[1], Value::Str(_)) => n.min(limit),
+        (Some(_), Some(n)) => n,
+        _ => return Err(Error::argument_types("bounded-count", args)),
+    };
+    Ok(Value::Int(found as i64))
 }
 
-fn is_empty(value: &Value) -> Option<bool> {
+/// Whether a collection or text has no elements; `None` for what is neither.
+pub(crate) fn is_empty(value: &Value) -> Option<bool> {
     Some(match value {
         Value::Nil => true,
         Value::Vector(v) | Value::List(v) | Value::Queue(v) => v.is_empty(),
@@ -68,6 +71,7 @@ pub(super) fn empty(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         sequence @ (Value::Vector(_) | Value::List(_)) => sequence.sequence_like(Vector::new()),
         Value::Map(_) => Value::Map(Map::new()),
         Value::Set(_) => Value::Set(Set::new()),
+        series if series.is_endless() => Value::list([]),
         _ => Value::Nil,
     })
 }
@@ -118,14 +122,14 @@ pub(super) fn list_star(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     Ok(if last == 0 && front.is_empty() { Value::Nil } else { Value::List(front) })
 }
 
-/// `(doall c)`, `(doall n c)`: everything is there already.
-pub(super) fn doall(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(args.last_mut().map(take).unwrap_or_default())
+/// `(doall c)`, `(doall n c)`: everything finite is there already.
+pub(super) fn doall(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    Ok(Flow::Return(args.last_mut().map(take).unwrap_or_default()))
 }
 
 /// `(dorun c)`, `(dorun n c)`
-pub(super) fn dorun(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Value> {
-    Ok(Value::Nil)
+pub(super) fn dorun(_: &mut Ctx<'_>, _: &mut [Value]) -> Result<Flow> {
+    Ok(Flow::Return(Value::Nil))
 }
 
 /// `(realized? x)`

@@ -111,8 +111,8 @@ fn key(ctx: &mut Ctx<'_>, name: &str, better: Ordering, args: &mut [Value]) -> R
             let text = format!("{name} requires at least 2 arguments (function and one value)");
             return Err(Error::runtime(text));
         }
-        [function, ..] if !function.is_callable() => return Err(Error::argument_types(name, args)),
         [_, only] => return Ok(Flow::Return(take(only))),
+        [function, ..] if !function.is_callable() => return Err(Error::argument_types(name, args)),
         _ => {}
     }
     ctx.charge(args.len())?;

@@ -24,8 +24,12 @@ pub(crate) fn accepts(combinator: &Rc<Combinator>) -> bool {
         },
         CombinatorKind::Transducer => match parts {
             // Steps of nothing would never get on.
-            [Value::Builtin(builtin), args @ ..] if matches!(builtin.name, "take-nth" | "partition-all") => {
+            [Value::Builtin(builtin), args @ ..] if builtin.name == "partition-all" => {
                 matches!(args, [Value::Int(1..)] | [Value::BigInt(_)])
+            }
+            // Elements that come to one of nothing are refused.
+            [Value::Builtin(builtin), args @ ..] if builtin.name == "take-nth" => {
+                matches!(args, [Value::Int(0..)])
             }
             [Value::Builtin(builtin), args @ ..] if builtin.name == "partition" => {
                 matches!(args, [Value::Int(1..), Value::Int(1..)])

@@ -35,6 +35,15 @@ pub(super) fn range(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         [start, end] => (take(start), take(end), Value::Int(1)),
         [start, end, step, ..] => (take(start), take(end), take(step)),
     };
+    let is_infinite = matches!(end, Value::Float(bound) if bound.get().is_infinite());
+    if is_infinite && is_finite_number(&start) && is_finite_number(&step) {
+        let zero = Value::Int(0);
+        return Ok(match (compare(&step, &zero), compare(&end, &zero)) {
+            (Ordering::Equal, _) => endless::make(ctx, "range", [start, zero]),
+            (towards, at) if towards == at => endless::make(ctx, "range", [start, step]),
+            _ => Value::vector([]),
+        });
+    }
     if ![&start, &end, &step].into_iter().all(is_finite_number) {
         let shown = print::readable_lossy(&Value::vector([start, end, step]));
         return Err(Error::type_error(format!(

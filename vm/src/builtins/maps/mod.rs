@@ -117,4 +117,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("maps", "Maps").of([
     fun("sorted-map", CORE, "& kvs", write::sorted_map)
         .doc("Map from alternating keys and values; every map is sorted")
         .example("(sorted-map :b 1 :a 2)", "{:a 2 :b 1}"),
+    fun("sorted-map-by", CORE, "cmp & kvs", write::sorted_map_by)
+        .doc("As sorted-map; the comparator can only be < or compare, since there is one order")
+        .example("(sorted-map-by compare :b 1 :a 2)", "{:a 2 :b 1}"),
 ]);

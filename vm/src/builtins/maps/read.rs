@@ -98,18 +98,18 @@ pub(super) fn find(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 
 /// `(select-keys m ks)`
 pub(super) fn select_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let Some(mut keys) = cursor(ctx, &args[1])? else {
+        return Err(Error::argument("select-keys", 2, "seqable", &args[1]));
+    };
+    // Without keys nothing is read, whatever it is.
+    if keys.remaining() == 0 {
+        return Ok(Value::Map(Map::new()));
+    }
     if matches!(args[0], Value::List(_) | Value::Queue(_)) {
         return Err(errors::no_index("select-keys"));
     }
     if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) {
         return Err(Error::argument("select-keys", 1, "map", &args[0]));
-    }
-    let Some(mut keys) = cursor(ctx, &args[1])? else {
-        return Err(Error::argument("select-keys", 2, "seqable", &args[1]));
-    };
-    // The entries of a map are no paths.
-    if matches!(args[1], Value::Map(_)) {
-        return Ok(Value::Map(Map::new()));
     }
     select(ctx, &args[0], &mut keys).map(Value::Map)
 }
@@ -181,7 +181,7 @@ pub(super) fn vals(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// The keys or values of entries that were filtered or sorted: a vector or list of pairs.
+/// The keys or values of entries that were filtered, sorted or put into a set: pairs in anything seqable.
 fn parts_of_entries(
     ctx: &mut Ctx<'_>,
     name: &str,
@@ -189,10 +189,10 @@ fn parts_of_entries(
     part: fn((Value, Value)) -> Value,
 ) -> Result<Value> {
     let refused = || Error::argument(name, 1, "map", value);
-    let (Value::Vector(entries) | Value::List(entries)) = value else { return Err(refused()) };
-    ctx.charge(entries.len())?;
-    let mut parts = Builder::with_capacity(entries.len())?;
-    for entry in entries.iter() {
+    let Some(mut entries) = cursor(ctx, value)? else { return Err(refused()) };
+    ctx.charge(entries.remaining())?;
+    let mut parts = Builder::with_capacity(entries.remaining())?;
+    while let Some(entry) = entries.advance() {
         parts.push(part(entry_parts(&entry).ok_or_else(refused)?))?;
     }
     Ok(or_nil(parts.take()))

@@ -1,7 +1,8 @@
 //! Writing: `assoc`, `dissoc`, `merge`, `hash-map` and its kin.
 
 use super::read::entry_parts;
-use crate::builtins::support::errors;
+use crate::builtins::support::adding::{conj_one, is_target};
+use crate::builtins::support::{errors, order};
 use crate::error::{Error, Reason, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -90,35 +91,37 @@ pub(super) fn merged_key(into: &Map, from: &Map, key: &Value) -> Option<Value> {
     if !identical(&found, key) && from.get(&found).is_some() { None } else { Some(found) }
 }
 
-/// `(merge & ms)`
+/// `(merge & ms)`: adds what follows to the first one, as `conj` does, unless there is nothing but `nil` and `false`.
 pub(super) fn merge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match args {
-        [] => return Ok(Value::Nil),
-        [only] => return Ok(take(only)),
-        all if all.iter().all(Value::is_nil) => return Ok(Value::Nil),
-        _ => {}
+    if !args.iter().any(Value::is_truthy) {
+        return Ok(Value::Nil);
     }
-    let is_entry =
-        |value: &Value| matches!(value, Value::Vector(pair) | Value::List(pair) if pair.len() == 2);
-    for (i, arg) in args.iter().enumerate() {
-        // As in Clojure an entry may stand for a map of one, but not in the first place.
-        if !matches!(arg, Value::Map(_) | Value::Nil) && (i == 0 || !is_entry(arg)) {
-            return Err(Error::argument("merge", i + 1, "map", arg));
+    let Some((first, others)) = args.split_first_mut() else { return Ok(Value::Nil) };
+    let mut merged = take(first);
+    for (i, other) in others.iter_mut().enumerate() {
+        if !merged.is_truthy() {
+            merged = Value::Map(Map::new());
         }
-    }
-    let mut merged = Map::new();
-    for arg in args {
-        match take(arg) {
-            Value::Map(map) if merged.is_empty() => merged = map,
-            Value::Map(map) => merge_into(ctx, &mut merged, map)?,
-            entry => {
-                if let Some((key, value)) = entry_parts(&entry) {
-                    merged.insert_flexible(key, value);
-                }
+        if !is_target(&merged) {
+            return Err(Error::argument("merge", 1, "map", &merged));
+        }
+        match (&mut merged, take(other)) {
+            (Value::Map(map), Value::Map(more)) if map.is_empty() => *map = more,
+            (Value::Map(map), Value::Map(more)) => merge_into(ctx, map, more)?,
+            (Value::Map(_), Value::Nil) => {}
+            (Value::Map(map), item) => {
+                let Some((key, value)) = entry_parts(&item) else {
+                    return Err(Error::argument("merge", i + 2, "map", &item));
+                };
+                ctx.charge(1)?;
+                map.insert_flexible(key, value);
+            }
+            (other, item) => {
+                conj_one(ctx, other, item)?;
             }
         }
     }
-    Ok(Value::Map(merged))
+    Ok(merged)
 }
 
 /// Puts all entries of `from` into `into`.
@@ -161,4 +164,10 @@ pub(super) fn array_map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 /// `(sorted-map & kvs)`
 pub(super) fn sorted_map(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     from_pairs(ctx, "sorted-map", args)
+}
+
+/// `(sorted-map-by cmp & kvs)`
+pub(super) fn sorted_map_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    order::natural("sorted-map-by", "(sort-by key > m)", &args[0])?;
+    from_pairs(ctx, "sorted-map-by", &mut args[1..])
 }

@@ -288,6 +288,10 @@ pub(super) fn sort_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
         return Err(Error::argument("sort-by", last + 1, "seqable", &args[last]));
     }
     let all = elements(ctx, take(&mut args[last]))?.unwrap_or_default();
+    // Nothing has to be compared, so no key is asked for.
+    if all.len() < 2 {
+        return Ok(Flow::Return(Value::Vector(all)));
+    }
     let keys = Builder::with_capacity(all.len())?;
     Ok(Flow::Push(Box::new(Keys {
         function: take(&mut args[0]),

@@ -5,7 +5,7 @@
 //! which for a vector means its indices. A list has none, and its elements count.
 
 use super::super::maps::entry_parts;
-use crate::builtins::support::{cursor, sequence};
+use crate::builtins::support::{cursor, order, sequence};
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
@@ -50,6 +50,12 @@ pub(super) fn hash_set(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         all.extend(piece.iter_mut().map(take));
     }
     Ok(Value::Set(all.into_iter().collect()))
+}
+
+/// `(sorted-set-by cmp & xs)`
+pub(super) fn sorted_set_by(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    order::natural("sorted-set-by", "(sort > s)", &args[0])?;
+    hash_set(ctx, &mut args[1..])
 }
 
 /// `(disj s & xs)`

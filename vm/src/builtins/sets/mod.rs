@@ -35,6 +35,9 @@ pub(super) static BUILTINS: &[Builtin] = &section("sets", "Sets").of([
     fun("sorted-set", CORE, "& xs", algebra::hash_set)
         .doc("Set of the arguments; every set is sorted")
         .example("(sorted-set 2 1 2)", "#{1 2}"),
+    fun("sorted-set-by", CORE, "cmp & xs", algebra::sorted_set_by)
+        .doc("As sorted-set; the comparator can only be < or compare, since there is one order")
+        .example("(sorted-set-by < 2 1 2)", "#{1 2}"),
     fun("subset?", SET, "s1 s2", algebra::is_subset)
         .doc("Whether s2 contains every element of s1")
         .example("(subset? #{1} #{1 2})", "true")

@@ -68,16 +68,18 @@ pub(super) static BUILTINS: &[Builtin] = &section("strings", "Strings").of([
         .doc("True for nil, empty or white-space-only strings")
         .example(r#"(blank? " \t")"#, "true")
         .example("(blank? nil)", "true"),
-    frame("replace", CORE, "s pattern new | m coll", replace::replace)
+    frame("replace", CORE, "s pattern new | m coll | m", replace::replace)
         .also_in(STRING)
         .doc(
             "Replace all matches of a string or regex; new is a text ($1 is a group) or a \
-             function of the match. Over a collection: replace elements by a map",
+             function of the match. Over a collection: replace elements by a map; \
+             without the collection a transducer",
         )
         .example(r#"(replace "a-b-c" "-" "+")"#, r#""a+b+c""#)
         .example("(replace \"x1y2\" #\"\\d\" \"#\")", r#""x#y#""#)
         .example(r#"(replace "John Smith" #"(\w+) (\w+)" "$2 $1")"#, r#""Smith John""#)
-        .example(r#"(replace "abc" #"b" upper-case)"#, r#""aBc""#),
+        .example(r#"(replace "abc" #"b" upper-case)"#, r#""aBc""#)
+        .example("(into [] (replace {1 :one}) [1 2])", "[:one 2]"),
     frame("replace-first", STRING, "s pattern new", replace::replace_first)
         .doc("Replace the first match of a string or regex, as replace does")
         .example(r#"(replace-first "a-b-c" "-" "+")"#, r#""a+b-c""#)

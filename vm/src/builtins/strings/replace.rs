@@ -10,11 +10,7 @@ use crate::value::{Graphemes, Regex, Str, Value};
 
 /// `(replace s pat new)`, and `(replace m c)` over collections.
 pub(crate) fn replace(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    if args.len() == 2 {
-        replace_elements(ctx, args).map(Flow::Return)
-    } else {
-        replace_text(ctx, "replace", args, false)
-    }
+    if args.len() < 3 { replace_elements(ctx, args) } else { replace_text(ctx, "replace", args, false) }
 }
 
 /// `(replace-first s pat new)`

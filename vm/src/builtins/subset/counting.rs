@@ -1,10 +1,10 @@
 //! `take` and `drop` by count.
 
-use super::grouping::positive;
-use crate::builtins::access::or_nil;
+use super::grouping::size;
+use crate::builtins::access::{is_empty, or_nil};
 use crate::builtins::support::check::count;
 use crate::builtins::support::transducer;
-use crate::builtins::support::{elements, errors};
+use crate::builtins::support::{Builder, elements, endless, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow};
 use crate::value::{Value, Vector};
@@ -80,16 +80,19 @@ fn nth_rest(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> 
     Ok(Value::Vector(all.slice(n, all.len())))
 }
 
-/// `(nthrest c n)`
+/// `(nthrest c n)`: the collection itself if nothing has to be left out, or nothing is there.
 pub(super) fn nthrest(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if args[0].is_nil() && count(&args[1]).is_some() {
-        return Ok(Value::Nil);
+    match count(&args[1]) {
+        Some(n) if n == 0 || is_empty(&args[0]) == Some(true) => Ok(take_out(&mut args[0])),
+        _ => nth_rest(ctx, "nthrest", args),
     }
-    nth_rest(ctx, "nthrest", args)
 }
 
 /// `(nthnext c n)`
 pub(super) fn nthnext(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    if args[0].is_nil() {
+        return Ok(Value::Nil);
+    }
     nth_rest(ctx, "nthnext", args).map(or_nil)
 }
 
@@ -103,20 +106,28 @@ pub(super) fn split_at(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::pair(Value::Vector(all.slice(0, n)), Value::Vector(all.slice(n, all.len()))))
 }
 
-/// `(take-nth n c)`
+/// `(take-nth n c)`: by no step, or a negative one, it stays at the first element.
 pub(crate) fn take_nth(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let step = positive("take-nth", "n", &args[0])?;
+    let step = size("take-nth", "n", &args[0])?;
     if args.len() == 1 {
-        args[0] = Value::Int(i64::try_from(step).unwrap_or(i64::MAX));
+        // Clojure counts elements by the remainder, which has no sign.
+        args[0] = Value::Int(step.saturating_abs());
         return transducer(ctx, "take-nth", args);
     }
     if !args[1].is_seqable() {
         return Err(errors::not_a_collection(&args[1]));
     }
     let all = elements(ctx, take_out(&mut args[1]))?.unwrap_or_default();
+    let step = usize::try_from(step).unwrap_or(0);
+    if step == 0 {
+        return Ok(Flow::Return(match all.first() {
+            Some(first) => endless::make(ctx, "repeat", [first]),
+            None => Value::Vector(all),
+        }));
+    }
     let count = all.len().div_ceil(step);
     ctx.charge(count)?;
-    let mut out = crate::builtins::support::Builder::with_capacity(count)?;
+    let mut out = Builder::with_capacity(count)?;
     for i in 0..count {
         out.push(all.get(i * step).unwrap_or_default())?;
     }

@@ -1,7 +1,7 @@
 //! `partition` and its kin: runs of neighbours.
 
 use crate::builtins::support::transducer;
-use crate::builtins::support::{Builder, Feed, Sink, check, each, elements, errors};
+use crate::builtins::support::{Builder, Feed, Sink, check, each, elements, endless, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow, portable};
 use crate::print;
@@ -14,7 +14,7 @@ const GROUP: usize = 64;
 
 /// `NAME: WHAT must be a positive integer, got V`; the doubled prefix is the text of the specification.
 #[cold]
-fn not_positive(name: &str, what: &str, got: &Value) -> Error {
+pub(crate) fn not_positive(name: &str, what: &str, got: &Value) -> Error {
     Error::type_error(format!(
         "type_error: {name}: {what} must be a positive integer, got {}",
         print::readable_lossy(got)
@@ -26,6 +26,15 @@ pub(crate) fn positive(name: &str, what: &str, value: &Value) -> Result<usize> {
     check::count(value).filter(|n| *n > 0).ok_or_else(|| not_positive(name, what, value))
 }
 
+/// A size or a step, which may be below zero: a fraction counts as one more. Refuses what is no number.
+pub(super) fn size(name: &str, what: &str, value: &Value) -> Result<i64> {
+    match (check::count(value), check::position(value)) {
+        (Some(0), Some(below)) => Ok(below.min(0)),
+        (Some(n), Some(_)) => Ok(i64::try_from(n).unwrap_or(i64::MAX)),
+        _ => Err(not_positive(name, what, value)),
+    }
+}
+
 /// Whether this is no whole number, so that no group has as many elements.
 fn is_fraction(n: &Value) -> bool {
     matches!(n, Value::Float(x) if x.get().fract() != 0.0)
@@ -35,14 +44,14 @@ fn is_fraction(n: &Value) -> bool {
 enum Tail {
     Drop,
     Keep,
-    /// The first one is completed with these and kept, the others are dropped.
-    Pad(Vector),
+    /// The first one is completed with the elements of this and kept, the others are dropped.
+    Pad(Value),
 }
 
 /// `n`, `step` and the elements of `(name n c)`, `(name n step c)` …
-fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<(usize, usize, Vector)> {
-    let n = positive(name, "n", &args[0])?;
-    let step = if args.len() > 2 { positive(name, "step", &args[1])? } else { n };
+fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<(i64, i64, Vector)> {
+    let n = size(name, "n", &args[0])?;
+    let step = if args.len() > 2 { size(name, "step", &args[1])? } else { n };
     let last = args.len() - 1;
     if !args[last].is_seqable() {
         return Err(errors::not_a_collection(&args[last]));
@@ -51,11 +60,29 @@ fn arguments(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<(usize
     Ok((n, step, all))
 }
 
-fn groups(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail) -> Result<Value> {
+/// The groups of `n` elements that begin at each `step`-th one. By no step, or a negative one, the first group comes again
+/// and again.
+fn groups(ctx: &mut Ctx<'_>, (n, step, all): (i64, i64, Vector), tail: &Tail) -> Result<Value> {
+    // No group has fewer elements than none.
+    if all.is_empty() || n < 0 && !matches!(tail, Tail::Keep) {
+        return Ok(Value::vector([]));
+    }
+    let (n, step) = (usize::try_from(n).unwrap_or(0), usize::try_from(step).unwrap_or(0));
+    if step > 0 {
+        return in_steps(ctx, n, step, &all, tail);
+    }
+    if n <= all.len() || matches!(tail, Tail::Keep) {
+        return Ok(endless::make(ctx, "repeat", [Value::Vector(all.slice(0, n))]));
+    }
+    let behind = all.len();
+    in_steps(ctx, n, behind, &all, tail)
+}
+
+fn in_steps(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail) -> Result<Value> {
     let length = all.len();
     let starts = length.div_ceil(step);
-    // Groups that are complete, and what they hold together.
-    let complete = if length < n { 0 } else { (length - n) / step + 1 };
+    // Groups that are complete, and what they hold together. There is none behind the last element.
+    let complete = if length < n { 0 } else { ((length - n) / step + 1).min(starts) };
     let kept = if matches!(tail, Tail::Keep) { starts } else { complete };
     let elements = kept.saturating_mul(n.min(length));
     ctx.charge(elements.saturating_add(kept))?;
@@ -70,13 +97,24 @@ fn groups(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail) -
     if let (Tail::Pad(pad), true) = (tail, complete < starts) {
         let start = complete * step;
         let mut group = all.slice(start, length);
-        let missing = (n - group.len()).min(pad.len());
-        ctx.charge(group.len() + missing)?;
-        ctx.reserve((group.len() + missing).saturating_mul(size_of::<Value>()))?;
-        group.append(&pad.slice(0, missing));
+        let pad = padding(ctx, pad, n - group.len())?;
+        ctx.charge(group.len() + pad.len())?;
+        ctx.reserve((group.len() + pad.len()).saturating_mul(size_of::<Value>()))?;
+        group.append(&pad);
         out.push(Value::Vector(group))?;
     }
     Ok(out.take())
+}
+
+/// So many elements of what completes a group, if it has as many.
+fn padding(ctx: &mut Ctx<'_>, pad: &Value, missing: usize) -> Result<Vector> {
+    match endless::open(pad) {
+        Some(series) => endless::beginning(ctx, &series, missing)?.ok_or_else(|| endless::error(pad)),
+        None => {
+            let all = elements(ctx, pad.clone())?.unwrap_or_default();
+            Ok(all.slice(0, missing))
+        }
+    }
 }
 
 /// `(partition n c)`, `(partition n step c)`, `(partition n step pad c)`
@@ -91,18 +129,18 @@ pub(super) fn partitionv(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
 
 fn partition_as(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
     if args.len() < 4 {
-        let (n, step, all) = arguments(ctx, name, args)?;
+        let parts = arguments(ctx, name, args)?;
         if is_fraction(&args[0]) {
             return Ok(Value::vector([]));
         }
-        return groups(ctx, n, step, &all, &Tail::Drop);
+        return groups(ctx, parts, &Tail::Drop);
     }
-    if !args[2].is_seqable() {
+    if !(args[2].is_seqable() || args[2].is_endless()) {
         return Err(Error::argument_types(name, args));
     }
-    let pad = elements(ctx, take(&mut args[2]))?.unwrap_or_default();
-    let (n, step, all) = arguments(ctx, name, args)?;
-    groups(ctx, n, step, &all, &Tail::Pad(pad))
+    let pad = take(&mut args[2]);
+    let parts = arguments(ctx, name, args)?;
+    groups(ctx, parts, &Tail::Pad(pad))
 }
 
 /// `(partition-all n c)`, `(partition-all n step c)`
@@ -112,14 +150,14 @@ pub(crate) fn partition_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flo
         args[0] = Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
         return transducer(ctx, "partition-all", args);
     }
-    let (n, step, all) = arguments(ctx, "partition-all", args)?;
-    groups(ctx, n, step, &all, &Tail::Keep).map(Flow::Return)
+    let parts = arguments(ctx, "partition-all", args)?;
+    groups(ctx, parts, &Tail::Keep).map(Flow::Return)
 }
 
 /// `(partitionv-all n c)`, `(partitionv-all n step c)`
 pub(super) fn partitionv_all(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let (n, step, all) = arguments(ctx, "partitionv-all", args)?;
-    groups(ctx, n, step, &all, &Tail::Keep)
+    let parts = arguments(ctx, "partitionv-all", args)?;
+    groups(ctx, parts, &Tail::Keep)
 }
 
 /// Collects runs of elements whose keys are identical.

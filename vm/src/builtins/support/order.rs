@@ -17,3 +17,14 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Result<Ordering> {
     }
     Ok(total(a, b))
 }
+
+/// Refuses a comparator whose order is not that of all maps and sets, and says what to write.
+pub(crate) fn natural(name: &str, instead: &str, comparator: &Value) -> Result<()> {
+    match comparator {
+        Value::Builtin(builtin) if matches!(builtin.name, "<" | "compare") => Ok(()),
+        _ => Err(Error::runtime(format!(
+            "{name}: maps and sets are in ascending order, so the comparator can only be < or compare; sort where another \
+             order is needed: {instead}"
+        ))),
+    }
+}

@@ -2,10 +2,11 @@
 
 use super::stage::{Stage, stages};
 use crate::builtins::generate::unfolding::{Element, Source};
+use crate::builtins::subset::grouping::not_positive;
 use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::reduced::{is_reduced, unreduced};
 use crate::builtins::support::{callee, cursor};
-use crate::builtins::transform::mapping::spliced;
+use crate::builtins::transform::mapping::{replacement, spliced};
 use crate::error::{Error, Result};
 use crate::machine::{Args, Ctx, portable};
 use crate::value::{Cursor, Value, Vector, identical};
@@ -244,6 +245,7 @@ impl Lane {
                 None
             }
             Stage::Filter { truthy, .. } => (answer.is_truthy() == *truthy).then_some(item),
+            Stage::Replace(table) => Some(replacement(ctx, table, item)?),
             Stage::Keep(_) | Stage::KeepIndexed(..) => (!answer.is_nil()).then_some(answer),
             Stage::Take(left) => {
                 let wanted = *left > 0;
@@ -268,6 +270,7 @@ impl Lane {
                 *predicate = None;
                 Some(item)
             }
+            Stage::TakeNth { step: 0, .. } => return Err(not_positive("take-nth", "n", &Value::Int(0))),
             Stage::TakeNth { step, skip: skip @ 0 } => {
                 *skip = *step - 1;
                 Some(item)

@@ -1,14 +1,15 @@
 //! Transducers: transformations of elements that `into`, `transduce`, `sequence` and `eduction` put to work.
 //!
 //! A transducer is a value that remembers its function and arguments: `(map inc)`, `(take 3)`, or a `comp` of such.
-//! It runs as a `pipeline` of stages, not as a tower of functions, so a program cannot call one or write
-//! one of its own.
+//! It runs as a `pipeline` of stages, not as a tower of functions, so a program cannot call one. Those that a program
+//! writes come behind the stages.
 
 mod lane;
 pub(super) mod pipeline;
 mod running;
 pub(super) mod stage;
 mod stopping;
+pub(super) mod written;
 
 use super::Builtin;
 use super::namespaces::CORE;
@@ -25,9 +26,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("transducers", "Transducers").
         )
         .example("(transduce (map inc) + [1 2])", "5")
         .example("(transduce (comp (filter odd?) (map inc)) conj [] [1 2 3])", "[2 4]"),
-    frame("sequence", CORE, "xf c | c", running::sequence)
-        .doc("Vector of what a transducer makes of the elements, or of the elements")
+    frame("sequence", CORE, "xf c & cs | c", running::sequence)
+        .doc(
+            "Vector of what a transducer makes of the elements, or of the elements; one that begins with map or mapcat takes \
+             several collections in step",
+        )
         .example("(sequence (map inc) [1 2])", "[2 3]")
+        .example("(sequence (map +) [1 2] (repeat 10))", "[11 12]")
         .example(r#"(sequence "ab")"#, r#"["a" "b"]"#),
     frame("eduction", CORE, "xf & xfs c", running::eduction)
         .doc("Vector of what transducers, one after the other, make of the elements")

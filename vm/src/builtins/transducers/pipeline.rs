@@ -32,6 +32,8 @@ pub(crate) enum Output {
     Decide { predicate: Value, decisive: bool, decided: Option<bool>, answer: Value },
     /// The body of a loop, one at a time.
     Loop,
+    /// Nothing, up to one that is `reduced`; and the value.
+    Nothing(Value),
 }
 
 portable!(enum Output {
@@ -42,6 +44,7 @@ portable!(enum Output {
     4: Reduce { function, acc, started },
     5: Decide { predicate, decisive, decided, answer },
     6: Loop,
+    7: Nothing(value),
 });
 
 /// A run of a pipeline.
@@ -114,9 +117,12 @@ impl Pipeline {
                 Some(Request { function: function.clone(), args })
             }
             Output::Decide { predicate, .. } => Some(Request::one(predicate, item)),
-            Output::Vector(_) | Output::Into(_) | Output::First(_) | Output::Reduce { .. } | Output::Loop => {
-                None
-            }
+            Output::Vector(_)
+            | Output::Into(_)
+            | Output::First(_)
+            | Output::Reduce { .. }
+            | Output::Loop
+            | Output::Nothing(_) => None,
         }
     }
 
@@ -159,6 +165,11 @@ impl Pipeline {
                 }
             }
             Output::Loop => return Ok(ControlFlow::Break(Flow::Element(item))),
+            Output::Nothing(_) => {
+                if is_reduced(&item) {
+                    self.main.stop(at);
+                }
+            }
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -174,7 +185,8 @@ impl Pipeline {
             Output::Fold { acc, .. } => acc.take().unwrap_or_default(),
             Output::First(found)
             | Output::Decide { answer: found, .. }
-            | Output::Reduce { acc: found, .. } => take(found),
+            | Output::Reduce { acc: found, .. }
+            | Output::Nothing(found) => take(found),
             Output::Loop => Value::Nil,
         };
         Flow::TailCall(result, callee::two(acc, item))
@@ -188,7 +200,8 @@ impl Pipeline {
             Output::Into(found)
             | Output::First(found)
             | Output::Decide { answer: found, .. }
-            | Output::Reduce { acc: found, .. } => Flow::Return(take(found)),
+            | Output::Reduce { acc: found, .. }
+            | Output::Nothing(found) => Flow::Return(take(found)),
             Output::Fold { function, acc } => {
                 let acc = acc.take().unwrap_or_default();
                 if check::takes(ctx, function, 1)? {
@@ -208,6 +221,20 @@ impl Pipeline {
 /// The program's limits.
 pub(crate) fn over(ctx: &mut Ctx<'_>, series: &Value, more: Vec<Stage>, output: Output) -> Result<Flow> {
     Ok(Flow::Push(Box::new(Pipeline::over(ctx, series, more, output)?)))
+}
+
+/// Runs over argument `n` of a call of `name`.
+pub(super) fn run(
+    ctx: &mut Ctx<'_>,
+    (name, n, collection): (&str, usize, &Value),
+    stages: Vec<Stage>,
+    output: Output,
+) -> Result<Flow> {
+    if collection.is_endless() {
+        return over(ctx, collection, stages, output);
+    }
+    let items = check::seqable(ctx, name, n, collection)?;
+    Ok(Flow::Push(Box::new(Pipeline::new(stages, items, output))))
 }
 
 /// A vector of so many elements, if it is known how many.

@@ -1,7 +1,8 @@
 //! What puts transducers to work.
 
-use super::pipeline::{Output, Pipeline, over};
-use super::stage::{Stage, stages};
+use super::pipeline::{Output, run};
+use super::stage::{Stage, of_several, stages};
+use super::written::Written;
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
@@ -12,41 +13,48 @@ use crate::machine::{Ctx, Flow};
 use crate::value::{Combinator, CombinatorKind, Value};
 use std::mem::take;
 
-/// Runs over argument `n` of a call of `name`.
-fn run(
-    ctx: &mut Ctx<'_>,
-    (name, n, collection): (&str, usize, &Value),
-    stages: Vec<Stage>,
-    output: Output,
-) -> Result<Flow> {
-    if collection.is_endless() {
-        return over(ctx, collection, stages, output);
-    }
-    let items = check::seqable(ctx, name, n, collection)?;
-    Ok(Flow::Push(Box::new(Pipeline::new(stages, items, output))))
-}
-
 /// `(transduce xf f c)`, `(transduce xf f init c)`
 pub(super) fn transduce(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let stages = stages(ctx, "transduce", 1, &args[0])?;
+    let written = Written::of(ctx, &args[0])?;
+    let stages = if written.is_none() { stages(ctx, "transduce", 1, &args[0])? } else { Vec::new() };
     check::callable("transduce", 2, "callable", &args[1])?;
     let last = args.len() - 1;
     let acc = (last == 3).then(|| take(&mut args[2]));
+    if let Some(written) = written {
+        let collection = ("transduce", last + 1, take(&mut args[last]));
+        return written.fold(ctx, collection, take(&mut args[1]), acc);
+    }
     let output = Output::Fold { function: take(&mut args[1]), acc };
     run(ctx, ("transduce", last + 1, &args[last]), stages, output)
 }
 
 /// `(into to xf from)`
 pub(crate) fn into(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let stages = stages(ctx, "into", 2, &args[1])?;
+    let written = Written::of(ctx, &args[1])?;
+    let stages = if written.is_none() { stages(ctx, "into", 2, &args[1])? } else { Vec::new() };
     if args[2].is_seqable() && !is_target(&args[0]) {
         return Err(Error::argument_types("into", args));
     }
     let target = take(&mut args[0]);
+    if let Some(written) = written {
+        let conj = ctx.library().required("conj");
+        return written.fold(ctx, ("into", 3, take(&mut args[2])), conj, Some(target));
+    }
     run(ctx, ("into", 3, &args[2]), stages, Output::Into(target))
 }
 
-/// `(sequence c)`, `(sequence xf c)`
+/// `(sequence xf c & cs)`: the same over `(map vector c & cs)`.
+fn sequence_of_several(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let combine = |kind, parts: [Value; 2]| Value::Combinator(Combinator::new(kind, parts.to_vec()));
+    let transducer = of_several(ctx, &args[0])?;
+    let library = ctx.library();
+    let outer = combine(CombinatorKind::Partial, [library.required("sequence"), transducer]);
+    let inner = combine(CombinatorKind::Partial, [library.required("map"), library.required("vector")]);
+    let function = combine(CombinatorKind::Comp, [outer, inner]);
+    Ok(Flow::TailCall(function, args[1..].iter_mut().map(take).collect()))
+}
+
+/// `(sequence c)`, `(sequence xf c)`, `(sequence xf c & cs)`
 pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     if let [collection] = args {
         if collection.is_endless() {
@@ -60,6 +68,15 @@ pub(super) fn sequence(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
             Value::Queue(items) => Value::List(items),
             other => Value::Vector(elements(ctx, other)?.unwrap_or_default()),
         }));
+    }
+    if args.len() > 2 {
+        return sequence_of_several(ctx, args);
+    }
+    if !args[1].is_endless()
+        && let Some(written) = Written::of(ctx, &args[0])?
+    {
+        let conj = ctx.library().required("conj");
+        return written.fold(ctx, ("sequence", 2, take(&mut args[1])), conj, Some(Value::vector([])));
     }
     let stages = stages(ctx, "sequence", 1, &args[0])?;
     if args[1].is_endless() && !stages.iter().any(Stage::ends) {

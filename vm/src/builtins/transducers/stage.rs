@@ -1,9 +1,9 @@
 //! The stages that a transducer consists of.
 
 use crate::builtins::support::{Builder, COUNTED, Table, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Reason, Result};
 use crate::machine::{Ctx, portable};
-use crate::value::{CombinatorKind, Value, Vector};
+use crate::value::{Combinator, CombinatorKind, Value, Vector};
 
 /// One step of a pipeline, with what it remembers from element to element.
 pub(crate) enum Stage {
@@ -59,6 +59,8 @@ pub(crate) enum Stage {
         skip: usize,
         run: Vector,
     },
+    /// The table of what takes the place of elements.
+    Replace(Value),
 }
 
 portable!(enum Stage {
@@ -82,6 +84,7 @@ portable!(enum Stage {
     17: HaltWhen { predicate, result },
     18: Reductions { function, acc, started },
     19: Windows { size, step, skip, run },
+    20: Replace(table),
 } if Stage::is_sound);
 
 impl Stage {
@@ -115,6 +118,7 @@ impl Stage {
             "halt-when" => {
                 Stage::HaltWhen { predicate: first(), result: args.get(1).cloned().unwrap_or_default() }
             }
+            "replace" => Stage::Replace(first()),
             "reductions" => Stage::Reductions { function: first(), acc: Value::Nil, started: false },
             _ => return None,
         })
@@ -124,7 +128,6 @@ impl Stage {
     fn is_sound(&self) -> bool {
         match self {
             Stage::MapIndexed(_, index) | Stage::KeepIndexed(_, index) => (0..COUNTED).contains(index),
-            Stage::TakeNth { step, .. } => *step > 0,
             Stage::Windows { size, step, run, .. } => *step > 0 && run.len() < *size,
             _ => true,
         }
@@ -175,4 +178,46 @@ pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value
         }
     }
     Ok(stages)
+}
+
+/// A transducer whose first stage takes several elements at a time, as one that takes vectors of them: only functions of `map` and
+/// `mapcat` have so many arguments.
+pub(super) fn of_several(ctx: &mut Ctx<'_>, transducer: &Value) -> Result<Value> {
+    // What comes behind the first one, the last one first.
+    let mut behind = Vec::new();
+    let mut first = transducer.clone();
+    loop {
+        ctx.charge(1)?;
+        let Value::Combinator(combinator) = &first else { break };
+        let (CombinatorKind::Comp, [head, more @ ..]) = (combinator.kind, &combinator.parts[..]) else {
+            break;
+        };
+        ctx.charge(more.len())?;
+        ctx.reserve((behind.len() + more.len()) * size_of::<Value>())?;
+        behind.extend(more.iter().rev().cloned());
+        first = head.clone();
+    }
+    let Value::Combinator(combinator) = &first else {
+        return Err(Error::argument("sequence", 1, "transducer", &first));
+    };
+    let (CombinatorKind::Transducer, [Value::Builtin(builtin), function]) =
+        (combinator.kind, &combinator.parts[..])
+    else {
+        return Err(Error::argument("sequence", 1, "transducer", &first));
+    };
+    if !matches!(builtin.name, "map" | "mapcat") {
+        return Err(Error::new(
+            Reason::ArityError,
+            format!(
+                "sequence: ({} …) takes the elements of one collection; begin with map or mapcat",
+                builtin.name
+            ),
+        ));
+    }
+    let spread = vec![ctx.library().required("apply"), function.clone()];
+    let spread = Value::Combinator(Combinator::new(CombinatorKind::Partial, spread));
+    let stage = vec![ctx.library().required(builtin.name), spread];
+    let mut all = vec![Value::Combinator(Combinator::new(CombinatorKind::Transducer, stage))];
+    all.extend(behind.into_iter().rev());
+    Ok(Value::Combinator(Combinator::new(CombinatorKind::Comp, all)))
 }

@@ -1,7 +1,7 @@
 //! `filter` and its kin: the elements themselves, all or some of them.
 
 use crate::builtins::support::transducer;
-use crate::builtins::support::{Builder, Feed, Sink, Table, check, cursor, each, elements, errors};
+use crate::builtins::support::{Builder, Feed, Sink, Table, check, cursor, each, elements, endless, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, Flow, portable};
 use crate::value::{Value, Vector, VectorIter, identical};
@@ -138,9 +138,9 @@ pub(crate) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
 pub(super) fn flatten(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let root = match take(&mut args[0]) {
         Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector,
-        Value::Nil => Vector::new(),
-        Value::Set(_) => return Err(errors::no_sets("flatten")),
-        other => return Err(Error::argument_types("flatten", &[other])),
+        series if series.is_endless() => return Err(endless::error(&series)),
+        // What is no sequence has nothing to be spliced.
+        _ => Vector::new(),
     };
     let mut out = Builder::new();
     let mut open = Vec::new();

@@ -1,5 +1,6 @@
 //! `map` and its kin: the results of calls, all or some of them.
 
+use crate::builtins::support::reduced::is_reduced;
 use crate::builtins::support::transducer;
 use crate::builtins::support::{Builder, Feed, Sink, check, cursor, each, elements, errors, sequence};
 use crate::error::{Error, Result};
@@ -178,14 +179,14 @@ pub(crate) fn keep_indexed(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow
     Ok(each(std::mem::take(&mut args[0]), feed, Present(Builder::new())))
 }
 
-/// Drops every result.
+/// Drops every result, up to a `reduced` one.
 pub(crate) struct Ignore;
 
 portable!(Ignore {});
 
 impl Sink for Ignore {
-    fn accept(&mut self, _: &mut Ctx<'_>, _: Value, _: Value) -> Result<ControlFlow<Value>> {
-        Ok(ControlFlow::Continue(()))
+    fn accept(&mut self, _: &mut Ctx<'_>, _: Value, result: Value) -> Result<ControlFlow<Value>> {
+        Ok(if is_reduced(&result) { ControlFlow::Break(Value::Nil) } else { ControlFlow::Continue(()) })
     }
 
     fn finish(&mut self, _: &mut Ctx<'_>) -> Result<Value> {
@@ -200,9 +201,13 @@ pub(super) fn run(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     Ok(each(std::mem::take(&mut args[0]), Feed::One(items), Ignore))
 }
 
-/// The elements of a collection with those replaced that `m` has an entry for: `(replace m c)`.
-pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if !matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil) || !args[1].is_seqable() {
+/// The elements of a collection with those replaced that `m` has an entry for: `(replace m c)`, `(replace m)`.
+pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
+    let is_table = matches!(args[0], Value::Map(_) | Value::Vector(_) | Value::Nil);
+    if args.len() == 1 && is_table {
+        return transducer(ctx, "replace", args);
+    }
+    if !(is_table && args[1].is_seqable()) {
         return Err(Error::argument_types("replace", args));
     }
     let all = elements(ctx, std::mem::take(&mut args[1]))?.unwrap_or_default();
@@ -212,11 +217,11 @@ pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
         let item = replacement(ctx, &args[0], item)?;
         out.push(item)?;
     }
-    Ok(out.take())
+    Ok(Flow::Return(out.take()))
 }
 
 /// What stands for `item` in `table`: a map, a vector by index, or `nil`.
-fn replacement(ctx: &mut Ctx<'_>, table: &Value, item: Value) -> Result<Value> {
+pub(crate) fn replacement(ctx: &mut Ctx<'_>, table: &Value, item: Value) -> Result<Value> {
     let found = match (table, &item) {
         (Value::Map(_), _) => ctx.lookup(table, &item),
         (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).ok().and_then(|i| vector.get(i)),

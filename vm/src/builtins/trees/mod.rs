@@ -1,5 +1,6 @@
-//! Trees (functions.md 11): `clojure.walk` and `tree-seq`.
+//! Trees (functions.md 11): `clojure.walk`, `tree-seq` and `clojure.data/diff`.
 
+mod diff;
 mod functions;
 #[cfg(test)]
 mod tests;
@@ -7,8 +8,8 @@ pub(super) mod tree_seq;
 pub(super) mod walk;
 
 use super::Builtin;
-use super::namespaces::{CORE, WALK};
-use super::row::{frame, section};
+use super::namespaces::{CORE, DATA, WALK};
+use super::row::{frame, fun, section};
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("walk", "Trees").of([
@@ -38,4 +39,13 @@ pub(super) static BUILTINS: &[Builtin] = &section("walk", "Trees").of([
     frame("stringify-keys", WALK, "form", functions::stringify_keys)
         .doc("Replace the keyword keys of all maps by their names")
         .example("(stringify-keys {:a {:b 1}})", r#"{"a" {"b" 1}}"#),
+    fun("clojure.data/diff", DATA, "a b", diff::diff)
+        .doc(
+            "What is only in a, only in b, and in both, nil for nothing: of maps by key, of sequences by place, of sets by \
+             element, of everything else as it is",
+        )
+        .example("(clojure.data/diff {:a 1 :b 2} {:a 1 :b 3 :c 4})", "[{:b 2} {:b 3 :c 4} {:a 1}]")
+        .example("(clojure.data/diff [1 2 3] [1 5])", "[[nil 2 3] [nil 5] [1]]")
+        .example("(clojure.data/diff #{1 2} #{2 3})", "[#{1} #{3} #{2}]")
+        .example("(clojure.data/diff 1 2)", "[1 2 nil]"),
 ]);

@@ -3,7 +3,7 @@
 use super::hash::Level;
 use super::memory::{Known, LONG, Stack, identity};
 use crate::meter;
-use crate::value::{Cursor, Value};
+use crate::value::{Cursor, Value, parts_of_name};
 use num_bigint::{BigInt, Sign};
 
 /// Whose hash.

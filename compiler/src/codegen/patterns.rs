@@ -86,8 +86,10 @@ impl Body {
         key: NodeId,
         default: Option<NodeId>,
     ) -> Result<()> {
-        if !generator.ast.is_constant(key) {
-            return self.computed_entry(generator, slot, key, default);
+        // By a number vectors and texts are read too.
+        let by_index = matches!(generator.ast.node(key), Node::Int(_) | Node::BigInt(_) | Node::Float(_));
+        if by_index || !generator.ast.is_constant(key) {
+            return self.entry_by_get(generator, slot, key, default);
         }
         let key = match generator.ast.node(key) {
             Node::Keyword(name) => self.keyword(generator, name),
@@ -113,8 +115,8 @@ impl Body {
         Ok(())
     }
 
-    /// As [`entry`](Self::entry) under a key that is computed: the call `(get map key default)`.
-    fn computed_entry(
+    /// As [`entry`](Self::entry) under any key: the call `(get map key default)`.
+    fn entry_by_get(
         &mut self,
         generator: &mut Generator<'_>,
         slot: u16,

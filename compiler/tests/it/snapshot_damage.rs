@@ -92,7 +92,9 @@ fn damaged_bytes_are_refused_or_end_within_their_meters() {
 /// Numbers and tags lie behind the values, where few of the bytes above are.
 #[test]
 fn every_byte_of_frames_and_counters_may_be_anything() {
-    for (source, bytes) in some_snapshots().iter().step_by(4) {
+    let all = some_snapshots();
+    // Fifty of them, whatever their number.
+    for (source, bytes) in all.iter().step_by(all.len() / 50) {
         // What the host has added is the last of them.
         for back in 6..bytes.len().min(90) {
             let at = bytes.len() - back;

@@ -111,7 +111,7 @@ pub const CLASSES: &[Class] = &[
             (hash x) (.hashCode x) (hash-combine 1 x) (munge x) (namespace-munge x) (identical? x (str x ""))
             (replace x "a" "bb") (replace-first x "zzz" "b") (split x ",") (split-lines x) (index-of x "zzz")
             (last-index-of x "zzz") (includes? x "zzz") (join x) (str x x) (subs x 50000) (format "%s%s" x x)
-            (keyword x) (keyword x x) (symbol x) (symbol x x) (char? x)
+            (keyword x) (keyword x x) (symbol x x) (char? x)
             (with-out-str (print x)) (with-out-str (println x) (prn x))
             (.charAt x 99999) (.concat x x) (.contains x "zzz") (.indexOf x "zzz") (.lastIndexOf x "zzz") (.length x)
             (.replace x "a" "bb") (.split x ",") (.substring x 50000) (.toLowerCase x) (.toUpperCase x)
@@ -188,7 +188,7 @@ pub const CLASSES: &[Class] = &[
         calls: r#"
             (Character/isDigit x) (Character/isLetter x) (Character/isLetterOrDigit x) (Character/isUpperCase x)
             (Character/isLowerCase x) (Character/isWhitespace x) (Character/toUpperCase x) (Character/toLowerCase x)
-            (String. x) (re-pattern x) (parse-boolean x) (parse-uuid x) (Boolean/parseBoolean x) (name x) (namespace x) (starts-with? x "ab") (.startsWith x "ab") (ends-with? x "ab")
+            (String. x) (symbol x) (re-pattern x) (parse-boolean x) (parse-uuid x) (Boolean/parseBoolean x) (name x) (namespace x) (starts-with? x "ab") (.startsWith x "ab") (ends-with? x "ab")
             (.endsWith x "ab") (.isEmpty x) (string? x) (uuid? x) (java.util.Date. x)
         "#,
     },

@@ -202,12 +202,11 @@ pub(crate) fn keyword_arguments(value: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// What a map pattern finds under a key; in what is no map, what `get` finds there.
+/// What a map pattern finds under a key that is no number; in what is no map, what `get` finds there.
 pub(super) fn entry(value: &Value, key: &Value) -> Option<Value> {
-    match (value, key) {
-        (Value::Map(map), key) => map.get_flexible(key).cloned(),
-        (Value::Vector(items), Value::Int(index)) => items.get(usize::try_from(*index).ok()?),
-        (Value::Set(set), key) => set.get(key).cloned(),
+    match value {
+        Value::Map(map) => map.get_flexible(key).cloned(),
+        Value::Set(set) => set.get(key).cloned(),
         _ => None,
     }
 }

@@ -5,10 +5,11 @@
 
 use super::pipeline::{Output, run};
 use super::stage::stages;
+use crate::builtins::combinators::comp;
 use crate::builtins::support::{Continuation, call_then, callee};
 use crate::error::{Error, Result};
 use crate::machine::{Args, Ctx, Flow, portable};
-use crate::value::{Combinator, CombinatorKind, Value};
+use crate::value::{CombinatorKind, Value};
 
 /// A transducer taken apart: what the library has of it, and what comes behind that.
 pub(super) struct Written {
@@ -47,8 +48,7 @@ impl Written {
                 _ => return Ok(None),
             }
         }
-        let comp = |parts| Value::Combinator(Combinator::new(CombinatorKind::Comp, parts));
-        Ok(Some(Written { library: comp(library), program: comp(program) }))
+        Ok(Some(Written { library: comp(ctx, &mut library)?, program: comp(ctx, &mut program)? }))
     }
 
     /// The fold of argument `n` of a call of `name` with what the program makes of `function`. Without `acc` it begins with what

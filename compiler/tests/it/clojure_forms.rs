@@ -62,7 +62,10 @@ fn keys_of_map_patterns_are_computed() {
         ("(let [k \"a\" {[x y] (keyword k) z k :or {z 3}} {:a [1 2]}] [x y z])", "[1 2 [1 2]]"),
         ("(let [k 'b {v k :or {v (inc 6)}} {}] v)", "7"),
         ("((fn [k {v k}] v) 1 [:x :y])", ":y"),
-        ("(let [{a 0 b 5 :or {b :none}} \"xyz\" {c 1} [7 8] {d 2.0} \"xyz\"] [a b c d])", "[\"x\" :none 8 \"z\"]"),
+        (
+            "(let [{a 0 b 5 :or {b :none}} \"xyz\" {c 1} [7 8] {d 2.0} \"xyz\"] [a b c d])",
+            "[\"x\" :none 8 \"z\"]",
+        ),
         ("(for [[k m] [[:a {:a 1}] [:b {:b 2}]] :let [{v k} m]] v)", "[1 2]"),
         ("(loop [k :a {v k} {:a 1}] (if (= v 1) (recur :b {:b 2}) [k v]))", "[:b 2]"),
         ("(map (fn [k] (let [{v (keyword k)} {:a 1 :b 2}] v)) [\"a\" \"b\" \"c\"])", "[1 2 nil]"),

@@ -93,8 +93,8 @@ fn damaged_bytes_are_refused_or_end_within_their_meters() {
 #[test]
 fn every_byte_of_frames_and_counters_may_be_anything() {
     let all = some_snapshots();
-    // Fifty of them, whatever their number.
-    for (source, bytes) in all.iter().step_by(all.len() / 50) {
+    // Fifteen of them: that of damage anywhere tries all, and the fuzz target `restore` any bytes.
+    for (source, bytes) in all.iter().step_by(all.len() / 15) {
         // What the host has added is the last of them.
         for back in 6..bytes.len().min(90) {
             let at = bytes.len() - back;

@@ -18,7 +18,7 @@ fn make(ctx: &mut Ctx<'_>, kind: CombinatorKind, args: &mut [Value]) -> Result<V
 }
 
 /// `(comp & fs)`: of nothing, `identity`.
-pub(crate) fn comp(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+pub(super) fn comp(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     match args {
         [] => Ok(ctx.library().required("identity")),
         [only] => Ok(take(only)),

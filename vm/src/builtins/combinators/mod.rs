@@ -14,7 +14,6 @@ use super::namespaces::{CORE, EXTENSION};
 use super::row::{frame, fun, section};
 
 pub(crate) use calling::{COMPARING, call};
-pub(crate) use making::comp;
 pub(crate) use parts::accepts;
 
 /// The family's functions.

@@ -5,11 +5,10 @@
 
 use super::pipeline::{Output, run};
 use super::stage::stages;
-use crate::builtins::combinators::comp;
 use crate::builtins::support::{Continuation, call_then, callee};
 use crate::error::{Error, Result};
 use crate::machine::{Args, Ctx, Flow, portable};
-use crate::value::{CombinatorKind, Value};
+use crate::value::{Combinator, CombinatorKind, Value};
 
 /// A transducer taken apart: what the library has of it, and what comes behind that.
 pub(super) struct Written {
@@ -48,7 +47,12 @@ impl Written {
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Written { library: comp(ctx, &mut library)?, program: comp(ctx, &mut program)? }))
+        // A `comp` of nothing is `identity`.
+        let comp = |parts: Vec<Value>| match parts.is_empty() {
+            true => ctx.library().required("identity"),
+            false => Value::Combinator(Combinator::new(CombinatorKind::Comp, parts)),
+        };
+        Ok(Some(Written { library: comp(library), program: comp(program) }))
     }
 
     /// The fold of argument `n` of a call of `name` with what the program makes of `function`. Without `acc` it begins with what

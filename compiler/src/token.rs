@@ -158,14 +158,18 @@ fn rest_of_name(lex: &mut Lexer<'_, Token>) {
     }
 }
 
-/// Takes what belongs to a name: letters beyond ASCII, and the bytes that may stand between them.
-fn take_letters(lex: &mut Lexer<'_, Token>, is_name_byte: fn(u8) -> bool) {
-    let belongs = |c: char| match u8::try_from(c) {
-        Ok(byte) if byte.is_ascii() => is_name_byte(byte),
+/// Whether a character belongs to a name: a letter beyond ASCII, or a byte that may stand there.
+fn belongs(c: char, may_stand: fn(u8) -> bool) -> bool {
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => may_stand(byte),
         _ => is_letter_beyond_ascii(c),
-    };
+    }
+}
+
+/// Takes what belongs to a name.
+fn take_letters(lex: &mut Lexer<'_, Token>, may_stand: fn(u8) -> bool) {
     let rest = lex.remainder();
-    lex.bump(rest.find(|c| !belongs(c)).unwrap_or(rest.len()));
+    lex.bump(rest.find(|c| !belongs(c, may_stand)).unwrap_or(rest.len()));
 }
 
 fn name_beyond_ascii(lex: &mut Lexer<'_, Token>) -> Result<(), LexError> {
@@ -199,10 +203,7 @@ fn take_keyword(lex: &mut Lexer<'_, Token>) {
     if lex.slice().contains('/') || behind.next() != Some('/') {
         return;
     }
-    if behind.next().is_some_and(|c| match u8::try_from(c) {
-        Ok(byte) if byte.is_ascii() => is_keyword_byte(byte),
-        _ => is_letter_beyond_ascii(c),
-    }) {
+    if behind.next().is_some_and(|c| belongs(c, is_keyword_byte)) {
         lex.bump(1);
         take_letters(lex, is_keyword_byte);
     }

@@ -281,6 +281,11 @@ impl Value {
         matches!(self, Value::Int(_) | Value::Float(_) | Value::BigInt(_))
     }
 
+    /// Whether this is an index of something with so many elements.
+    pub(crate) fn is_index(&self, len: usize) -> bool {
+        matches!(self, Value::Int(i) if usize::try_from(*i).is_ok_and(|i| i < len))
+    }
+
     /// Whether this is a closure, a builtin or a combinator's result (`fn?`).
     pub(crate) fn is_function(&self) -> bool {
         match self {

@@ -11,11 +11,10 @@ pub(super) fn contains(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         (Value::Nil, _) => false,
         (Value::Map(map), key) => map.get_flexible(key).is_some(),
         (Value::Set(set), value) => set.contains(value),
-        (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).is_ok_and(|index| index < vector.len()),
-        (Value::Vector(_), _) => false,
-        (Value::Str(text), Value::Int(i)) => {
+        (Value::Vector(vector), index) => index.is_index(vector.len()),
+        (Value::Str(text), index @ Value::Int(_)) => {
             ctx.charge(text.as_str().len() / 16)?;
-            usize::try_from(*i).is_ok_and(|index| index < text.len())
+            index.is_index(text.len())
         }
         (Value::List(_) | Value::Queue(_), _) => return Err(errors::no_index("contains?")),
         _ => return Err(Error::argument_types("contains?", args)),

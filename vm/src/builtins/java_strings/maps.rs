@@ -16,9 +16,8 @@ fn receiver(method: &str, args: &[Value]) -> Result<Map> {
 
 /// `(.containsKey m k)`: of a vector, an index.
 pub(super) fn contains_key(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    if let (Value::Vector(vector), key) = (&args[0], &args[1]) {
-        let is_index = matches!(key, Value::Int(i) if usize::try_from(*i).is_ok_and(|i| i < vector.len()));
-        return Ok(Value::bool(is_index));
+    if let Value::Vector(vector) = &args[0] {
+        return Ok(Value::bool(args[1].is_index(vector.len())));
     }
     let map = receiver(".containsKey", args)?;
     Ok(Value::bool(map.get_flexible(&args[1]).is_some()))

@@ -5,16 +5,8 @@ use crate::builtins::support::{Builder, cursor, errors};
 use crate::error::{Error, Result};
 use crate::machine::{Ctx, keyword_arguments};
 use crate::meter;
-use crate::value::{Map, Str, Value, Vector};
+use crate::value::{Map, Str, Value};
 use std::mem::take;
-
-/// The element of a vector at an index that may be no index at all.
-pub(super) fn at_index(vector: &Vector, index: &Value) -> Option<Value> {
-    match index {
-        Value::Int(i) => vector.get(usize::try_from(*i).ok()?),
-        _ => None,
-    }
-}
 
 /// The grapheme of a text at an index that may be no index at all.
 fn at_position(text: &Str, index: &Value) -> Option<Value> {
@@ -29,7 +21,7 @@ fn at_position(text: &Str, index: &Value) -> Option<Value> {
 /// What a read of `key` finds in a map, flexibly, by index in a vector or text, or in a set; nothing in anything else.
 fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
     match from {
-        Value::Vector(vector) => Ok(at_index(vector, key)),
+        Value::Vector(vector) => Ok(vector.at(key)),
         Value::Map(_) => Ok(ctx.lookup(from, key)),
         Value::Set(set) => Ok(set.get(key).cloned()),
         Value::Str(text) => {

@@ -166,12 +166,11 @@ fn conjoin(ctx: &mut Ctx<'_>, into: Value, from: Value) -> Result<Value> {
 /// `contains?` as Clojure has it for the operand of a set function: elements of sets, keys of maps, indices of
 /// vectors and strings.
 fn contains(collection: &Value, item: &Value) -> bool {
-    let is_index = |len: usize| matches!(item, Value::Int(i) if usize::try_from(*i).is_ok_and(|i| i < len));
     match collection {
         Value::Set(set) => set.contains(item),
         Value::Map(map) => map.get(item).is_some(),
-        Value::Vector(vector) => is_index(vector.len()),
-        Value::Str(text) => is_index(text.len()),
+        Value::Vector(vector) => item.is_index(vector.len()),
+        Value::Str(text) => item.is_index(text.len()),
         _ => false,
     }
 }

@@ -47,9 +47,9 @@ fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Valu
         if i > 0 {
             ctx.charge(1)?;
         }
-        let next = match (&here, &step) {
-            (Value::Map(_), _) => ctx.lookup(&here, &step),
-            (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).ok().and_then(|i| vector.get(i)),
+        let next = match &here {
+            Value::Map(_) => ctx.lookup(&here, &step),
+            Value::Vector(vector) => vector.at(&step),
             _ => None,
         };
         match next {

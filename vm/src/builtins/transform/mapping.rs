@@ -222,9 +222,9 @@ pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
 
 /// What stands for `item` in `table`: a map, a vector by index, or `nil`.
 pub(crate) fn replacement(ctx: &mut Ctx<'_>, table: &Value, item: Value) -> Result<Value> {
-    let found = match (table, &item) {
-        (Value::Map(_), _) => ctx.lookup(table, &item),
-        (Value::Vector(vector), Value::Int(i)) => usize::try_from(*i).ok().and_then(|i| vector.get(i)),
+    let found = match table {
+        Value::Map(_) => ctx.lookup(table, &item),
+        Value::Vector(vector) => vector.at(&item),
         _ => None,
     };
     Ok(found.unwrap_or(item))

@@ -95,9 +95,9 @@ impl Level {
 }
 
 fn value_at(collection: &Value, key: &Value) -> Option<Value> {
-    match (collection, key) {
-        (Value::Map(map), key) => map.get(key).cloned(),
-        (Value::Vector(items), Value::Int(place)) => items.get(usize::try_from(*place).ok()?),
+    match collection {
+        Value::Map(map) => map.get(key).cloned(),
+        Value::Vector(items) => items.at(key),
         _ => None,
     }
 }

@@ -173,6 +173,15 @@ impl Vector {
         }
     }
 
+    /// The element at an index that may be no index at all.
+    #[inline]
+    pub fn at(&self, index: &Value) -> Option<Value> {
+        match index {
+            Value::Int(i) => self.get(usize::try_from(*i).ok()?),
+            _ => None,
+        }
+    }
+
     /// The first element.
     #[inline]
     pub fn first(&self) -> Option<Value> {

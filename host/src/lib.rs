@@ -26,6 +26,7 @@
 
 #[cfg(feature = "upstreams")]
 pub mod aggregator;
+mod answer_shape;
 pub mod audience;
 #[cfg(feature = "seals")]
 pub mod canonical_json;

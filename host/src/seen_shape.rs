@@ -21,13 +21,23 @@ const LONGEST_NAME: usize = 40;
 /// Bytes of a value's JSON from which its shape is read.
 pub(crate) const SAMPLE_BYTES: usize = 4096;
 
-/// The shape of the value whose JSON begins like this; `None` if it is no JSON.
-pub(crate) fn seen_shape(json: &[u8]) -> Option<String> {
-    let mut reader = Reader { json, at: 0 };
+/// The shape of a value, and what stands behind it.
+pub(crate) struct SeenValue {
+    pub(crate) shape: String,
+    /// Bytes up to its end, white space behind it included.
+    pub(crate) end: usize,
+    /// Whether its strings are in single quotes, or its words are `True`, `False` or `None`: it is no JSON.
+    pub(crate) is_python: bool,
+}
+
+/// The shape of the value that begins like this, in JSON or as Python prints it; `None` if it is neither.
+pub(crate) fn seen_value(json: &[u8]) -> Option<SeenValue> {
+    let mut reader = Reader { json, at: 0, is_python: false };
     let seen = reader.value(0)?;
-    let mut out = String::new();
-    show(&seen, 0, &mut out);
-    Some(out)
+    let mut shape = String::new();
+    show(&seen, 0, &mut shape);
+    reader.token();
+    Some(SeenValue { shape, end: reader.at, is_python: reader.is_python })
 }
 
 /// Whether keys are the names of a record's fields: few, and each like an identifier.
@@ -149,6 +159,7 @@ fn show(seen: &Seen, depth: usize, out: &mut String) {
 struct Reader<'a> {
     json: &'a [u8],
     at: usize,
+    is_python: bool,
 }
 
 impl Reader<'_> {
@@ -165,7 +176,10 @@ impl Reader<'_> {
         Some(match first {
             b'{' => self.map(depth),
             b'[' => self.list(depth, b']'),
-            b'(' => self.list(depth, b')'),
+            b'(' => {
+                self.is_python = true;
+                self.list(depth, b')')
+            }
             b'"' | b'\'' => {
                 self.string();
                 Seen::Scalar("string")
@@ -176,6 +190,7 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, first: u8) -> Seen {
+        self.is_python |= matches!(first, b'T' | b'F' | b'N');
         let rest = &self.json[self.at..];
         let end = rest.iter().position(|byte| b",]}) \n\r\t".contains(byte)).unwrap_or(rest.len());
         self.at += end;
@@ -192,6 +207,7 @@ impl Reader<'_> {
     fn string(&mut self) -> Option<String> {
         let start = self.at;
         let quote = self.json[start];
+        self.is_python |= quote == b'\'';
         self.at += 1;
         loop {
             match *self.json.get(self.at)? {
@@ -306,7 +322,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(json: &str) -> String {
-        seen_shape(json.as_bytes()).unwrap()
+        seen_value(json.as_bytes()).unwrap().shape
     }
 
     #[test]
@@ -330,8 +346,10 @@ mod tests {
             r#"[{"id" int, "ok" bool, "note" nil, "at" [int]}]"#
         );
         assert_eq!(of("{'id': 1.5, 'ok': False}"), r#"{"id" float, "ok" bool}"#);
-        assert_eq!(seen_shape(b"plain text"), None);
-        assert_eq!(seen_shape(b""), None);
+        assert!(seen_value(b"plain text").is_none() && seen_value(b"").is_none());
+        let two = seen_value(b"{\"a\": 1} \n{\"a\": 2}").unwrap();
+        assert_eq!((two.end, two.is_python), (10, false));
+        assert!(seen_value(b"{'a': None}").unwrap().is_python);
     }
 
     #[test]
@@ -383,8 +401,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_makes_it_fail(text in r#"[\{\}\[\]",:a-z0-9 \\.-]{0,80}"#) {
-            let shape = seen_shape(text.as_bytes());
-            prop_assert!(shape.is_none_or(|shape| shape.len() < 2 * MAX_BYTES));
+            let seen = seen_value(text.as_bytes());
+            prop_assert!(seen.is_none_or(|seen| seen.shape.len() < 2 * MAX_BYTES && seen.end <= text.len()));
         }
     }
 }

@@ -40,6 +40,7 @@ impl Tool for MockTool {
                 open_world: false,
             },
             meta: None,
+            long: None,
         }
     }
 

@@ -183,8 +183,8 @@ special_forms! {
         "Search functions and tools by words";
     Dir "dir" Local Free ["(dir ref)", "(dir ref {:limit 50 :offset 0})"]
         "Members of a namespace, class or upstream server";
-    Doc "doc" Local Free ["(doc ref)"]
-        "Documentation of a function or tool as text";
+    Doc "doc" Local Free ["(doc ref…)", "(doc server {:offset 0})"]
+        "Documentation of functions, tools and servers as text";
     Meta "meta" Local Free ["(meta ref)"]
         "Description of a function or tool as a map";
     NsPublics "ns-publics" Local Counted ["(ns-publics ns)"]

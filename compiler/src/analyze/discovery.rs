@@ -16,7 +16,7 @@ impl Analyzer<'_, '_> {
                 (1..=2, format!("(apropos query) or (apropos query opts) — got {got} args"))
             }
             SpecialForm::Dir => (1..=2, format!("(dir server) or (dir server opts) — got {got} args")),
-            SpecialForm::Doc => (1..=1, format!("(doc tool-ref) requires exactly 1 argument, got {got}")),
+            SpecialForm::Doc => (1..=17, format!("(doc ref…) takes 1 to 16 names, got {got}")),
             SpecialForm::Meta => (1..=1, format!("(meta tool-ref) requires exactly 1 argument, got {got}")),
             SpecialForm::NsPublics => {
                 (1..=1, format!("(ns-publics namespace) requires exactly 1 argument, got {got}"))
@@ -36,7 +36,7 @@ impl Analyzer<'_, '_> {
             let form = self.forms.at(items, i);
             nodes.push(match special {
                 SpecialForm::Apropos => self.expr(form, false)?,
-                _ if i == 0 => self.reference(form)?,
+                _ if i == 0 || special == SpecialForm::Doc => self.reference(form)?,
                 _ => self.expr(form, false)?,
             });
         }

@@ -350,7 +350,7 @@ fn namespaces() {
         ("[budget/remaining (budget/remaining)]", "[{} {}]"),
         ("(mcp/foo)", "!invalid_form invalid_form: Unknown mcp function: mcp/foo. Available: tool/servers"),
         ("(tool/servers 1)", "!invalid_arity Analysis error: (tool/servers) takes no arguments"),
-        ("(doc)", "!invalid_arity Analysis error: (doc tool-ref) requires exactly 1 argument, got 0"),
+        ("(doc)", "!invalid_arity Analysis error: (doc ref…) takes 1 to 16 names, got 0"),
         ("(meta 1 2)", "!invalid_arity Analysis error: (meta tool-ref) requires exactly 1 argument, got 2"),
         ("(dir)", "!invalid_arity Analysis error: (dir server) or (dir server opts) — got 0 args"),
         (

@@ -3,6 +3,8 @@
 use super::audit::AuditedCall;
 use super::overview::overview;
 use super::runtime::Aggregator;
+use super::seen::SeenTool;
+use crate::catalog::ToolEntry;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
 use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
@@ -94,13 +96,14 @@ impl<'a> Attempt<'a> {
         self.sent.set(Some(began));
     }
 
-    /// Records a success and gives it to the program. `undescribed`: the tool does not say what it answers.
+    /// Records a success and gives it to the program. `undescribed`: the tool, if it does
+    /// not say what it answers.
     pub(super) fn succeeded(
         &self,
         arguments: &[u8],
         began: Instant,
         reply: CallReply,
-        undescribed: bool,
+        undescribed: Option<&ToolEntry>,
     ) -> Reply {
         self.audited(Some(began), None);
         let overview = match self.aggregator.overviews {
@@ -108,10 +111,10 @@ impl<'a> Attempt<'a> {
             false => None,
         };
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
-        let beginning = reply.payload.json().map(|json| &json[..json.len().min(SAMPLE_BYTES)]);
-        if let (true, Some(seen), Some(json)) = (undescribed, &self.aggregator.seen, beginning) {
+        let beginning = reply.payload.text().map(|text| &text[..text.len().min(SAMPLE_BYTES)]);
+        if let (Some(tool), Some(seen), Some(beginning)) = (undescribed, &self.aggregator.seen, beginning) {
             let principal = self.run.principal.as_ref();
-            seen.note(principal, self.server, self.tool, json, &self.redactor());
+            seen.note(principal, SeenTool::of(self.server, tool), beginning, &self.redactor());
         }
         let sample = beginning.filter(|_| self.run.log.wants_sample(self.server, self.tool)).map(Box::from);
         let watch = self.run.log.push_watched(CallRecord {
@@ -161,10 +164,7 @@ impl<'a> Attempt<'a> {
 
     /// The beginning of a value as text: what is shown of it where its program fails.
     fn beginning(&self, payload: &ReplyPayload) -> Option<Box<str>> {
-        let bytes = match payload {
-            ReplyPayload::Json(bytes) | ReplyPayload::JsonOrText(bytes) | ReplyPayload::Text(bytes) => bytes,
-            ReplyPayload::JsonNull | ReplyPayload::Content(_) | ReplyPayload::None => return None,
-        };
+        let bytes = payload.text()?;
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_THROUGH)]).into_owned();
         Some(self.redactor().scrub_beginning(text, BEGINNING).into())
     }

@@ -11,7 +11,7 @@ use super::program_fault::raise;
 use super::runtime::Aggregator;
 use super::sign_in::{SignIns, Wanted as Asked};
 use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
-use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
+use crate::catalog::{MAX_TOOL_NAME, check_large_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
 use crate::questions::MAX_ASKED_BYTES;
@@ -68,8 +68,6 @@ pub(super) async fn answer(
     let mut sign_ins = SignIns::new(&aggregator, &run, &desk, member, Asked::Tool(&call));
     let warm;
     let mut may_wrap = checked.may_wrap;
-    let describes_none = |tool: Option<&ToolEntry>| tool.is_some_and(|tool| tool.output_schema.is_none());
-    let mut undescribed = describes_none(checked.tool);
     let mut described = checked.tool;
     if checked.tool.is_none() {
         while let Err(NotStarted { fault, tried }) = start(&aggregator, &run, server).await {
@@ -89,7 +87,6 @@ pub(super) async fn answer(
         (arguments, may_wrap) = (checked.arguments, checked.may_wrap);
         attempt.argument_note = checked.note.map(String::into_boxed_str);
         attempt.takes(&arguments).await;
-        undescribed = describes_none(checked.tool);
         described = checked.tool;
     }
     let mut before = match before.map(|before| Progress::read(&before)) {
@@ -161,6 +158,7 @@ pub(super) async fn answer(
         let fault = match exchange.answer(before.take()).await {
             Ok(reply) => {
                 run.arrived.borrow_mut().push(charge);
+                let undescribed = described.filter(|tool| tool.output_schema.is_none());
                 return attempt.succeeded(&arguments, began, reply, undescribed);
             }
             Err(fault) => fault,

@@ -5,6 +5,7 @@ use ptc_mcp::json::Value;
 use super::present::with_changes;
 use super::program_fault::raise;
 use super::runtime::Aggregator;
+use super::seen::SeenTool;
 use super::usage::{Usage, take_discovery};
 use crate::catalog::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 use crate::engine::{CatalogOp, RunContext};
@@ -86,7 +87,10 @@ fn with_seen_shape(aggregator: &Aggregator, run: &RunContext, query: &Query, ans
     else {
         return answer;
     };
-    let Some(shape) = seen.of(run.principal.as_ref(), &asked.server, &asked.tool) else { return answer };
+    let catalog = aggregator.catalog();
+    let tool = catalog.server(&asked.server).and_then(|server| server.tool(&asked.tool));
+    let Some(tool) = tool.map(|tool| SeenTool::of(&asked.server, tool)) else { return answer };
+    let Some(shape) = seen.of(run.principal.as_ref(), tool) else { return answer };
     let told = Value::from(format!("{text}\nSeen in its first answer: {shape}"));
     // The limit of bytes is for all of it; what was seen is worth less than what is described.
     if told.to_string().len() <= aggregator.limits.max_discovery_bytes {

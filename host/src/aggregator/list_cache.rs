@@ -22,8 +22,8 @@ use crate::upstream::{Introduction, Offers, ToolInfo};
 
 /// Longest file that is read or written, in bytes.
 const MAX_BYTES: usize = 8 << 20;
-/// Configurations of which a folder keeps the lists.
-const MAX_FILES: usize = 16;
+/// Files that a folder keeps: lists, and shapes of answers.
+const MAX_FILES: usize = 32;
 /// The form of the files.
 const FORM: u64 = 1;
 
@@ -74,14 +74,19 @@ pub(super) struct CachedLists {
 }
 
 impl CachedLists {
+    /// Where the shapes of answers are kept, beside the lists.
+    pub(super) fn shapes(&self) -> PathBuf {
+        self.path.with_extension("shapes.json")
+    }
+
     /// The servers as they were listed; none where there is no file, or one that is damaged.
     pub(super) fn read(
         &self,
         upstreams: &[UpstreamConfig],
         redactor: &Redactor,
-    ) -> BTreeMap<String, Arc<ServerEntry>> {
+    ) -> BTreeMap<String, ServerEntry> {
         let mut servers = BTreeMap::new();
-        let Some(saved) = read(&self.path) else { return servers };
+        let Some(saved) = read_json(&self.path) else { return servers };
         for upstream in upstreams {
             let server = &saved[upstream.name.as_str()];
             let Some(tools) = server["tools"].as_array() else { continue };
@@ -92,7 +97,7 @@ impl CachedLists {
                 offers: Offers::default(),
             };
             let entry = ServerEntry::loaded(upstream, tools.clone(), redactor);
-            servers.insert(upstream.name.clone(), Arc::new(entry.introduced(&introduction, redactor)));
+            servers.insert(upstream.name.clone(), entry.introduced(&introduction, redactor));
         }
         servers
     }
@@ -106,7 +111,7 @@ impl CachedLists {
     ) -> Option<JoinHandle<()>> {
         let mut listed = listed.peekable();
         listed.peek()?;
-        let known = read(&self.path).filter(Value::is_object);
+        let known = read_json(&self.path).filter(Value::is_object);
         let mut servers = known.unwrap_or_else(|| Value::from(ptc_mcp::json::Map::new()));
         for (name, tools, introduction) in listed {
             let tools: Vec<Value> =
@@ -118,15 +123,9 @@ impl CachedLists {
             servers[name] = server;
         }
         let text = servers.to_string();
-        if text.len() > MAX_BYTES {
-            return None;
-        }
         let path = self.path.clone();
         let written = move || {
-            if ordinary_file::read(&path, MAX_BYTES as u64).is_ok_and(|known| *known == text.as_bytes()) {
-                return;
-            }
-            if let Err(error) = write(&path, &text) {
+            if let Err(error) = write_text(&path, &text) {
                 tracing::debug!(path = %path.display(), %error, "list_cache_not_written");
             }
         };
@@ -134,14 +133,20 @@ impl CachedLists {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "entry point: read()")]
-fn read(path: &Path) -> Option<Value> {
+#[expect(clippy::disallowed_methods, reason = "entry point: read_json()")]
+pub(super) fn read_json(path: &Path) -> Option<Value> {
     let text = ordinary_file::read(path, MAX_BYTES as u64).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Writes a file of the owner's in one step, so that nobody reads half of it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+/// Writes a file of the owner's in one step, so that nobody reads half of it; nothing if it says so already.
+pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    if text.len() > MAX_BYTES {
+        return Err(io::Error::other(format!("it has {} bytes, {MAX_BYTES} are kept", text.len())));
+    }
+    if ordinary_file::read(path, MAX_BYTES as u64).is_ok_and(|known| *known == text.as_bytes()) {
+        return Ok(());
+    }
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let draft = path.with_extension(format!("{}.tmp", process::id()));
@@ -245,7 +250,7 @@ mod tests {
     fn a_folder_keeps_the_latest() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..MAX_FILES + 5 {
-            write(&folder.path().join(format!("{number}.json")), "{}").unwrap();
+            write_text(&folder.path().join(format!("{number}.json")), "{}").unwrap();
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), MAX_FILES);
     }

@@ -25,6 +25,7 @@ mod requests;
 mod runtime;
 mod sampling;
 mod seen;
+mod shape_file;
 mod sign_in;
 mod start;
 mod task;

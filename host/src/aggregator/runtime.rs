@@ -62,6 +62,8 @@ pub struct Aggregator {
     pub(super) overviews: bool,
     /// What `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
+    /// The only principal that there is, if that is known: the tools that it is shown have the shapes that it had seen.
+    pub(super) principal: Option<Arc<str>>,
     /// Whether people are asked what upstreams want to know.
     pub(super) questions: bool,
     /// Whether tasks of upstreams are waited for.
@@ -247,6 +249,10 @@ impl Aggregator {
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
+        let entry = match &self.seen {
+            Some(seen) => seen.remembered(self.principal.as_ref(), entry),
+            None => entry,
+        };
         let entry = Arc::new(entry);
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,13 @@
-//! The shapes of answers of tools that describe none, as each principal has seen them: what `doc` adds (ruling 56).
+//! The shapes of answers of tools that describe none, as each principal has seen them: what `doc` adds (ruling 56). Those of
+//! former starts are read once, so that what is advertised never changes by a call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::shape_file::{Former, ShapeFile, ShapeRow};
+use crate::answer_shape::answer_shape;
+use crate::catalog::{ServerEntry, ToolEntry};
 use crate::credentials::Redactor;
-use crate::seen_shape::seen_shape;
 
 /// Principals whose shapes are kept; a further one takes the place of another.
 const MAX_PRINCIPALS: usize = 256;
@@ -15,6 +18,23 @@ const MAX_TOOLS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct SeenShapes {
     by_principal: RwLock<ByPrincipal>,
+    former: Former,
+    file: Option<Arc<ShapeFile>>,
+}
+
+/// What an answer was seen of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenTool<'t> {
+    pub(super) server: &'t str,
+    pub(super) tool: &'t str,
+    /// Stands for the tool as it describes itself.
+    pub(super) definition: u64,
+}
+
+impl<'t> SeenTool<'t> {
+    pub(super) fn of(server: &'t str, tool: &'t ToolEntry) -> Self {
+        Self { server, tool: &tool.name, definition: tool.definition() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,58 +63,84 @@ impl ByPrincipal {
 /// The shapes that one principal has seen.
 #[derive(Debug, Default)]
 struct Shapes {
-    /// By server, then by tool: so both are looked up as they stand.
-    servers: HashMap<String, HashMap<String, String>>,
+    /// By server, then by tool: so both are looked up as they stand. With the definition that the tool had.
+    servers: HashMap<String, HashMap<String, (u64, String)>>,
     tools: usize,
 }
 
 impl Shapes {
-    fn of(&self, server: &str, tool: &str) -> Option<&String> {
-        self.servers.get(server)?.get(tool)
+    fn of(&self, seen: SeenTool<'_>) -> Option<&String> {
+        let (definition, shape) = self.servers.get(seen.server)?.get(seen.tool)?;
+        (*definition == seen.definition).then_some(shape)
     }
 
     /// Whether another answer of this tool adds nothing.
-    fn is_settled(&self, server: &str, tool: &str) -> bool {
-        self.tools >= MAX_TOOLS || self.of(server, tool).is_some()
+    fn is_settled(&self, seen: SeenTool<'_>) -> bool {
+        self.tools >= MAX_TOOLS || self.of(seen).is_some()
     }
 
-    fn keep(&mut self, server: &str, tool: &str, shape: String) {
-        self.servers.entry(server.to_owned()).or_default().insert(tool.to_owned(), shape);
-        self.tools += 1;
+    fn keep(&mut self, seen: SeenTool<'_>, shape: String) {
+        let tools = self.servers.entry(seen.server.to_owned()).or_default();
+        if tools.insert(seen.tool.to_owned(), (seen.definition, shape)).is_none() {
+            self.tools += 1;
+        }
     }
 }
 
 impl SeenShapes {
-    /// Keeps the shape of a successful answer whose JSON begins with `json`, if it is the tool's first one for this
-    /// principal and has a shape. Most answers are not the first: these share the lock and allocate nothing.
+    /// None yet but those of former starts, if they are kept in a file.
+    pub(super) fn kept_in(file: Option<ShapeFile>) -> Self {
+        let former = file.as_ref().map(ShapeFile::read).unwrap_or_default();
+        Self { former, file: file.map(Arc::new), ..Self::default() }
+    }
+
+    /// Keeps the shape of a successful answer that begins with `beginning`, if it is the tool's first one for this principal.
+    /// Most answers are not the first: these share the lock and allocate nothing.
     pub(super) fn note(
         &self,
         principal: Option<&Arc<str>>,
-        server: &str,
-        tool: &str,
-        json: &[u8],
+        seen: SeenTool<'_>,
+        beginning: &[u8],
         redactor: &Redactor,
     ) {
         {
             let kept = self.by_principal.read().unwrap_or_else(PoisonError::into_inner);
-            if kept.of(principal).is_some_and(|shapes| shapes.is_settled(server, tool)) {
+            if kept.of(principal).is_some_and(|shapes| shapes.is_settled(seen)) {
                 return;
             }
         }
-        let Some(shape) = seen_shape(json) else { return };
+        let Some(shape) = answer_shape(beginning) else { return };
         let shape = redactor.scrub_string(shape);
-        let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
-        let shapes = kept.open(principal);
-        // Another answer may have been first meanwhile.
-        if !shapes.is_settled(server, tool) {
-            shapes.keep(server, tool, shape);
+        {
+            let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
+            let shapes = kept.open(principal);
+            // Another answer may have been first meanwhile.
+            if shapes.is_settled(seen) {
+                return;
+            }
+            shapes.keep(seen, shape.clone());
+        }
+        if let Some(file) = &self.file {
+            file.keep(ShapeRow::of(principal, seen, shape));
         }
     }
 
-    /// The shape that this principal has seen.
-    pub(super) fn of(&self, principal: Option<&Arc<str>>, server: &str, tool: &str) -> Option<String> {
+    /// The shape that this principal has seen, now or before this start.
+    pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<String> {
         let kept = self.by_principal.read().unwrap_or_else(PoisonError::into_inner);
-        kept.of(principal)?.of(server, tool).cloned()
+        let now = kept.of(principal).and_then(|shapes| shapes.of(seen)).cloned();
+        now.or_else(|| self.former.of(principal, seen).map(str::to_owned))
+    }
+
+    /// A server whose tools have the shapes that this principal had seen before this start.
+    pub(super) fn remembered(&self, principal: Option<&Arc<str>>, mut server: ServerEntry) -> ServerEntry {
+        if let Some(principal) = principal {
+            let name = server.name.clone();
+            server.remember_shapes(|tool| {
+                self.former.of(Some(principal), SeenTool::of(&name, tool)).map(str::to_owned)
+            });
+        }
+        server
     }
 }
 
@@ -108,30 +154,38 @@ mod tests {
         let (seen, redactor) = (SeenShapes::default(), Redactor::new());
         redactor.register([&Secret::new("tok_tok_tok")]).unwrap();
         let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
-        let note = |who: Option<&Arc<str>>, tool: &str, text: &str| {
-            seen.note(who, "s", tool, text.as_bytes(), &redactor)
+        let of = |tool| SeenTool { server: "s", tool, definition: 1 };
+        let note = |who: Option<&Arc<str>>, tool: &'static str, text: &str| {
+            seen.note(who, of(tool), text.as_bytes(), &redactor)
         };
         note(Some(&ann), "t", r#"{"id": "T-1", "tok_tok_tok": 1}"#);
         note(Some(&ann), "t", r#"{"other": true}"#);
-        let shape = seen.of(Some(&ann), "s", "t").unwrap();
+        let shape = seen.of(Some(&ann), of("t")).unwrap();
         assert!(shape.contains("\"id\" string") && shape.contains("[REDACTED]"), "{shape}");
         assert!(!shape.contains("T-1") && !shape.contains("other"), "{shape}");
-        assert_eq!(seen.of(Some(&bob), "s", "t"), None);
-        assert_eq!(seen.of(None, "s", "t"), None);
+        assert_eq!(seen.of(Some(&bob), of("t")), None);
+        assert_eq!(seen.of(None, of("t")), None);
         note(None, "mail", r#"{"a@b.example": {"n": 1}, "c@d.example": {"n": 2}}"#);
-        assert!(!seen.of(None, "s", "mail").unwrap().contains("@"), "keys that are data do not show");
+        assert!(!seen.of(None, of("mail")).unwrap().contains("@"), "keys that are data do not show");
         note(None, "text", "plain");
-        assert_eq!(seen.of(None, "s", "text"), None);
+        assert_eq!(seen.of(None, of("text")).as_deref(), Some("text"));
+        assert_eq!(
+            seen.of(None, SeenTool { definition: 2, ..of("text") }),
+            None,
+            "another tool of that name"
+        );
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
         let (seen, redactor) = (SeenShapes::default(), Redactor::new());
         for i in 0..MAX_TOOLS + 5 {
-            seen.note(None, "s", &format!("t{i}"), b"{\"a\": 1}", &redactor);
+            let tool = format!("t{i}");
+            seen.note(None, SeenTool { server: "s", tool: &tool, definition: 1 }, b"{\"a\": 1}", &redactor);
         }
         for i in 0..MAX_PRINCIPALS + 5 {
-            seen.note(Some(&format!("p{i}").into()), "s", "t", b"{\"a\": 1}", &redactor);
+            let tool = SeenTool { server: "s", tool: "t", definition: 1 };
+            seen.note(Some(&format!("p{i}").into()), tool, b"{\"a\": 1}", &redactor);
         }
         let kept = seen.by_principal.read().unwrap();
         assert_eq!(kept.named.len(), MAX_PRINCIPALS);

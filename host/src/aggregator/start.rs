@@ -4,6 +4,7 @@ use super::options::{AggregatorOptions, SnapshotMode};
 use super::runtime::{Aggregator, Member};
 use super::sampling::SamplingCounts;
 use super::seen::SeenShapes;
+use super::shape_file::ShapeFile;
 use super::upkeep::{bring_up, follow, retry};
 use crate::catalog::{Catalog, ServerEntry};
 use crate::config::{OAuthIdentity, Offered};
@@ -81,26 +82,34 @@ impl Aggregator {
         let (catalog, present) = (RwLock::new(catalog.clone()), RwLock::new(catalog));
         let lists = options.list_cache.as_ref().map(|cache| cache.of(&config.upstreams));
         let remembered = lists.as_ref().map(|lists| lists.read(&config.upstreams, &options.redactor));
+        let shapes = lists.as_ref().map(|lists| ShapeFile::new(lists.shapes()));
         let client_roots = ClientRoots::default();
         let members = members(config, &options, &client_roots)?;
         let AggregatorOptions { mode, limits, redactor, overviews, seen_shapes, owner, memory, .. } = options;
         let (questions, tasks) = (options.questions, options.tasks);
         let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
         let sampler = options.sampler;
-        let seen = seen_shapes.then(SeenShapes::default);
+        let seen = seen_shapes.then(|| SeenShapes::kept_in(shapes));
+        let principal = options.principal;
+        let remembered = remembered.unwrap_or_default().into_iter().map(|(name, server)| match &seen {
+            Some(seen) => (name, Arc::new(seen.remembered(principal.as_ref(), server))),
+            None => (name, Arc::new(server)),
+        });
+        let remembered = remembered.collect();
         let advertised = OnceLock::new();
         Ok(Arc::new(Aggregator {
             members,
             catalog,
             present,
             advertised,
-            remembered: remembered.unwrap_or_default(),
+            remembered,
             lists,
             mode,
             redactor,
             limits,
             overviews,
             seen,
+            principal,
             questions,
             tasks,
             sampler,

@@ -1,7 +1,8 @@
-//! The catalog as text: the tail of the tool descriptions, and the planner's snapshot (upstreams.md 12.2, 12.3).
+//! The catalog as text: what tool descriptions say of it, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
+use super::access::{Access, access};
 use super::search::server_description;
-use super::shape::tool_shape;
+use super::shape::{MAX_CHARS, Shapes};
 use super::{Catalog, ServerEntry, doc};
 use crate::text::{named, short_line, string_literal};
 
@@ -13,7 +14,7 @@ const SNAPSHOT_DIR: usize = 20;
 /// How much of the catalog goes into tool descriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CatalogMode {
-    /// Inline if everything is loaded and small enough, else lazy.
+    /// As much as there is room for.
     #[default]
     Auto,
     /// Servers and tools, always.
@@ -43,93 +44,171 @@ impl CatalogMode {
     }
 }
 
-/// Up to where [`CatalogMode::Auto`] stays inline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InlineLimits {
-    /// Tools of all servers together.
-    pub max_tools: usize,
-    /// Length of the text in characters.
-    pub max_chars: usize,
+/// The catalog for one description.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogText {
+    /// What fits beside the rest of a description that clients cut.
+    pub short: String,
+    /// What fits where clients cut nothing, if that is more.
+    pub whole: Option<String>,
 }
 
-impl Default for InlineLimits {
-    fn default() -> Self {
-        Self { max_tools: 8, max_chars: 800 }
-    }
+/// How much stands in the line of a tool and beneath it: characters of its description and of its shape.
+#[derive(Clone, Copy)]
+struct Detail {
+    description: usize,
+    shape: usize,
 }
 
-/// What stands beneath a server, from nothing to everything.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
-enum Detail {
-    Servers,
-    ToolNames,
-    ToolDescriptions,
-    ToolShapes,
+const fn detail(description: usize, shape: usize) -> Detail {
+    Detail { description, shape }
 }
 
-/// The text at the end of the `lisp_eval` and `lisp_session_eval` descriptions. `room` is the number of characters that
-/// are left beside the rest of the description: clients cut a longer one. Only [`CatalogMode::Inline`] and a limit of
-/// characters that was raised above its default pass it.
-pub fn describe(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits, room: usize) -> String {
-    let raised = limits.max_chars > InlineLimits::default().max_chars;
-    let max_chars = if raised { limits.max_chars } else { limits.max_chars.min(room) };
-    let text = |detail| match detail {
-        Detail::Servers => short_server_list(catalog, room),
-        detail => server_list(catalog, detail),
-    };
-    match choose(catalog, mode, InlineLimits { max_chars, ..limits }, text) {
-        Choice::Text(text) => text,
-        Choice::Forced(mut text) => {
+/// From everything to names alone. Shapes say more about a call than the end of a description, so both get shorter before the
+/// shapes go, and then the descriptions.
+const DETAILS: [Detail; 13] = [
+    detail(TOOL_DESCRIPTION, MAX_CHARS),
+    detail(100, 160),
+    detail(80, 130),
+    detail(70, 110),
+    detail(60, 100),
+    detail(50, 90),
+    detail(40, 80),
+    detail(TOOL_DESCRIPTION, 0),
+    detail(100, 0),
+    detail(80, 0),
+    detail(60, 0),
+    detail(40, 0),
+    detail(0, 0),
+];
+
+/// What the `lisp_eval` and `lisp_session_eval` descriptions say of the catalog. `room` is the number of characters that are
+/// left beside the rest of a description that clients cut; `bytes` is what the text may have where they do not.
+/// [`CatalogMode::Inline`] knows neither.
+pub fn describe(catalog: &Catalog, mode: CatalogMode, bytes: usize, room: usize) -> CatalogText {
+    let whole = |text| CatalogText { short: text, whole: None };
+    match mode {
+        CatalogMode::Inline => {
+            let mut text = Listing::of(catalog).text(DETAILS[0], usize::MAX);
             push_warnings(catalog, &mut text);
-            text
+            whole(text)
+        }
+        CatalogMode::Lazy => whole(short_server_list(catalog, room)),
+        CatalogMode::Auto => {
+            let listing = Listing::of(catalog);
+            let short = listing
+                .fitted(|text| text.chars().count() <= room)
+                .unwrap_or_else(|| short_server_list(catalog, room));
+            let longer = listing.fitted(|text| text.len() <= bytes).filter(|text| text.len() > short.len());
+            CatalogText { short, whole: longer }
         }
     }
 }
 
-/// The "synthetic discovery snapshot" of the planner prompt: what the discovery forms would answer.
-pub fn snapshot(catalog: &Catalog, mode: CatalogMode, limits: InlineLimits) -> String {
-    let text = |detail| snapshot_text(catalog, detail);
-    match choose(catalog, mode, limits, text) {
-        Choice::Text(text) => text,
-        Choice::Forced(mut text) => {
+/// The servers with the lines of their tools, each part of which is made once.
+struct Listing<'c> {
+    servers: Vec<(&'c ServerEntry, Vec<ToolLines>)>,
+}
+
+/// What is said of a tool at most.
+struct ToolLines {
+    /// With a mark if it writes.
+    name: String,
+    description: String,
+    shapes: Shapes,
+}
+
+impl<'c> Listing<'c> {
+    fn of(catalog: &'c Catalog) -> Self {
+        let lines = |server: &ServerEntry| {
+            let tools = server.tools().iter().map(|tool| ToolLines {
+                name: match access(tool) {
+                    Some(Access::Writes) => format!("{} (writes)", tool.name),
+                    Some(Access::Reads) | None => tool.name.clone(),
+                },
+                description: short_line(&tool.description, TOOL_DESCRIPTION),
+                shapes: Shapes::of(tool),
+            });
+            tools.collect()
+        };
+        Self { servers: catalog.servers().map(|server| (server, lines(server))).collect() }
+    }
+
+    /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not even
+    /// one tool of each server does.
+    fn fitted(&self, fits: impl Fn(&str) -> bool) -> Option<String> {
+        let whole = DETAILS.into_iter().map(|detail| self.text(detail, usize::MAX)).find(|text| fits(text));
+        if whole.is_some() {
+            return whole;
+        }
+        // With each further tool of a server the text becomes longer: the most that fits lies between these.
+        let (mut best, mut least, mut most) = (None, 1, self.largest());
+        while least < most {
+            let tools = least.midpoint(most);
+            let text = self.text(DETAILS[DETAILS.len() - 1], tools);
+            if fits(&text) {
+                best = Some(text);
+                least = tools + 1;
+            } else {
+                most = tools;
+            }
+        }
+        best
+    }
+
+    fn largest(&self) -> usize {
+        self.servers.iter().map(|(_, tools)| tools.len()).max().unwrap_or_default()
+    }
+
+    /// Each server with its first tools, at most `most` of them.
+    fn text(&self, detail: Detail, most: usize) -> String {
+        let mut text = HEADING.to_owned();
+        if self.servers.is_empty() {
+            text.push_str(" none");
+        }
+        for (server, tools) in &self.servers {
+            text.push_str(&format!("\n- {}", server_line(server)));
+            if !tools.is_empty() {
+                text.push_str("\n  Tools:");
+            }
+            for ToolLines { name, description, shapes } in tools.iter().take(most) {
+                let description = match detail.description {
+                    0 => String::new(),
+                    characters => short_line(description, characters),
+                };
+                text.push_str(&format!("\n  - {}", named(name, &description)));
+                if detail.shape > 0 {
+                    text.push_str(&format!("\n    {}", shapes.within(detail.shape)));
+                }
+            }
+            if tools.len() > most {
+                let (more, name) = (tools.len() - most, string_literal(&server.name));
+                text.push_str(&format!("\n  - and {more} more, (doc {name})"));
+            }
+        }
+        text
+    }
+}
+
+/// The "synthetic discovery snapshot" of the planner prompt: what the discovery forms would answer, in at most `bytes` bytes if
+/// the mode is not [`CatalogMode::Inline`].
+pub fn snapshot(catalog: &Catalog, mode: CatalogMode, bytes: usize) -> String {
+    let with_tools = |descriptions| snapshot_text(catalog, Some(descriptions));
+    let known = catalog.servers().all(|server| server.loaded);
+    match mode {
+        CatalogMode::Inline => {
+            let mut text = with_tools(true);
             text.push('\n');
             push_warnings(catalog, &mut text);
             text.trim_end().to_owned()
         }
+        CatalogMode::Auto if known => [true, false]
+            .into_iter()
+            .map(with_tools)
+            .find(|text| text.len() <= bytes)
+            .unwrap_or_else(|| snapshot_text(catalog, None)),
+        CatalogMode::Auto | CatalogMode::Lazy => snapshot_text(catalog, None),
     }
-}
-
-enum Choice {
-    Text(String),
-    /// Inline because the operator wants it: says which catalogs are missing.
-    Forced(String),
-}
-
-fn choose(
-    catalog: &Catalog,
-    mode: CatalogMode,
-    limits: InlineLimits,
-    text: impl Fn(Detail) -> String + Copy,
-) -> Choice {
-    let fits = |text: &String| text.chars().count() <= limits.max_chars;
-    Choice::Text(match mode {
-        CatalogMode::Inline => return Choice::Forced(text(Detail::ToolShapes)),
-        CatalogMode::Lazy => text(Detail::Servers),
-        CatalogMode::Auto => {
-            let tools: usize = catalog.servers().map(|server| server.tools().len()).sum();
-            let known = catalog.servers().all(|server| server.loaded);
-            let names = Some(text(Detail::ToolNames))
-                .filter(|names| known && tools <= limits.max_tools && fits(names));
-            match names {
-                None => text(Detail::Servers),
-                Some(names) => [Detail::ToolShapes, Detail::ToolDescriptions]
-                    .into_iter()
-                    .map(text)
-                    .find(fits)
-                    .unwrap_or(names),
-            }
-        }
-    })
 }
 
 fn push_warnings(catalog: &Catalog, text: &mut String) {
@@ -143,7 +222,9 @@ const HEADING: &str = "Configured upstream MCP servers:";
 /// The servers alone in at most `room` characters: without descriptions, then without the last servers, where all that
 /// is too long. Those whose tools are known come first then: they work.
 fn short_server_list(catalog: &Catalog, room: usize) -> String {
-    let full = server_list(catalog, Detail::Servers);
+    let full = catalog
+        .servers()
+        .fold(HEADING.to_owned(), |text, server| format!("{text}\n- {}", server_line(server)));
     if full.chars().count() <= room {
         return full;
     }
@@ -162,32 +243,6 @@ fn short_server_list(catalog: &Catalog, room: usize) -> String {
             break;
         }
         text.push_str(line);
-    }
-    text
-}
-
-fn server_list(catalog: &Catalog, detail: Detail) -> String {
-    let mut text = HEADING.to_owned();
-    if catalog.servers().len() == 0 {
-        text.push_str(" none");
-    }
-    for server in catalog.servers() {
-        text.push_str(&format!("\n- {}", server_line(server)));
-        if detail == Detail::Servers || server.tools().is_empty() {
-            continue;
-        }
-        text.push_str("\n  Tools:");
-        for tool in server.tools() {
-            let description = if detail >= Detail::ToolDescriptions {
-                short_line(&tool.description, TOOL_DESCRIPTION)
-            } else {
-                String::new()
-            };
-            text.push_str(&format!("\n  - {}", named(&tool.name, &description)));
-            if detail == Detail::ToolShapes {
-                text.push_str(&format!("\n    {}", tool_shape(tool)));
-            }
-        }
     }
     text
 }
@@ -214,7 +269,8 @@ fn tool_count(server: &ServerEntry) -> String {
     }
 }
 
-fn snapshot_text(catalog: &Catalog, detail: Detail) -> String {
+/// `descriptions` says whether tools are described; `None` leaves them out.
+fn snapshot_text(catalog: &Catalog, descriptions: Option<bool>) -> String {
     let servers: Vec<String> = catalog
         .servers()
         .map(|server| {
@@ -230,10 +286,7 @@ fn snapshot_text(catalog: &Catalog, detail: Detail) -> String {
         .collect();
     let mut text = "Synthetic discovery snapshot for configured upstreams:\n".to_owned();
     push_form(&mut text, "(tool/servers)", &servers);
-    if detail == Detail::Servers {
-        return text;
-    }
-    let descriptions = detail >= Detail::ToolDescriptions;
+    let Some(descriptions) = descriptions else { return text };
     let with_tools = || catalog.servers().filter(|server| !server.tools().is_empty());
     for server in with_tools() {
         let lines: Vec<String> = server
@@ -300,7 +353,7 @@ Configured upstream MCP servers:
   - read_text_file - Read the contents of a UTF-8 text file
     {path}
   - list_directory - List the entries in a directory
-    {path depth?} → {\"entries\" […]}
+    {path depth?} → {\"entries\" [string]}
 - github: GitHub MCP server. 2 tools. issues, pull requests.
   Tools:
   - search_repos - Search repositories
@@ -308,34 +361,45 @@ Configured upstream MCP servers:
   - get_pr - Get a pull request
     {owner number diff_context?}";
 
-    /// Room enough for whatever the limits admit.
+    /// Room enough for whatever there is.
     const ROOM: usize = 100_000;
+
+    /// What fits a description that is cut at this length.
+    fn short(catalog: &Catalog, mode: CatalogMode, room: usize) -> String {
+        describe(catalog, mode, 0, room).short
+    }
 
     #[test]
     fn inline_text_is_the_seeds_example_with_shapes() {
-        let limits = InlineLimits::default();
-        assert_eq!(describe(&loaded(), CatalogMode::Inline, limits, ROOM), SHAPES);
-        assert_eq!(describe(&loaded(), CatalogMode::Inline, limits, 0), SHAPES);
-        assert_eq!(describe(&loaded(), CatalogMode::Auto, limits, ROOM), SHAPES);
+        for (mode, room) in [(CatalogMode::Inline, ROOM), (CatalogMode::Inline, 0), (CatalogMode::Auto, ROOM)]
+        {
+            let text = describe(&loaded(), mode, 0, room);
+            assert_eq!(text, CatalogText { short: SHAPES.to_owned(), whole: None });
+        }
         let without: Vec<&str> = SHAPES.lines().filter(|line| !line.starts_with("    ")).collect();
         assert_eq!(without.join("\n"), SEED);
     }
 
     #[test]
+    fn where_nothing_is_cut_there_is_more() {
+        let text = describe(&loaded(), CatalogMode::Auto, ROOM, 200);
+        assert_eq!(text.whole.as_deref(), Some(SHAPES));
+        assert!(text.short.chars().count() <= 200, "{}", text.short);
+        assert_eq!(describe(&loaded(), CatalogMode::Auto, ROOM, ROOM).whole, None, "all of it fits already");
+        assert_eq!(describe(&loaded(), CatalogMode::Lazy, ROOM, 200).whole, None);
+        let little = describe(&loaded(), CatalogMode::Auto, SHAPES.len() - 1, 0);
+        assert!(little.whole.is_some_and(|text| text.len() < SHAPES.len() && text.contains("{owner number")));
+    }
+
+    #[test]
     fn what_is_left_beside_the_description_bounds_auto_and_lazy() {
-        let limits = InlineLimits::default();
-        let auto = |room| describe(&loaded(), CatalogMode::Auto, limits, room);
-        assert_eq!(auto(SHAPES.chars().count() - 1), SEED);
-        assert!(!auto(200).contains("Tools:"));
-        let raised = InlineLimits { max_chars: 801, ..limits };
-        assert_eq!(describe(&loaded(), CatalogMode::Auto, raised, 0), SHAPES, "the operator asked for more");
         let many = Catalog::new((0..500).map(|i| {
             let keys = json!({"description": "of many words, more than anybody reads"});
             ServerEntry::loaded(&fixtures::upstream(&format!("s{i:03}"), keys), vec![], &Redactor::new())
         }));
         for mode in [CatalogMode::Auto, CatalogMode::Lazy] {
             for room in [90, 300, 800, 5000] {
-                let text = describe(&many, mode, limits, room);
+                let text = short(&many, mode, room);
                 assert!(text.chars().count() <= room, "{room}: {text}");
                 assert!(text.contains("\n- s000: 0 tools.\n"), "{text}");
                 let shown = text.matches("tools.").count();
@@ -344,19 +408,19 @@ Configured upstream MCP servers:
         }
         let unloaded = ServerEntry::unloaded(&fixtures::upstream("a", json!({})));
         let mixed = Catalog::new(many.servers().cloned().chain([unloaded]));
-        let text = describe(&mixed, CatalogMode::Lazy, limits, 90);
+        let text = short(&mixed, CatalogMode::Lazy, 90);
         assert!(
             text.contains("\n- s000: 0 tools.\n") && text.contains("and 50"),
             "what works comes first: {text}"
         );
-        let all = describe(&many, CatalogMode::Lazy, limits, HEADING.len() + 500 * 17);
+        let all = short(&many, CatalogMode::Lazy, HEADING.len() + 500 * 17);
         assert!(all.ends_with("\n- s499: 0 tools."), "{all}");
     }
 
     #[test]
     fn lazy_text_names_servers_only() {
         assert_eq!(
-            describe(&fixtures::catalog(), CatalogMode::Lazy, InlineLimits::default(), ROOM),
+            short(&fixtures::catalog(), CatalogMode::Lazy, ROOM),
             "Configured upstream MCP servers:\n\
              - cold: Archive of old tickets. Catalog not loaded.\n\
              - fs: Filesystem MCP server. 2 tools. files.\n\
@@ -364,28 +428,67 @@ Configured upstream MCP servers:
         );
     }
 
-    #[test]
-    fn auto_drops_shapes_then_descriptions_before_it_goes_lazy() {
-        let auto = |max_tools, max_chars| {
-            describe(&loaded(), CatalogMode::Auto, InlineLimits { max_tools, max_chars }, ROOM)
+    /// A server of so many tools, each with a long description and a long shape.
+    fn large(name: &str, tools: usize) -> ServerEntry {
+        let arguments = json!({"properties": {"status": {"enum": ["open", "closed"]}, "owner": {"type": "string"},
+            "labels": {"items": {"type": "string"}}, "limit": {"type": "integer", "maximum": 100}}});
+        let tool = |i: usize| {
+            json!({"name": format!("list_{i:02}"), "description": "lists what there is ".repeat(8),
+            "inputSchema": arguments, "outputSchema": {"properties": {"rows": {"items": arguments}, "total": {}}}})
         };
-        let lazy = describe(&loaded(), CatalogMode::Lazy, InlineLimits::default(), ROOM);
-        let (shapes, full) = (SHAPES.chars().count(), SEED.chars().count());
-        assert_eq!(auto(4, shapes), SHAPES);
-        assert_eq!(auto(4, shapes - 1), SEED);
-        assert_eq!(auto(4, full), SEED);
-        let names = auto(4, full - 1);
-        assert!(names.contains("\n  - read_text_file\n") && !names.contains("UTF-8"), "{names}");
-        assert_eq!(auto(4, names.chars().count()), names);
-        assert_eq!(auto(4, names.chars().count() - 1), lazy);
-        assert_eq!(auto(3, 800), lazy);
-        let cold = describe(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default(), ROOM);
-        assert!(!cold.contains("Tools:"), "an unloaded catalog makes auto lazy: {cold}");
+        fixtures::server(name, (0..tools).map(tool).collect())
+    }
+
+    #[test]
+    fn a_budget_is_kept_by_saying_less_of_each_tool_and_then_of_fewer() {
+        let catalog = Catalog::new([large("big", 30), large("small", 3)]);
+        let within = |bytes| describe(&catalog, CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
+        let mut before = usize::MAX;
+        for bytes in [20_000, 10_000, 8_000, 5_000, 3_000, 2_000, 900, 500, 300] {
+            let text = within(bytes);
+            assert!(text.len() <= bytes && text.len() <= before, "{bytes}: {text}");
+            before = text.len();
+        }
+        assert!(within(20_000).contains(
+            "    {labels? [string] limit?≤100 owner? status?=open|closed} → {\"rows\" [{\"labels\" [string] \"limit\" \"owner\" \"status\"}] \"total\"}"
+        ));
+        let shorter = within(4_500);
+        assert!(shorter.contains("\n    {labels? […] limit?≤100 owner? status?=open|closed}"), "{shorter}");
+        let named = within(2_000);
+        assert!(!named.contains('{') && named.contains(" - lists what there"), "{named}");
+        let few = within(300);
+        let dropped =
+            "  - list_02\n  - and 27 more, (doc \"big\")\n- small: 3 tools.\n  Tools:\n  - list_00\n";
+        assert!(few.contains(dropped), "{few}");
+        assert_eq!(within(60), "");
+    }
+
+    #[test]
+    fn a_catalog_that_is_missing_takes_nothing_from_the_others() {
+        let text = describe(&fixtures::catalog(), CatalogMode::Auto, ROOM, ROOM).short;
+        assert!(text.starts_with(
+            "Configured upstream MCP servers:\n- cold: Archive of old tickets. Catalog not loaded.\n- fs:"
+        ));
+        assert!(text.contains("\n    {owner number diff_context?}"), "{text}");
+    }
+
+    #[test]
+    fn tools_that_write_are_marked() {
+        let tools = vec![
+            json!({"name": "list_issues", "description": "All."}),
+            json!({"name": "create_issue", "description": "A new one."}),
+            json!({"name": "reopen", "annotations": {"readOnlyHint": false}}),
+        ];
+        let text = short(&Catalog::new([fixtures::server("s", tools)]), CatalogMode::Auto, ROOM);
+        assert!(
+            text.ends_with("\n  - list_issues - All.\n    {}\n  - create_issue (writes) - A new one.\n    {}\n  - reopen (writes)\n    {}"),
+            "{text}"
+        );
     }
 
     #[test]
     fn forced_inline_warns_about_what_is_missing() {
-        let text = describe(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default(), ROOM);
+        let text = short(&fixtures::catalog(), CatalogMode::Inline, ROOM);
         assert!(text.ends_with("\nWarning: catalog for \"cold\" not loaded yet."), "{text}");
         assert!(text.contains("  - get_pr - Get a pull request"));
     }
@@ -395,21 +498,21 @@ Configured upstream MCP servers:
         let upstream = fixtures::upstream("s", json!({"description": format!("{}\nb...", "a ".repeat(60))}));
         let tool = json!({"name": "t", "description": format!("one\n\ttwo {}", "x".repeat(200))});
         let server = ServerEntry::loaded(&upstream, vec![tool], &Redactor::new());
-        let text = describe(&Catalog::new([server]), CatalogMode::Inline, InlineLimits::default(), ROOM);
+        let text = short(&Catalog::new([server]), CatalogMode::Inline, ROOM);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1].chars().count(), "- s: ".len() + 80 + ". 1 tool.".len());
         assert!(lines[1].ends_with("....") || lines[1].ends_with(" 1 tool."), "{}", lines[1]);
         assert!(lines[3].starts_with("  - t - one two xxx") && lines[3].ends_with("..."));
         assert_eq!(lines[3].chars().count(), "  - t - ".len() + 120);
         assert_eq!(
-            describe(&Catalog::default(), CatalogMode::Auto, InlineLimits::default(), ROOM),
+            short(&Catalog::default(), CatalogMode::Auto, ROOM),
             "Configured upstream MCP servers: none"
         );
     }
 
     #[test]
     fn snapshots_show_what_the_forms_would_answer() {
-        let text = snapshot(&loaded(), CatalogMode::Inline, InlineLimits::default());
+        let text = snapshot(&loaded(), CatalogMode::Inline, ROOM);
         assert_eq!(
             text,
             r#"Synthetic discovery snapshot for configured upstreams:
@@ -429,9 +532,9 @@ Configured upstream MCP servers:
 (doc "fs/list_directory")
 => "fs/list_directory\nDescription: List the entries in a directory\n\nArgs: {:path string :depth integer?}\nRequired args: :path\n\nCall:\n(tool/call {:server \"fs\" :tool \"list_directory\" :args {:path ...}})\n\nReturns: Result<{:entries [string]}>\nUse `(:value r)` after checking `(:ok r)`.""#
         );
-        let lazy = snapshot(&fixtures::catalog(), CatalogMode::Auto, InlineLimits::default());
+        let lazy = snapshot(&fixtures::catalog(), CatalogMode::Auto, ROOM);
         assert!(lazy.contains("(tool/servers)") && !lazy.contains("(dir "), "{lazy}");
-        let forced = snapshot(&fixtures::catalog(), CatalogMode::Inline, InlineLimits::default());
+        let forced = snapshot(&fixtures::catalog(), CatalogMode::Inline, ROOM);
         assert!(forced.ends_with("\n\nWarning: catalog for \"cold\" not loaded yet."), "{forced}");
     }
 

@@ -6,7 +6,7 @@
 use ptc_mcp::json::{Map, Value, json};
 
 use super::call::{unknown_server, unknown_tool};
-use super::doc::{server_doc, tool_doc, tool_meta};
+use super::doc::{server_doc, tool_doc, tool_meta, with_nearest};
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
 use crate::engine::CatalogOp;
@@ -50,8 +50,15 @@ pub enum Query {
     },
     /// `(doc "server/tool")`
     Doc(ToolRef),
-    /// `(doc "server")`: a configured server.
-    DocServer(String),
+    /// `(doc "server" {:offset 0})`
+    DocServer {
+        /// A configured server.
+        server: String,
+        /// Tools to skip.
+        offset: usize,
+        /// How many texts share what a program can print.
+        texts: usize,
+    },
     /// `(meta "server/tool")`
     Meta(ToolRef),
 }
@@ -168,16 +175,23 @@ impl Query {
                 let reference =
                     text.ok_or_else(|| format!("{form} requires a quoted symbol or string ref, got {got}"))?;
                 if form == "doc" && catalog.server(reference).is_some() {
-                    return Ok(Self::DocServer(reference.to_owned()));
+                    let offset = options.integer("offset", 0..=usize::MAX, 0, OFFSET_RULE)?;
+                    let texts = arguments.get(2).and_then(Value::as_u64).map_or(1, |n| n.min(MAX_TEXTS));
+                    let server = reference.to_owned();
+                    return Ok(Self::DocServer { server, offset, texts: texts as usize });
                 }
+                let nearest = |error: String| match form {
+                    "doc" => with_nearest(catalog, error, reference),
+                    _ => error,
+                };
                 let (server, tool) = catalog.split_reference(reference).ok_or_else(|| {
                     let servers = catalog.servers().map(|server| server.name.as_str());
                     let meant = most_similar(reference, servers).filter(|_| form == "doc");
                     let meant = meant.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
-                    format!("{form} requires upstream/tool ref, got {got}{meant}")
+                    nearest(format!("{form} requires upstream/tool ref, got {got}{meant}"))
                 })?;
                 if catalog.server(server).is_none() {
-                    return Err(unknown_server(catalog, server));
+                    return Err(nearest(unknown_server(catalog, server)));
                 }
                 let tool = ToolRef { server: server.to_owned(), tool: tool.to_owned() };
                 Ok(if form == "doc" { Self::Doc(tool) } else { Self::Meta(tool) })
@@ -192,7 +206,7 @@ impl Query {
             Self::Servers | Self::Apropos { load: false, .. } => Needs::Nothing,
             Self::Apropos { load: true, .. } => Needs::Everything,
             Self::Dir { server, .. }
-            | Self::DocServer(server)
+            | Self::DocServer { server, .. }
             | Self::Doc(ToolRef { server, .. })
             | Self::Meta(ToolRef { server, .. }) => Needs::Server(server),
         }
@@ -204,7 +218,7 @@ impl Query {
             Self::Servers => "servers",
             Self::Apropos { .. } => "apropos",
             Self::Dir { .. } => "dir",
-            Self::Doc(_) | Self::DocServer(_) => "doc",
+            Self::Doc(_) | Self::DocServer { .. } => "doc",
             Self::Meta(_) => "meta",
         }
     }
@@ -217,7 +231,7 @@ impl Query {
                 json!({"query": clip(query, CatalogOp::MAX_NAME_BYTES), "opts": {"limit": limit, "load": load}})
             }
             Self::Dir { server, .. } => json!({"server": server}),
-            Self::DocServer(server) => json!({"ref": server}),
+            Self::DocServer { server, .. } => json!({"ref": server}),
             Self::Doc(tool) | Self::Meta(tool) => {
                 json!({"ref": format!("{}/{}", tool.server, clip(&tool.tool, CatalogOp::MAX_NAME_BYTES))})
             }
@@ -270,17 +284,41 @@ impl Query {
                 };
                 Ok(Answer::list(kept, all, note))
             }
-            Self::Doc(reference) => tool_described(catalog, reference, max_bytes, tool_text).await,
-            Self::DocServer(name) => {
-                let bytes = loaded(catalog, name)?.tools().iter().map(ToolEntry::schema_bytes).sum();
-                let name = name.clone();
-                let describe = move |catalog: &Catalog| Ok(server_doc(loaded(catalog, &name)?).into());
+            Self::Doc(reference) => {
+                let described = tool_described(catalog, reference, max_bytes, tool_text).await;
+                described.map_err(|fault| match fault {
+                    DiscoveryFault::Program(error) => {
+                        let wanted = format!("{}/{}", reference.server, reference.tool);
+                        DiscoveryFault::Program(with_nearest(catalog, error, &wanted))
+                    }
+                    fault @ DiscoveryFault::World(_) => fault,
+                })
+            }
+            Self::DocServer { server: name, offset, texts } => {
+                let server = loaded(catalog, name)?;
+                let bytes = server.tools().iter().map(ToolEntry::schema_bytes).sum();
+                let all = server.tools().len();
+                let (name, offset, texts) = (name.clone(), *offset, *texts);
+                let describe = move |catalog: &Catalog| {
+                    let (text, next) = server_doc(loaded(catalog, &name)?, offset, texts);
+                    let note = next.map(|next| {
+                        let name = string_literal(&name);
+                        let shown = next - offset;
+                        format!("doc {name}: {shown} of {all} tools shown; (doc {name} {{:offset {next}}}) goes on")
+                    });
+                    Ok(Answer { value: text.into(), note })
+                };
                 described(catalog, bytes, max_bytes, describe).await
             }
             Self::Meta(reference) => tool_described(catalog, reference, max_bytes, tool_meta).await,
         }
     }
 }
+
+/// What the options of `doc` must be.
+const OFFSET_RULE: &str = "doc :offset must be a non-negative integer";
+/// Texts that one `doc` gives at most.
+const MAX_TEXTS: u64 = 16;
 
 /// How often a description looks at each byte of a schema, about.
 const LOOKS: usize = 16;
@@ -290,10 +328,13 @@ async fn described(
     catalog: &Catalog,
     bytes: usize,
     max_bytes: usize,
-    describe: impl FnOnce(&Catalog) -> Result<Value, DiscoveryFault> + Send + 'static,
+    describe: impl FnOnce(&Catalog) -> Result<Answer, DiscoveryFault> + Send + 'static,
 ) -> Result<Answer, DiscoveryFault> {
     let catalog = catalog.clone();
-    let describe = move || capped(describe(&catalog)?, max_bytes).map(Answer::whole);
+    let describe = move || {
+        let Answer { value, note } = describe(&catalog)?;
+        Ok(Answer { value: capped(value, max_bytes)?, note })
+    };
     apart(bytes.saturating_mul(LOOKS), describe).await
 }
 
@@ -312,7 +353,7 @@ async fn tool_described(
     let reference = reference.clone();
     let describe = move |catalog: &Catalog| {
         let (server, tool) = found(catalog, &reference)?;
-        Ok(describe(server, tool))
+        Ok(Answer::whole(describe(server, tool)))
     };
     described(catalog, bytes, max_bytes, describe).await
 }
@@ -563,7 +604,36 @@ mod tests {
         );
         let slashed = Catalog::new([fixtures::server("a/b", vec![]), fixtures::server("a", vec![])]);
         let query = Query::parse("doc", &[json!("a/b")], &["\"a/b\"".to_owned()], &slashed);
-        assert_eq!(query, Ok(Query::DocServer("a/b".to_owned())));
+        assert_eq!(query, Ok(Query::DocServer { server: "a/b".to_owned(), offset: 0, texts: 1 }));
+    }
+
+    #[test]
+    fn doc_goes_on_where_it_ended_and_shares_its_room() {
+        let tools = (0..300).map(|i| json!({"name": format!("t{i:03}")})).collect();
+        let catalog = Catalog::new([fixtures::server("big", tools)]);
+        let answer = |arguments: Value| {
+            let arguments = arguments.as_array().unwrap();
+            let shown: Vec<String> = arguments.iter().map(|argument| literal(argument, MAX_GOT)).collect();
+            let query = Query::parse("doc", arguments, &shown, &catalog)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(query.answer(&catalog, ROOMY, |_| true)).map_err(|fault| format!("{fault:?}"))
+        };
+        let shown = |answer: &Answer| answer.value.as_str().unwrap().matches("\n- t").count();
+        let first = answer(json!(["big"])).unwrap();
+        let count = shown(&first);
+        assert_eq!(
+            first.note,
+            Some(format!(
+                "doc \"big\": {count} of 300 tools shown; (doc \"big\" {{:offset {count}}}) goes on"
+            ))
+        );
+        let rest = answer(json!(["big", {"offset": count}])).unwrap();
+        assert_eq!((shown(&rest), rest.note), (300 - count, None));
+        assert!(shown(&answer(json!(["big", {}, 3])).unwrap()) * 2 < count);
+        assert_eq!(
+            answer(json!(["big", {"offset": -1}])).unwrap_err(),
+            "doc :offset must be a non-negative integer, got -1"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Catalog entries: servers and their tools.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
@@ -36,6 +37,9 @@ pub struct ToolEntry {
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
     pub meta: Map,
+    /// The shape of an answer that was seen before this start, for a tool that describes none: keys and types, no values.
+    pub seen_shape: Option<String>,
+    definition: u64,
     pub(super) tokens: Tokens,
 }
 
@@ -78,7 +82,26 @@ impl ToolEntry {
         let title = tool.get("title").or(in_annotations).and_then(Value::as_str).map(readable);
         let tokens = Tokens::of_tool(&name, &description, &input_schema, annotations.as_ref());
         let output_schema = non_null(tool.remove("outputSchema"));
-        Ok(Self { name, description, input_schema, output_schema, title, annotations, meta, tokens })
+        let mut hasher = DefaultHasher::new();
+        (&description, input_schema.to_string()).hash(&mut hasher);
+        let definition = hasher.finish();
+        Ok(Self {
+            name,
+            description,
+            input_schema,
+            output_schema,
+            title,
+            annotations,
+            meta,
+            seen_shape: None,
+            definition,
+            tokens,
+        })
+    }
+
+    /// Stands for the tool as it describes itself: of another number it is another tool, whatever its name.
+    pub(crate) fn definition(&self) -> u64 {
+        self.definition
     }
 
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].
@@ -238,6 +261,13 @@ impl ServerEntry {
     /// Sentences for the operator: the tools that cannot be offered, and the patterns that fit none.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// Gives tools that describe no result the shape of an answer that was seen before.
+    pub(crate) fn remember_shapes(&mut self, shape_of: impl Fn(&ToolEntry) -> Option<String>) {
+        for tool in self.tools.iter_mut().filter(|tool| tool.output_schema.is_none()) {
+            tool.seen_shape = shape_of(tool);
+        }
     }
 
     /// Its tools in the order in which the upstream listed them.

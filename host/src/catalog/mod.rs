@@ -5,6 +5,7 @@
 //! forms ([`Query`]), and the checks and argument spelling of a `tool/call` ([`check_call`], `spell_arguments`). All
 //! code is synchronous and pure: equal snapshots give byte-equal answers.
 
+mod access;
 mod argument_notes;
 mod arguments;
 mod call;
@@ -15,6 +16,7 @@ mod entry;
 #[cfg(test)]
 mod fixtures;
 mod payload;
+mod prose;
 mod rest_arguments;
 mod search;
 mod shape;
@@ -25,7 +27,7 @@ mod unknown_arguments;
 pub(crate) use call::unknown_server;
 pub use call::{CheckedCall, check_call, check_large_call};
 pub(crate) use call::{MAX_TOOL_NAME, shown};
-pub use describe::{CatalogMode, InlineLimits, describe, snapshot};
+pub use describe::{CatalogMode, CatalogText, describe, snapshot};
 pub(crate) use discovery::ToolRef;
 pub use discovery::{Answer, DiscoveryFault, Needs, Query, WorldFault};
 pub use doc::{tool_doc, tool_meta};

@@ -1,9 +1,10 @@
-//! The shape of a tool on one line, from its schemas: `{status? limit?≤30 cursor?} → {"tickets" […] "next_cursor"}`.
+//! The shape of a tool on one line, from its schemas: `{status?=open|closed limit?≤30 cursor?} → {"tickets" […]}`.
 
 use ptc_mcp::json::{Map, Value};
 
 use super::ToolEntry;
 use super::payload::payload_schema;
+use super::prose::maximum_in;
 use super::types::ordered_arguments;
 use crate::json_schema::{resolve, views};
 use crate::text::{argument_key, cut, one_line, string_literal};
@@ -13,16 +14,51 @@ const MAX_NAMES: usize = 12;
 /// Longest name, in characters.
 const MAX_NAME: usize = 40;
 /// Longest shape, in characters.
-const MAX_CHARS: usize = 200;
+pub(super) const MAX_CHARS: usize = 200;
+/// Longest shape with everything in it, in characters: that of `doc`.
+pub(super) const MAX_FULL_CHARS: usize = 400;
+/// Schemas that one shape of a result looks at.
+const MAX_NODES: usize = 200;
+/// The most values of an argument that are listed, and their longest list in characters.
+const MAX_VALUES: (usize, usize) = (8, 80);
 
-/// What a call takes and, if the tool says so, what its value has. Names are the upstream's own; values never appear.
+/// The forms of one shape, from the one that says most to the one that says least.
+pub(super) struct Shapes([String; 5]);
+
+impl Shapes {
+    /// Those of a tool, by how much they tell of arguments and how deep they go into results. Names are the upstream's own.
+    pub(super) fn of(tool: &ToolEntry) -> Self {
+        let result = |nesting| {
+            let Some(root) = &tool.output_schema else { return tool.seen_shape.clone() };
+            let payload = payload_schema(Some(root)).usual().unwrap_or(root);
+            ResultShape { root, nesting, nodes: &mut { MAX_NODES } }.of(payload, 0)
+        };
+        let form = |detail, nesting: Option<usize>| {
+            let arguments = arguments_shape(&tool.input_schema, detail);
+            match nesting.and_then(result) {
+                Some(result) => format!("{arguments} → {result}"),
+                None => arguments,
+            }
+        };
+        Self([
+            form(Detail::Nested, Some(3)),
+            form(Detail::Values, Some(2)),
+            form(Detail::Values, Some(1)),
+            form(Detail::Names, Some(1)),
+            form(Detail::Names, None),
+        ])
+    }
+
+    /// The one that says most in at most `room` characters; the beginning of the shortest if none does.
+    pub(super) fn within(&self, room: usize) -> String {
+        let fits = |shape: &&String| shape.chars().count() <= room;
+        self.0.iter().find(fits).cloned().unwrap_or_else(|| cut(self.0[4].clone(), room))
+    }
+}
+
+/// What a call takes and, if the tool says so, what its value has, in at most [`MAX_CHARS`] characters.
 pub(super) fn tool_shape(tool: &ToolEntry) -> String {
-    let arguments = arguments_shape(&tool.input_schema);
-    let result = tool.output_schema.as_ref().and_then(|root| {
-        let payload = payload_schema(Some(root)).usual().unwrap_or(root);
-        result_shape(root, payload, 0)
-    });
-    cut(result.map_or_else(|| arguments.clone(), |result| format!("{arguments} → {result}")), MAX_CHARS)
+    Shapes::of(tool).within(MAX_CHARS)
 }
 
 /// The shape of a tool by now, if it takes or gives anything else than it did.
@@ -31,56 +67,146 @@ pub(crate) fn changed_shape(then: &ToolEntry, now: &ToolEntry) -> Option<String>
     (!same).then(|| format!("{} {}", now.name, tool_shape(now)))
 }
 
-fn arguments_shape(schema: &Value) -> String {
+/// How much of arguments is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Names and largest values.
+    Names,
+    /// The values that they may have, too.
+    Values,
+    /// And the names inside objects.
+    Nested,
+}
+
+fn arguments_shape(schema: &Value, detail: Detail) -> String {
     let shown = ordered_arguments(schema).into_iter().map(|(name, property, needed)| {
         let key = argument_key(&cut(one_line(name), MAX_NAME));
         let name = key.strip_prefix(':').unwrap_or(&key);
         let optional = if needed { "" } else { "?" };
         let views = views(schema, property);
-        let most = views.iter().find_map(|view| view.get("maximum").filter(|most| most.is_number()));
-        let most = most.map_or_else(String::new, |most| format!("≤{most}"));
+        let most = largest(&views).map_or_else(String::new, |most| format!("≤{most}"));
+        let values = values(&views).filter(|_| detail != Detail::Names);
         let nested = match kind(&views) {
-            Some("array") => " […]",
-            Some("object") => " {…}",
-            _ => "",
+            _ if values.is_some() => String::new(),
+            Some("array") => {
+                let items =
+                    views.iter().find_map(|view| view.get("items")).filter(|_| detail == Detail::Nested);
+                format!(
+                    " [{}]",
+                    items.and_then(|items| fields(schema, items)).unwrap_or_else(|| "…".to_owned())
+                )
+            }
+            Some("object") => {
+                let inner = fields(schema, property).filter(|_| detail == Detail::Nested);
+                format!(" {}", inner.unwrap_or_else(|| "{…}".to_owned()))
+            }
+            _ => String::new(),
         };
-        format!("{name}{optional}{most}{nested}")
+        format!("{name}{optional}{most}{}{nested}", values.unwrap_or_default())
     });
     format!("{{{}}}", joined(shown))
 }
 
-/// The shape of a described value; `None` where nothing is said about it.
-fn result_shape(root: &Value, schema: &Value, depth: usize) -> Option<String> {
-    let views = views(root, schema);
-    match kind(&views)? {
-        "array" if depth < 2 => {
-            let items = views.iter().find_map(|view| view.get("items"));
-            let items = items.and_then(|items| result_shape(root, items, depth + 1));
-            Some(format!("[{}]", items.unwrap_or_else(|| "…".to_owned())))
-        }
-        "array" => Some("[…]".to_owned()),
-        "object" => {
-            let mut names: Vec<(&String, &Value)> =
-                views.iter().filter_map(|view| properties(view)).flatten().take(MAX_NAMES * 64).collect();
-            if names.is_empty() || depth > 1 {
-                return Some("{…}".to_owned());
+/// The largest value that the schema of a number names, by `maximum` or in its description.
+pub(super) fn largest(views: &[&Map]) -> Option<String> {
+    let stated = views.iter().find_map(|view| view.get("maximum").filter(|most| most.is_number()));
+    if let Some(most) = stated {
+        return Some(most.to_string());
+    }
+    let is_number = matches!(kind(views), Some("integer" | "number"));
+    let prose = || views.iter().find_map(|view| maximum_in(view.get("description")?.as_str()?));
+    is_number.then(prose).flatten().map(|most| most.to_string())
+}
+
+/// `=open|closed`: the values that an argument, or each element of it, may have, if they are few and short.
+fn values(views: &[&Map]) -> Option<String> {
+    let listed = |views: &[&Map]| views.iter().find_map(|view| view.get("enum")?.as_array().cloned());
+    let items = || views.iter().find_map(|view| view.get("items")?.get("enum")?.as_array().cloned());
+    let (values, is_list) = match listed(views) {
+        Some(values) => (values, false),
+        None => (items()?, true),
+    };
+    if values.is_empty() || values.len() > MAX_VALUES.0 {
+        return None;
+    }
+    let shown: Option<Vec<String>> = values
+        .iter()
+        .filter(|value| !value.is_null())
+        .map(|value| match value {
+            Value::String(text) => {
+                let is_word =
+                    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-./:+".contains(c));
+                Some(if is_word { text.clone() } else { string_literal(text) })
             }
-            names.dedup_by_key(|(name, _)| *name);
-            let shown = names.into_iter().map(|(name, property)| {
-                let nested =
-                    match resolve(root, property).map(|property| crate::json_schema::views(root, property)) {
-                        Some(views) => match kind(&views) {
-                            Some("array") => " […]",
-                            Some("object") => " {…}",
-                            _ => "",
-                        },
-                        None => "",
-                    };
-                format!("{}{nested}", string_literal(&cut(one_line(name), MAX_NAME)))
-            });
-            Some(format!("{{{}}}", joined(shown)))
+            Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+            _ => None,
+        })
+        .collect();
+    let text = shown?.join("|");
+    (text.chars().count() <= MAX_VALUES.1)
+        .then(|| if is_list { format!(" [{text}]") } else { format!("={text}") })
+}
+
+/// `{a b}`: the fields of an object, by their names alone; `None` where none are described.
+fn fields(root: &Value, schema: &Value) -> Option<String> {
+    let views = views(root, schema);
+    let mut names: Vec<&String> =
+        views.iter().filter_map(|view| properties(view)).flat_map(Map::keys).collect();
+    names.dedup();
+    let total = names.len();
+    let shown = names.into_iter().take(MAX_NAMES).map(|name| {
+        let key = argument_key(&cut(one_line(name), MAX_NAME));
+        key.strip_prefix(':').unwrap_or(&key).to_owned()
+    });
+    let more = (total > MAX_NAMES).then(|| "…".to_owned());
+    (total > 0).then(|| format!("{{{}}}", shown.chain(more).collect::<Vec<_>>().join(" ")))
+}
+
+/// The shape of a described value, with `nesting` levels of names.
+struct ResultShape<'a> {
+    root: &'a Value,
+    nesting: usize,
+    /// Schemas that may still be looked at.
+    nodes: &'a mut usize,
+}
+
+impl<'a> ResultShape<'a> {
+    /// `None` where nothing is said about it.
+    fn of(&mut self, schema: &'a Value, depth: usize) -> Option<String> {
+        *self.nodes = self.nodes.checked_sub(1)?;
+        let views = views(self.root, schema);
+        match kind(&views)? {
+            "array" if depth <= self.nesting => {
+                let items = views.iter().find_map(|view| view.get("items"));
+                let items = items.and_then(|items| self.of(items, depth + 1));
+                Some(format!("[{}]", items.unwrap_or_else(|| "…".to_owned())))
+            }
+            "array" => Some("[…]".to_owned()),
+            "object" if depth <= self.nesting => {
+                let mut names: Vec<(&String, &Value)> =
+                    views.iter().filter_map(|view| properties(view)).flatten().take(MAX_NAMES * 64).collect();
+                names.dedup_by_key(|(name, _)| *name);
+                let shown = names.iter().map(|(name, property)| {
+                    let name = string_literal(&cut(one_line(name), MAX_NAME));
+                    self.inside(property, depth + 1)
+                        .map_or_else(|| name.clone(), |inner| format!("{name} {inner}"))
+                });
+                Some(if names.is_empty() { "{…}".to_owned() } else { format!("{{{}}}", joined(shown)) })
+            }
+            "object" => Some("{…}".to_owned()),
+            word => Some(word.to_owned()),
         }
-        word => Some(word.to_owned()),
+    }
+
+    /// What stands behind a name; nothing behind that of a plain value.
+    fn inside(&mut self, property: &'a Value, depth: usize) -> Option<String> {
+        let views = views(self.root, resolve(self.root, property)?);
+        match kind(&views)? {
+            "array" | "object" if depth < self.nesting => self.of(property, depth),
+            "array" => Some("[…]".to_owned()),
+            "object" => Some("{…}".to_owned()),
+            _ => None,
+        }
     }
 }
 
@@ -103,6 +229,7 @@ fn kind<'s>(views: &[&'s Map]) -> Option<&'s str> {
         .or_else(|| has("items").then_some("array"))
 }
 
+/// The first names, and `…` for what is beyond them. What is not shown is not made.
 fn joined(names: impl ExactSizeIterator<Item = String>) -> String {
     let total = names.len();
     let mut shown: Vec<String> = names.take(MAX_NAMES).collect();

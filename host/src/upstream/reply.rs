@@ -103,11 +103,11 @@ impl ReplyPayload {
         }
     }
 
-    /// Its text, if that is JSON or may be.
-    pub(crate) fn json(&self) -> Option<&Bytes> {
+    /// Its text, JSON or not.
+    pub(crate) fn text(&self) -> Option<&Bytes> {
         match self {
-            Self::Json(text) | Self::JsonOrText(text) => Some(text),
-            Self::Text(_) | Self::Content(_) | Self::None | Self::JsonNull => None,
+            Self::Json(text) | Self::JsonOrText(text) | Self::Text(text) => Some(text),
+            Self::Content(_) | Self::None | Self::JsonNull => None,
         }
     }
 

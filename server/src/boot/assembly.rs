@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptc_host::aggregator::Aggregator;
-use ptc_host::catalog::{InlineLimits, describe};
+use ptc_host::catalog::{CatalogMode, CatalogText, describe};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, HostCalls};
 use ptc_host::state::Secret;
@@ -247,14 +247,6 @@ fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Expos
     (resources || prompts).then(|| Arc::new(exposed()))
 }
 
-/// Bounds of catalogs that stand in descriptions.
-pub(super) fn inline_limits(settings: &Settings) -> InlineLimits {
-    InlineLimits {
-        max_tools: settings.aggregator.inline_max_tools,
-        max_chars: settings.aggregator.inline_max_chars,
-    }
-}
-
 /// What the descriptions tell of the upstreams.
 pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
@@ -264,8 +256,14 @@ pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> Upst
     let timeout = settings.limits.program.timeout;
     let room = catalog_room(settings.profile, (&servers, max_calls), timeout, are_asked);
     let mode = settings.aggregator.catalog_mode;
-    let catalog = describe(&upstreams.advertised(), mode, inline_limits(settings), room);
-    UpstreamCard { servers, catalog: visible(&catalog).into_owned(), max_calls }
+    let CatalogText { short, whole } =
+        describe(&upstreams.advertised(), mode, settings.aggregator.catalog_bytes, room);
+    UpstreamCard {
+        servers,
+        catalog: visible(&short).into_owned(),
+        whole: whole.map(|whole| visible(&whole).into_owned()),
+        max_calls,
+    }
 }
 
 fn eval_options(
@@ -386,13 +384,12 @@ fn service(
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
     service.instructions = descriptions::instructions(servers.as_deref(), settings.sessions.enabled);
-    service.session_need = match (settings.sessions.enabled, limits.fits_client) {
+    // A catalog that may be long stands where the client hands it on.
+    let is_long = servers.is_some() && settings.aggregator.catalog_mode == CatalogMode::Auto;
+    service.session_need = match (settings.sessions.enabled, limits.fits_client || is_long) {
         (true, _) => SessionNeed::State,
         (false, true) => SessionNeed::Habits,
         (false, false) => SessionNeed::None,
     };
-    if settings.http.as_ref().is_some_and(|http| !http.tokens.is_empty()) {
-        service.cache_scope = "private";
-    }
     service
 }

@@ -33,6 +33,7 @@ impl ProgramTool for Greeting {
             output_schema: None,
             annotations,
             meta: None,
+            long: None,
         }
     }
 

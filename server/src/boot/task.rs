@@ -9,7 +9,6 @@ use ptc_host::config::ProcessEnv;
 use ptc_host::engine::Engine;
 use tracing::warn;
 
-use super::assembly::inline_limits;
 use super::upstreams;
 use crate::settings::{BootError, PayloadPolicy, Settings};
 use crate::tools::lisp_eval::EvalOptions;
@@ -42,7 +41,7 @@ pub(super) fn task(
         model,
         model_name,
         upstreams: Arc::new(aggregator.clone()),
-        snapshot: snapshot(&catalog, mode, inline_limits(settings)),
+        snapshot: snapshot(&catalog, mode, settings.aggregator.catalog_bytes),
         planner: PlannerConfig::load(planner, &summary)?,
         summary,
         catalog,

@@ -6,6 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use super::*;
 use crate::options::command::arguments;
 use crate::options::flags::ALL;
+use crate::protocol::LongText;
 use crate::tools::sessions;
 
 /// Runs programs through a whole server, engine included, and gives the text of each answer.
@@ -109,7 +110,7 @@ async fn sessions_add_their_tools_behind_the_first() {
     let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
-    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing()).unwrap();
+    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();
     let names: Vec<_> = listing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let wanted = [
         "eval",
@@ -156,7 +157,7 @@ async fn every_provider_takes_the_names_and_schemas_of_our_tools() {
     let settings = Settings::resolve(&matches, ProcessEnv::default()).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
     let service = assemble(&settings, &engine, None, &Redactor::new()).unwrap().service;
-    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing()).unwrap();
+    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).unwrap();
     assert!(listing.len() > 7);
     let mut found = Vec::new();
     for tool in &listing {

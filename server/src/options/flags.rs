@@ -275,8 +275,12 @@ pub(crate) const AGGREGATOR: Group = Group {
             Unset,
             "resources, prompts: what of the upstreams clients reach besides tools; may be repeated",
         ),
-        flag("catalog-inline-max-chars", Positive, Number(800), "auto turns lazy above this many characters"),
-        flag("catalog-inline-max-tools", Positive, Number(8), "auto turns lazy above this many tools"),
+        flag(
+            "catalog-bytes",
+            Positive,
+            Number(22_528),
+            "Bytes of the list of tools where a client hands a long one to its model",
+        ),
         flag("max-catalog-ops-per-program", Positive, Number(25), "Discovery forms one program may evaluate"),
         flag(
             "max-catalog-result-bytes",

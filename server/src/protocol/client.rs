@@ -1,5 +1,7 @@
 //! What is known of clients by their names, and by what they say of themselves.
 
+use std::cmp::Reverse;
+
 use ptc_mcp::Revision;
 use ptc_mcp::json::Raw;
 use ptc_mcp::message::params::ParamsMember;
@@ -31,28 +33,48 @@ impl ClientFacts {
     }
 }
 
+/// Where a client hands a long text on to its model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LongText {
+    /// Nowhere: it cuts descriptions, or nobody knows.
+    #[default]
+    Nowhere,
+    /// In the description of a tool.
+    Tool,
+    /// In the description of a parameter; that of the tool is cut.
+    Parameter,
+}
+
+impl LongText {
+    /// All of them.
+    pub(crate) const ALL: [LongText; 3] = [LongText::Nowhere, LongText::Tool, LongText::Parameter];
+}
+
 /// A client whose habits are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownClient {
     /// A part of the name in its `clientInfo`.
     name: &'static str,
     whole_result: usize,
+    long_text: LongText,
 }
 
-const fn client(name: &'static str, whole_result: usize) -> KnownClient {
-    KnownClient { name, whole_result }
+const fn client(name: &'static str, whole_result: usize, long_text: LongText) -> KnownClient {
+    KnownClient { name, whole_result, long_text }
 }
 
 /// What is longer than a client hands on whole loses its middle, and the note that says so with it. Measured with the
-/// clients' releases of autumn 2026; none documents its limit.
-const CLIENTS: [KnownClient; 7] = [
-    client("claude", 45_000),
-    client("opencode", 45_000),
-    client("gemini", 36_000),
-    client("qwen", 20_000),
-    client("copilot", 17_000),
-    client("codex", 9_000),
-    client("cline", 6_000),
+/// clients' releases of autumn 2026; none documents its limits. A long text was tried with Claude Code, Codex, Gemini CLI and
+/// opencode: with all others it counts as cut.
+const CLIENTS: [KnownClient; 8] = [
+    client("claude", 45_000, LongText::Nowhere),
+    client("claude-code", 45_000, LongText::Parameter),
+    client("opencode", 45_000, LongText::Tool),
+    client("gemini", 36_000, LongText::Tool),
+    client("qwen", 20_000, LongText::Nowhere),
+    client("copilot", 17_000, LongText::Nowhere),
+    client("codex", 9_000, LongText::Tool),
+    client("cline", 6_000, LongText::Nowhere),
 ];
 
 impl KnownClient {
@@ -60,9 +82,9 @@ impl KnownClient {
     pub(crate) fn of(info: Option<Raw<'_>>) -> Option<KnownClient> {
         let (_, name) = info?.members()?.find(|(key, _)| key == "name")?;
         let name = name.as_str()?.to_ascii_lowercase();
-        // "qwen-cli" was made of Gemini's code, and may say so.
+        // "qwen-cli" was made of Gemini's code, and may say so. Of two names with one limit the longer one is meant.
         let known = CLIENTS.iter().filter(|client| name.contains(client.name));
-        known.min_by_key(|client| client.whole_result).copied()
+        known.min_by_key(|client| (client.whole_result, Reverse(client.name.len()))).copied()
     }
 
     /// The client of exactly this name.
@@ -73,6 +95,11 @@ impl KnownClient {
     /// Its name, of small letters.
     pub(crate) fn name(self) -> &'static str {
         self.name
+    }
+
+    /// Where it hands a long text on to its model.
+    pub(crate) fn long_text(self) -> LongText {
+        self.long_text
     }
 
     /// Longest text of a result that it hands to its model whole, in bytes.
@@ -100,6 +127,19 @@ mod tests {
         assert_eq!(room(r#"{"name":5}"#), None);
         assert_eq!(room(r#"[]"#), None);
         assert_eq!(KnownClient::of(None), None);
+        let place = |info: &str| KnownClient::of(Some(Raw::parse(info).unwrap())).map(KnownClient::long_text);
+        for (name, long_text) in [
+            ("claude-code", Some(LongText::Parameter)),
+            ("claude-ai", Some(LongText::Nowhere)),
+            ("codex-mcp-client", Some(LongText::Tool)),
+            ("gemini-cli-mcp-client", Some(LongText::Tool)),
+            ("opencode", Some(LongText::Tool)),
+            ("qwen-cli-mcp-client-gemini", Some(LongText::Nowhere)),
+            ("github-copilot-developer", Some(LongText::Nowhere)),
+            ("cursor-vscode", None),
+        ] {
+            assert_eq!(place(&format!(r#"{{"name":"{name}"}}"#)), long_text, "{name}");
+        }
         for client in CLIENTS {
             assert_eq!(KnownClient::named(client.name()), Some(client));
         }

@@ -15,6 +15,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::strict::Message;
 use tokio::sync::oneshot;
 
+use super::client::KnownClient;
 use super::client_requests::ClientRequests;
 use super::drain::Drain;
 use super::elicitation::Elicitation;
@@ -39,7 +40,7 @@ pub struct Connection {
 #[derive(Debug, Default)]
 struct Calls {
     revision: Option<Revision>,
-    result_room: Option<usize>,
+    client: Option<KnownClient>,
     elicitation: Elicitation,
     log_level: Option<LogLevel>,
     has_roots: bool,
@@ -125,14 +126,14 @@ impl Connection {
         self.state().revision = Some(revision);
     }
 
-    /// Longest text of a result that the client hands on whole, in bytes, if that is known.
-    pub(crate) fn result_room(&self) -> Option<usize> {
-        self.state().result_room
+    /// The client, if its habits are known.
+    pub(crate) fn client(&self) -> Option<KnownClient> {
+        self.state().client
     }
 
-    /// Notes what the client hands on whole.
-    pub(crate) fn set_result_room(&self, bytes: Option<usize>) {
-        self.state().result_room = bytes;
+    /// Notes which client it is.
+    pub(crate) fn set_client(&self, client: Option<KnownClient>) {
+        self.state().client = client;
     }
 
     /// What the client asks its user, as it has said in its handshake.

@@ -30,6 +30,7 @@ mod watches;
 pub(crate) use answers::answers;
 pub(crate) use call::Watching;
 pub use call::{Call, Finished};
+pub use client::LongText;
 pub(crate) use client::{ClientFacts, KnownClient};
 pub use connection::Connection;
 pub(crate) use drain::Drain;

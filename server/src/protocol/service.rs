@@ -9,10 +9,11 @@ use ptc_host::mcp::ClientRoots;
 use ptc_mcp::Era;
 use ptc_mcp::Revision;
 use ptc_mcp::RpcError;
-use ptc_mcp::json;
+use ptc_mcp::json::{self, Raw};
 use ptc_mcp::message::strict::Message;
 use tokio::sync::watch;
 
+use super::client::KnownClient;
 use super::connection::Connection;
 use super::drain::Drain;
 use super::exposed::Exposed;
@@ -42,6 +43,14 @@ impl<'a> MessageContext<'a> {
     pub fn new(connection: &'a Arc<Connection>, era: Era) -> Self {
         MessageContext { connection, era, origin: None }
     }
+
+    /// The client, if its habits are known. `info` is the `clientInfo` of the message, which names it in the modern era.
+    pub(crate) fn client(&self, info: Option<Raw<'_>>) -> Option<KnownClient> {
+        match self.era {
+            Era::Modern => KnownClient::of(info),
+            Era::Handshake => self.connection.client(),
+        }
+    }
 }
 
 /// How clients are asked what programs wait for.
@@ -60,7 +69,7 @@ pub(crate) struct Asking {
 pub(crate) enum SessionNeed {
     /// What they define is kept for them: PTC-Lisp sessions.
     State,
-    /// Only their habits must be known, by which results are cut.
+    /// Only their habits must be known, by which results and descriptions are cut.
     Habits,
     /// Nothing.
     None,
@@ -80,8 +89,6 @@ pub struct Service {
     pub server_info: String,
     /// `instructions` for clients.
     pub instructions: String,
-    /// `cacheScope` of lists: `private` if tokens distinguish callers.
-    pub cache_scope: &'static str,
     /// What of the upstreams clients reach besides tools, if anything.
     pub(crate) exposed: Option<Arc<Exposed>>,
     /// Removes secrets from what upstreams say while they work; `None` without upstreams.
@@ -117,7 +124,6 @@ impl Service {
             listeners: Listeners::new(ListenerLimits::default()),
             server_info: identity::server_info_json(),
             instructions: String::new(),
-            cache_scope: "public",
             exposed: None,
             upstreams_say: None,
             session_need: SessionNeed::None,

@@ -268,6 +268,14 @@ impl Payload {
         }
     }
 
+    /// The bytes of what a reply has beside its prints: the value, or the message.
+    pub(crate) fn beside_prints(&self) -> usize {
+        match &self.ending {
+            Ending::Ok { .. } => self.final_result_bytes() as usize,
+            Ending::Error { message, .. } => message.len(),
+        }
+    }
+
     /// The bytes of the `result` of a success as it is sent; 0 for everything else.
     pub(crate) fn final_result_bytes(&self) -> u64 {
         match &self.ending {

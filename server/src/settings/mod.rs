@@ -107,10 +107,8 @@ pub struct Aggregator {
     pub snapshot_mode: SnapshotMode,
     /// Whether descriptions list tools.
     pub catalog_mode: CatalogMode,
-    /// Characters above which `auto` is lazy.
-    pub inline_max_chars: usize,
-    /// Tools above which `auto` is lazy.
-    pub inline_max_tools: usize,
+    /// Bytes of the catalog in a description that its client does not cut.
+    pub catalog_bytes: usize,
     /// How long an approval is good for, from its answer.
     pub approval_ttl: Duration,
     /// The model that answers upstreams, if one does.

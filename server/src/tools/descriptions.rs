@@ -3,10 +3,11 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::protocol::LongText;
 use crate::settings::Profile;
 
 /// Where clients cut a description, in characters.
-const CUT: usize = 2000;
+const CUT: usize = 2048;
 
 /// Longest enumeration of servers, in characters, but for its end.
 const MAX_NAMES: usize = 80;
@@ -15,15 +16,23 @@ const MAX_NAMES: usize = 80;
 const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
-/// How to look around among upstreams and call their tools. `SERVERS` stands for their names, `CAPS` for what a program may
-/// use up. Some clients show no more than the first line before a model asks for the tool.
-const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, listed at the end. Look first; this only reads: \
-    (doc \"server\") lists a server's tools with arguments and results, (doc \"server/tool\") tells all of one; \
+/// How to look around among upstreams and call their tools. `SERVERS` stands for their names, `LOOK` for where they are described,
+/// `CAPS` for what a program may use up. Some clients show no more than the first line before a model asks for the tool.
+const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, LOOK \
     (tool/servers), (dir \"server\" {:limit 20}), (apropos \"text\" {:limit 8}); raw schemas: (meta \"server/tool\"). \
     To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v}, v parsed if \
     it is JSON text, or {:ok false :reason k :message text}; test :ok first. Unknown shape? Print (pr-str (:value r)): \
-    prints are shown, before an error too. Give up with (fail (:message r)). Several calls: (map tool/call calls) or pmap. \
-    CAPS";
+    prints are shown (16 KiB, 200 lines), before an error too. Give up with (fail (:message r)). Several calls: \
+    (map tool/call calls) or pmap. CAPS";
+
+/// Where the servers alone are listed.
+const LOOK_FIRST: &str = "listed at the end. Look first; this only reads: (doc \"server\") lists a server's tools \
+    with arguments and results, (doc \"server/tool\" …) tells all of one;";
+
+/// Where all tools are listed. `PLACE` stands for the place.
+const ALL_LISTED: &str = "all listed PLACE: under each its {arguments}, with ? if optional, ≤ the largest number, = the \
+    values, and behind → its result. Write the program at once. To see more, reading only: (doc \"server/tool\" …), \
+    (doc \"server\"),";
 
 /// What one call of `lisp_eval` with upstreams is.
 const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept.";
@@ -47,7 +56,7 @@ const ASK: &str = "(ask {:message \"Which?\" :schema {...}}) asks the user: {:ok
 
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
 const HINTS: [&str; 5] = [
-    "(tool/call! {...}) gives v or fails; (tool/pages {...}) follows cursors and gives all items.",
+    "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives all items of all pages as one vector.",
     "(json/parse-lenient text) reads Python literals, (csv/parse-string text) CSV.",
     "Dates: (day-name (LocalDate/parse \"2026-03-01\")) is Sunday.",
     "JSON lines: (json/parse-lines text). Decimals: (format \"%.2f\" x).",
@@ -63,8 +72,10 @@ const NOTE_STRUCTURED: &str =
 pub struct UpstreamCard {
     /// Their names, as many as fit into a sentence.
     pub servers: String,
-    /// The servers, and their tools if they fit.
+    /// The servers, and their tools as far as they fit a description that is cut.
     pub catalog: String,
+    /// The servers and their tools for a description that is not cut, where that is more.
+    pub whole: Option<String>,
     /// `tool/call`s that one program may make.
     pub max_calls: u32,
 }
@@ -91,14 +102,27 @@ impl SharedCard {
 }
 
 impl UpstreamCard {
-    fn discovery(&self, timeout: Duration) -> String {
+    fn discovery(&self, timeout: Duration, long_text: LongText) -> String {
         let plural = if self.max_calls == 1 { "" } else { "s" };
         let caps = format!(
             "A program may make {} call{plural} and run {} s.",
             self.max_calls,
             timeout.as_secs_f64()
         );
-        DISCOVERY.replace("SERVERS", &self.servers).replace("CAPS", &caps)
+        let look = match (&self.whole, long_text) {
+            (None, _) | (_, LongText::Nowhere) => LOOK_FIRST.to_owned(),
+            (Some(_), LongText::Tool) => ALL_LISTED.replace("PLACE", "at the end"),
+            (Some(_), LongText::Parameter) => ALL_LISTED.replace("PLACE", "in the description of `program`"),
+        };
+        DISCOVERY.replace("LOOK", &look).replace("SERVERS", &self.servers).replace("CAPS", &caps)
+    }
+
+    /// What stands at the end of a description.
+    fn tail(&self, long_text: LongText) -> &str {
+        match (&self.whole, long_text) {
+            (Some(whole), LongText::Tool) => whole,
+            _ => &self.catalog,
+        }
     }
 }
 
@@ -138,6 +162,7 @@ pub fn lisp_eval(
     upstreams: Option<&UpstreamCard>,
     timeout: Duration,
     tells_of_ask: bool,
+    long_text: LongText,
 ) -> String {
     let note = match profile {
         Profile::Slim => Some(NOTE_SLIM.to_owned()),
@@ -148,24 +173,37 @@ pub fn lisp_eval(
         let parts: Vec<String> = match upstreams {
             None => note.iter().cloned().chain([EVAL.to_owned(), language.to_owned()]).collect(),
             Some(card) => {
-                let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout));
-                let head = [cards, language.to_owned(), card.catalog.clone()];
+                let cards = format!("{} {ONE_PROGRAM}", card.discovery(timeout, long_text));
+                let head = [cards, language.to_owned(), card.tail(long_text).to_owned()];
                 head.into_iter().chain(note.clone()).collect()
             }
         };
         parts.join("\n\n")
     };
-    with_hints((upstreams.is_some(), tells_of_ask), composed)
+    let limit = match (upstreams.and_then(|card| card.whole.as_ref()), long_text) {
+        (Some(_), LongText::Tool) => usize::MAX,
+        _ => CUT,
+    };
+    with_hints((upstreams.is_some(), tells_of_ask), limit, composed)
 }
 
-/// A description whose language card tells of `ask` where it is to, and has as many hints as fit.
-fn with_hints((has_upstreams, tells_of_ask): (bool, bool), composed: impl Fn(&str) -> String) -> String {
+/// The description of `program` where the client hands on a long one: what it is, and the tools that it can call.
+pub(crate) fn program(whole: &str) -> String {
+    format!("PTC-Lisp source; must contain more than whitespace. What it can call:\n\n{whole}")
+}
+
+/// A description of fewer characters than `limit` whose language card tells of `ask` where it is to, and has as many hints as fit.
+fn with_hints(
+    (has_upstreams, tells_of_ask): (bool, bool),
+    limit: usize,
+    composed: impl Fn(&str) -> String,
+) -> String {
     let mut language = LANGUAGE.to_owned();
     if tells_of_ask {
         language.push('\n');
         language.push_str(ASK);
     }
-    let mut room = (CUT - 1).saturating_sub(composed(&language).chars().count());
+    let mut room = (limit - 1).saturating_sub(composed(&language).chars().count());
     for hint in HINTS.into_iter().filter(|hint| has_upstreams || !hint.starts_with("(tool/")) {
         if hint.len() + 1 > room {
             break;
@@ -179,10 +217,10 @@ fn with_hints((has_upstreams, tells_of_ask): (bool, bool), composed: impl Fn(&st
 
 /// The description of `lisp_session_eval`.
 pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, tells_of_ask: bool) -> String {
-    with_hints((upstreams.is_some(), tells_of_ask), |language| match upstreams {
+    with_hints((upstreams.is_some(), tells_of_ask), CUT, |language| match upstreams {
         None => [SESSION_EVAL, language].join("\n\n"),
         Some(card) => {
-            let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout));
+            let cards = format!("{} {SESSION_EVAL}", card.discovery(timeout, LongText::Nowhere));
             [cards.as_str(), language, &card.catalog].join("\n\n")
         }
     })
@@ -196,9 +234,16 @@ pub(crate) fn catalog_room(
     tells_of_ask: bool,
 ) -> usize {
     // With this in its place no hint fits, so what is longer than it is the rest.
-    let card = UpstreamCard { servers: servers.to_owned(), catalog: "x".repeat(CUT), max_calls };
+    let card = UpstreamCard {
+        servers: servers.to_owned(),
+        catalog: "x".repeat(CUT),
+        whole: Some(String::new()),
+        max_calls,
+    };
+    let eval = |long_text| lisp_eval(profile, Some(&card), timeout, tells_of_ask, long_text);
     let texts = [
-        lisp_eval(profile, Some(&card), timeout, tells_of_ask),
+        eval(LongText::Nowhere),
+        eval(LongText::Parameter),
         lisp_session_eval(Some(&card), timeout, tells_of_ask),
     ];
     let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or_default();
@@ -211,8 +256,9 @@ pub fn instructions(servers: Option<&str>, sessions: bool) -> String {
         String::from("Call lisp_eval with a PTC-Lisp program; the value of its last form is the answer.");
     if let Some(servers) = servers {
         text.push_str(&format!(
-            " Programs reach the tools of {servers} with tool/call, several at once. Begin with one \
-             program that prints (doc \"server\") of each server that you need; then one program a task is mostly enough."
+            " Programs reach the tools of {servers} with tool/call, several at once. Where the arguments of \
+             a tool are not listed, first print (doc \"server\") of each server that you need. One program a task is mostly \
+             enough."
         ));
     }
     if sessions {
@@ -227,8 +273,23 @@ mod tests {
 
     const TEN_SECONDS: Duration = Duration::from_secs(10);
 
+    /// For a client that cuts descriptions.
+    fn lisp_eval(
+        profile: Profile,
+        upstreams: Option<&UpstreamCard>,
+        timeout: Duration,
+        tells_of_ask: bool,
+    ) -> String {
+        super::lisp_eval(profile, upstreams, timeout, tells_of_ask, LongText::Nowhere)
+    }
+
     fn card(catalog: &str) -> UpstreamCard {
-        UpstreamCard { servers: "upstream servers".to_owned(), catalog: catalog.to_owned(), max_calls: 50 }
+        UpstreamCard {
+            servers: "upstream servers".to_owned(),
+            catalog: catalog.to_owned(),
+            whole: None,
+            max_calls: 50,
+        }
     }
 
     #[test]
@@ -265,9 +326,11 @@ mod tests {
                 let servers = "n".repeat(MAX_NAMES);
                 let room = catalog_room(profile, (&servers, calls), timeout, tells);
                 assert!(room >= least, "{room}");
-                let card = UpstreamCard { servers, catalog: "ö".repeat(room), max_calls: calls };
+                let (catalog, whole) = ("ö".repeat(room), Some("more".to_owned()));
+                let card = UpstreamCard { servers, catalog, whole, max_calls: calls };
                 let texts = [
                     lisp_eval(profile, Some(&card), timeout, tells),
+                    super::lisp_eval(profile, Some(&card), timeout, tells, LongText::Parameter),
                     lisp_session_eval(Some(&card), timeout, tells),
                 ];
                 let lengths = texts.map(|text| text.chars().count());
@@ -294,6 +357,24 @@ mod tests {
         assert!(
             instructions(Some("files and git"), false).contains("the tools of files and git with tool/call")
         );
+    }
+
+    #[test]
+    fn a_whole_catalog_stands_where_the_client_hands_it_on() {
+        let whole = "- fs: 30 tools\n".repeat(300);
+        let card = UpstreamCard { whole: Some(whole.clone()), ..card("- fs: 30 tools.") };
+        let of = |long_text| super::lisp_eval(Profile::Slim, Some(&card), TEN_SECONDS, false, long_text);
+        let [cut, tool, beside] = LongText::ALL.map(of);
+        assert!(cut.chars().count() < CUT && cut.contains(", listed at the end. Look first;"), "{cut}");
+        assert!(tool.contains(&whole) && tool.contains(", all listed at the end:"), "{tool}");
+        assert!(HINTS.iter().all(|hint| tool.contains(hint)), "there is room for all of them");
+        assert!(beside.chars().count() < CUT && beside.contains("- fs: 30 tools."));
+        assert!(beside.contains(", all listed in the description of `program`:"), "{beside}");
+        let same = UpstreamCard { whole: None, ..card.clone() };
+        for long_text in LongText::ALL {
+            let text = super::lisp_eval(Profile::Slim, Some(&same), TEN_SECONDS, false, long_text);
+            assert_eq!(text, cut, "what fits a cut description is the same for all");
+        }
     }
 
     #[test]

@@ -233,7 +233,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Limits whose two sides are held by tests elsewhere: what it is, the file, the test.
-const ELSEWHERE: [(&str, &str, &str); 108] = [
+const ELSEWHERE: [(&str, &str, &str); 107] = [
     (
         "questions of one answer or task, 64; their keys, 1 024 bytes",
         "host/src/mcp/unfinished.rs",
@@ -323,14 +323,9 @@ const ELSEWHERE: [(&str, &str, &str); 108] = [
     ("--max-total-memory-bytes", "server/src/boot/tests.rs", "all_programs_share_the_memory_of_the_process"),
     ("--max-catalog-result-bytes", "host/src/catalog/discovery.rs", "over_large_documents_are_a_world_fault"),
     (
-        "--catalog-inline-max-chars",
+        "--catalog-bytes",
         "host/src/catalog/describe.rs",
-        "auto_drops_shapes_then_descriptions_before_it_goes_lazy",
-    ),
-    (
-        "--catalog-inline-max-tools",
-        "host/src/catalog/describe.rs",
-        "auto_drops_shapes_then_descriptions_before_it_goes_lazy",
+        "a_budget_is_kept_by_saying_less_of_each_tool_and_then_of_fewer",
     ),
     (
         "--max-sessions",

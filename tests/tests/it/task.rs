@@ -3,6 +3,7 @@
 
 use ptc_host::credentials::Redactor;
 use ptc_mcp::json::{Value, json};
+use ptc_server::protocol::LongText;
 use ptc_test_support::in_process::{Pipe, assembly, fake_upstream, service, settings};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -64,7 +65,8 @@ async fn a_task_in_plain_language_is_planned_run_and_accounted_for() {
     let upstream = fake_upstream(&redactor).await;
     let flags = ["--agentic", "--agentic-model", &model, "--debug-tool"];
     let (service, _engine) = service(&settings(&flags), Some(&upstream), &redactor);
-    let listing: Vec<Value> = serde_json::from_slice(&service.tools.listing()).expect("JSON");
+    let listing: Vec<Value> =
+        serde_json::from_slice(&service.tools.listing(LongText::Nowhere)).expect("JSON");
     assert_eq!(listing[1]["name"], "lisp_task");
     let described = listing[1]["description"].as_str().expect("text");
     assert!(described.contains(", bulk->:unknown_content, "), "{described}");

@@ -41,6 +41,7 @@ macro_rules! frame_kinds {
 
 frame_kinds! {
     "apropos" discovery::Apropos;
+    "doc" discovery::Docs;
     "call of a combinator" calling::Call;
     "comparator" calling::Comparing;
     "distinct-by" Each<filtering::Distinct>;

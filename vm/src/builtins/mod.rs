@@ -108,7 +108,7 @@ static FAMILIES: &[&[Builtin]] = &[
 
 /// Functions that only other functions make values of.
 static UNNAMED: &[&Builtin] =
-    &[&combinators::COMPARING, &transducers::COMPLETING, &discovery::UPSTREAM_APROPOS];
+    &[&combinators::COMPARING, &transducers::COMPLETING, &discovery::UPSTREAM_APROPOS, &discovery::ONE_DOC];
 
 /// The library, built at first use.
 pub fn library() -> &'static Library {

@@ -14,7 +14,7 @@ use crate::value::{Str, Value};
 use std::mem::take;
 
 /// Graphemes of an entry that are kept.
-const LONGEST_ENTRY: usize = 2_000;
+const LONGEST_ENTRY: usize = 16_384;
 
 /// The readable forms with spaces between.
 fn readable(args: &[Value]) -> Result<String> {
@@ -251,10 +251,12 @@ mod tests {
 
     #[test]
     fn long_entries_are_cut() {
-        let whole = "é".repeat(2_000);
+        use super::LONGEST_ENTRY;
+
+        let whole = "é".repeat(LONGEST_ENTRY);
         assert_eq!(logged("println", [Value::str(&whole)]), whole);
-        let long = Value::str("é".repeat(2_500));
-        assert_eq!(logged("println", [long]), format!("{whole}... (2000/2500 chars)"));
+        let long = Value::str("é".repeat(20_000));
+        assert_eq!(logged("println", [long]), format!("{whole}... (16384/20000 chars)"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Records of a program's tool calls.
 
-use crate::seen_shape::seen_shape;
+use crate::answer_shape::answer_shape;
 use serde::Serialize;
 
 /// Whether an upstream call worked.
@@ -79,9 +79,9 @@ pub struct CallRecord {
 
 impl CallRecord {
     /// The shape of the value, `{"count" int, "matches" [{"id" "title"}]}`: keys and types, but no keys that are data. `None`
-    /// where the value was not sampled or is no JSON. Not scrubbed.
+    /// where the value was not sampled. Of a text, what it is: `CSV of "id" "title"`. Not scrubbed.
     pub fn shape(&self) -> Option<String> {
-        seen_shape(self.sample.as_deref()?)
+        answer_shape(self.sample.as_deref()?)
     }
 
     /// Longest arguments that a record keeps, in bytes of JSON: records of a whole program stay small.

@@ -15,7 +15,7 @@ use ptc_agent::llm::{Image, Message};
 use ptc_agent::run::{RunOptions, Step};
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
-use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
+use ptc_host::catalog::{CatalogMode, describe};
 use ptc_host::config::ProcessEnv;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Engine, EngineOptions, HostCalls, Limits};
@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The limit up to which the system prompt names every upstream tool: an agent reads it once, not with every call.
-const INLINE: InlineLimits = InlineLimits { max_tools: 60, max_chars: 6000 };
+/// Characters of the catalog in the system prompt.
+const CATALOG_CHARS: usize = 22_528;
 
 /// As long as a person may think about an approval of a native tool.
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -208,7 +208,7 @@ impl Host {
             self.calls = None;
             return Ok(());
         }
-        let catalog = describe(&upstreams.catalog(), CatalogMode::Auto, INLINE, INLINE.max_chars);
+        let catalog = describe(&upstreams.catalog(), CatalogMode::Auto, 0, CATALOG_CHARS).short;
         if let SystemPrompt::Wrap { suffix, .. } = &mut self.system {
             *suffix = catalog;
         }

@@ -10,7 +10,7 @@ mod show;
 mod upstream;
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
-use ptc_host::catalog::{CatalogMode, InlineLimits, describe};
+use ptc_host::catalog::{CatalogMode, describe};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
 use ptc_mcp::json::{Value, json};
@@ -104,7 +104,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
     let (limits, max_calls) = (Limits::aggregator(), AggregatorLimits::default().max_calls);
     let servers = sentence_of(aggregator.upstreams().map(|(config, _)| config.name.as_str()));
     let room = catalog_room(Profile::Debug, (&servers, max_calls), limits.timeout, false);
-    let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, InlineLimits::default(), room);
+    let catalog = describe(&aggregator.advertised(), CatalogMode::Auto, 0, room).short;
     let options = EvalOptions {
         limits,
         caps: ArgumentCaps { max_program_bytes: 65_536, max_context_bytes: 4 << 20 },
@@ -112,7 +112,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         max_attached_bytes: 5 << 20,
         fits_client: false,
         upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        card: Some(SharedCard::new(UpstreamCard { servers, catalog, max_calls })),
+        card: Some(SharedCard::new(UpstreamCard { servers, catalog, whole: None, max_calls })),
         read_only: true,
         redactor: aggregator.redactor().clone(),
         reports: false,

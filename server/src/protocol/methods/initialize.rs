@@ -9,7 +9,7 @@ use ptc_mcp::message::params::ParamsMember;
 use tracing::info;
 
 use super::roots;
-use crate::protocol::client::{ClientFacts, KnownClient};
+use crate::protocol::client::ClientFacts;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
@@ -31,7 +31,7 @@ pub fn answer(
     let revision = negotiate(params);
     connection.set_revision(revision);
     let client = ClientFacts::of(params, revision);
-    connection.set_result_room(client.known.map(KnownClient::whole_result));
+    connection.set_client(client.known);
     connection.set_elicitation(client.elicitation);
     roots::note_capability(service, connection, params);
     info!(event = "initialize", request_id = %id, protocol_version = revision.name());

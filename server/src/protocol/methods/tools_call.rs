@@ -131,10 +131,7 @@ impl Request<'_> {
             },
             origin: self.from.origin.map(|request_id| Origin { request_id: request_id.into() }),
             eval_id: EvalId::new(),
-            result_room: match self.from.era {
-                Era::Modern => KnownClient::of(self.params.meta.client_info).map(KnownClient::whole_result),
-                Era::Handshake => connection.result_room(),
-            },
+            result_room: self.from.client(self.params.meta.client_info).map(KnownClient::whole_result),
             progress: None,
             audience: None,
             asked: Asked::default(),

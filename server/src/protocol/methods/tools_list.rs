@@ -12,6 +12,7 @@ use tracing::debug;
 
 use super::features;
 use crate::protocol::call::Work;
+use crate::protocol::client::{KnownClient, LongText};
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
 use crate::protocol::results::{write_cache_hints, write_server_meta};
@@ -33,19 +34,21 @@ pub(super) fn answer(
         );
     }
     let era = from.era;
+    let info = params.object().and_then(|params| params.meta.client_info);
+    let long_text = from.client(info).map(KnownClient::long_text).unwrap_or_default();
     if service.lists_tools() {
-        return Handled::answered(listed(service, era, id));
+        return Handled::answered(listed(service, (era, long_text), id));
     }
     let (own, request) = (service.clone(), id.clone());
     let running = Box::pin(async move {
         own.until_tools_are_listed().await;
-        listed(&own, era, &request)
+        listed(&own, (era, long_text), &request)
     });
     features::admit(service, from, id, false, Work::Feature { method: "tools/list", running })
 }
 
-fn listed(service: &Service, era: Era, id: &RequestId) -> Vec<u8> {
-    let listing = service.tools.listing();
+fn listed(service: &Service, (era, long_text): (Era, LongText), id: &RequestId) -> Vec<u8> {
+    let listing = service.tools.listing(long_text);
     reply::result(id, |out| {
         out.reserve(listing.len() + 256);
         out.extend_from_slice(b"{\"tools\":");

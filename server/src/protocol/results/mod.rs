@@ -178,10 +178,10 @@ pub(in crate::protocol) fn subscription_ended(service: &Service, id: &RequestId)
     })
 }
 
-/// Writes `ttlMs` and `cacheScope`.
+/// Writes `ttlMs` and `cacheScope`: what is listed depends on who asks, and with which client.
 pub(in crate::protocol) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
     let ttl = if service.is_starting() { 0 } else { TTL_MS };
-    out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{}\"", service.cache_scope).as_bytes());
+    out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"private\"").as_bytes());
 }
 
 /// Writes `_meta` of a modern result: who answers, and which evaluation it was.

@@ -70,6 +70,19 @@ pub struct Definition {
     pub annotations: Annotations,
     /// `_meta`: further facts, as a JSON object.
     pub meta: Option<String>,
+    /// What stands instead for clients that hand on a long text.
+    pub long: Option<Box<LongTexts>>,
+}
+
+/// The texts of a [`Definition`] for clients that cut less.
+#[derive(Debug, Clone)]
+pub struct LongTexts {
+    /// Its description where the client cuts none.
+    pub in_tool: String,
+    /// Its description where the client cuts those of tools, but none of parameters.
+    pub beside_parameter: String,
+    /// The input schema of these.
+    pub with_parameter: String,
 }
 
 /// A tool.

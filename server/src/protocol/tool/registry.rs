@@ -8,13 +8,18 @@ use tokio::sync::watch;
 
 use super::{Annotations, Definition, Tool, ToolReply};
 use crate::principal::Owner;
+use crate::protocol::client::LongText;
+
+/// The `tools` array of `tools/list`, as JSON, for each of [`LongText::ALL`].
+#[derive(PartialEq, Eq)]
+pub(crate) struct Listings([Arc<[u8]>; 3]);
 
 /// All tools of a server, with their listing rendered once, and once more when what it tells of upstreams has changed.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
     /// Their names. There are so few that a linear search is fastest.
     names: Vec<&'static str>,
-    listing: watch::Sender<Arc<[u8]>>,
+    listing: watch::Sender<Listings>,
     refusals: HashMap<&'static str, ToolReply>,
 }
 
@@ -40,14 +45,14 @@ impl Registry {
     fn render(&self, tells: bool) {
         let now = rendered(&definitions(&self.tools));
         self.listing.send_if_modified(|listing| {
-            let changed = **listing != *now;
+            let changed = *listing != now;
             *listing = now;
             changed && tells
         });
     }
 
     /// Tells of each listing that differs from the one before.
-    pub(crate) fn changes(&self) -> watch::Receiver<Arc<[u8]>> {
+    pub(crate) fn changes(&self) -> watch::Receiver<Listings> {
         self.listing.subscribe()
     }
 
@@ -78,9 +83,9 @@ impl Registry {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 
-    /// The `tools` array of `tools/list`, as JSON.
-    pub fn listing(&self) -> Arc<[u8]> {
-        self.listing.borrow().clone()
+    /// The `tools` array of `tools/list`, as JSON, for a client that hands on long texts there.
+    pub fn listing(&self, long_text: LongText) -> Arc<[u8]> {
+        self.listing.borrow().0[long_text as usize].clone()
     }
 }
 
@@ -88,28 +93,35 @@ fn definitions(tools: &[Box<dyn Tool>]) -> Vec<Definition> {
     tools.iter().map(|tool| tool.definition()).collect()
 }
 
-fn rendered(definitions: &[Definition]) -> Arc<[u8]> {
-    let mut listing = vec![b'['];
-    for (at, definition) in definitions.iter().enumerate() {
-        if at > 0 {
-            listing.push(b',');
+fn rendered(definitions: &[Definition]) -> Listings {
+    Listings(LongText::ALL.map(|long_text| {
+        let mut listing = vec![b'['];
+        for (at, definition) in definitions.iter().enumerate() {
+            if at > 0 {
+                listing.push(b',');
+            }
+            write_definition(&mut listing, definition, long_text);
         }
-        write_definition(&mut listing, definition);
-    }
-    listing.push(b']');
-    listing.into()
+        listing.push(b']');
+        listing.into()
+    }))
 }
 
-fn write_definition(out: &mut Vec<u8>, definition: &Definition) {
+fn write_definition(out: &mut Vec<u8>, definition: &Definition, long_text: LongText) {
+    let (description, input_schema) = match (&definition.long, long_text) {
+        (Some(long), LongText::Tool) => (&long.in_tool, &definition.input_schema),
+        (Some(long), LongText::Parameter) => (&long.beside_parameter, &long.with_parameter),
+        (None, _) | (_, LongText::Nowhere) => (&definition.description, &definition.input_schema),
+    };
     let Annotations { read_only, destructive, idempotent, open_world } = definition.annotations;
     out.extend_from_slice(b"{\"name\":");
     write_string(out, definition.name);
     out.extend_from_slice(b",\"title\":");
     write_string(out, definition.title);
     out.extend_from_slice(b",\"description\":");
-    write_string(out, &definition.description);
+    write_string(out, description);
     out.extend_from_slice(b",\"inputSchema\":");
-    out.extend_from_slice(definition.input_schema.as_bytes());
+    out.extend_from_slice(input_schema.as_bytes());
     if let Some(schema) = &definition.output_schema {
         out.extend_from_slice(b",\"outputSchema\":");
         out.extend_from_slice(schema.as_bytes());

@@ -20,6 +20,7 @@ pub(super) fn definition() -> Definition {
         output_schema: Some(output()),
         annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
         meta: None,
+        long: None,
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ptc_mcp::json::{Object, object_text};
 
 use super::EvalOptions;
-use crate::protocol::tool::{Annotations, Definition};
+use crate::protocol::LongText;
+use crate::protocol::tool::{Annotations, Definition, LongTexts};
 use crate::runs::Runs;
 use crate::settings::Profile;
 use crate::tools::descriptions::{self, SharedCard};
@@ -14,21 +15,33 @@ use crate::tools::schemas::{self, error_branch, success_branch, union};
 /// The definition under these options.
 pub(super) fn definition(options: &EvalOptions) -> Definition {
     let has_upstreams = options.card.is_some();
+    let card = options.card.as_ref().map(SharedCard::get);
+    let described = |long_text| {
+        let (profile, timeout) = (options.shaper.profile, options.limits.timeout);
+        descriptions::lisp_eval(profile, card.as_ref(), timeout, options.tells_of_ask, long_text)
+    };
+    let schema = |program: &str| input_schema(program, has_upstreams, has_wait(options.runs.as_ref()));
+    let whole = card.as_ref().and_then(|card| card.whole.as_deref());
     Definition {
         name: "lisp_eval",
         title: "PTC-Lisp eval",
-        description: descriptions::lisp_eval(
-            options.shaper.profile,
-            options.card.as_ref().map(SharedCard::get).as_ref(),
-            options.limits.timeout,
-            options.tells_of_ask,
-        ),
-        input_schema: input_schema(has_upstreams, has_wait(options.runs.as_ref())),
+        description: described(LongText::Nowhere),
+        input_schema: schema(PROGRAM),
         output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.as_ref()),
         annotations: annotations(has_upstreams, options.read_only),
         meta: Some(limits(options)),
+        long: whole.map(|whole| {
+            Box::new(LongTexts {
+                in_tool: described(LongText::Tool),
+                beside_parameter: described(LongText::Parameter),
+                with_parameter: schema(&descriptions::program(whole)),
+            })
+        }),
     }
 }
+
+/// What `program` is.
+const PROGRAM: &str = "PTC-Lisp source; must contain more than whitespace.";
 
 /// The hints of an evaluating tool.
 pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {
@@ -45,17 +58,17 @@ pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Ann
     }
 }
 
-fn input_schema(has_upstreams: bool, has_wait: bool) -> String {
+fn input_schema(program: &str, has_upstreams: bool, has_wait: bool) -> String {
     let scope =
         if has_upstreams { " It is held against the answer, not against what tools return." } else { "" };
     object_text(|object| {
         object.string("type", "object");
         object.strings("required", ["program"]);
         let mut properties = Object::new(object.key("properties"));
-        properties.raw(
-            "program",
-            r#"{"type":"string","description":"PTC-Lisp source; must contain more than whitespace."}"#,
-        );
+        let mut source = Object::new(properties.key("program"));
+        source.string("type", "string");
+        source.string("description", program);
+        source.end();
         properties.raw(
             "context",
             r#"{"type":"object","additionalProperties":true,"description":"Optional named JSON values, readable as data/<name>."}"#,

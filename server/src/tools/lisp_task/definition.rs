@@ -25,6 +25,7 @@ pub(super) fn definition(options: &TaskOptions) -> Definition {
         output_schema: Some(output_schema().to_string()),
         annotations: annotations(true, options.read_only),
         meta: None,
+        long: None,
     }
 }
 

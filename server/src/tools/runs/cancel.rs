@@ -35,6 +35,7 @@ impl Tool for Cancel {
             output_schema: schema.and_then(end).map(|begin| format!("{begin},{}]}}", cancelled_branch())),
             annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: false },
             meta: None,
+            long: None,
         }
     }
 

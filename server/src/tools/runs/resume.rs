@@ -38,6 +38,7 @@ impl Tool for Resume {
             ),
             annotations: Annotations { read_only: false, destructive: true, idempotent: true, open_world: true },
             meta: None,
+            long: None,
         }
     }
 

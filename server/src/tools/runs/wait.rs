@@ -31,6 +31,7 @@ impl Tool for Wait {
             output_schema: output_schema(self.options.shaper.profile, self.options.card.is_some(), self.options.runs.as_ref()),
             annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
             meta: None,
+            long: None,
         }
     }
 

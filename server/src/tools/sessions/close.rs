@@ -23,6 +23,7 @@ impl Tool for Close {
             output_schema: Some(schemas::output(&["status", "session_id", "closed"])),
             annotations: schemas::hints(false, true, false),
             meta: None,
+            long: None,
         }
     }
 

@@ -144,6 +144,7 @@ impl Tool for Eval {
                 .then(|| schemas::output_of_eval(options.runs.as_ref())),
             annotations: Annotations { read_only, destructive, idempotent: false, open_world },
             meta: None,
+            long: None,
         }
     }
 

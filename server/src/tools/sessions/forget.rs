@@ -35,6 +35,7 @@ impl Tool for Forget {
             output_schema: Some(schemas::output(&["status", "session_id"])),
             annotations: schemas::hints(false, true, false),
             meta: None,
+            long: None,
         }
     }
 

@@ -66,6 +66,7 @@ impl Tool for Inspect {
             output_schema: Some(schemas::output(&["status", "session_id", "session"])),
             annotations: schemas::hints(true, false, true),
             meta: None,
+            long: None,
         }
     }
 

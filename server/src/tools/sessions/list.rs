@@ -28,6 +28,7 @@ impl Tool for List {
             output_schema: Some(schemas::output(&["status", "count", "sessions"])),
             annotations: schemas::hints(true, false, true),
             meta: None,
+            long: None,
         }
     }
 

@@ -34,6 +34,7 @@ impl Tool for Start {
             output_schema: Some(schemas::output(&["status", "session_id"])),
             annotations: schemas::hints(false, false, false),
             meta: None,
+            long: None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::protocol::tool::{ReplyText, ToolReply};
 /// Leaves a result that fits unchanged. In one that does not, long texts are truncated, and long lists and objects are
 /// emptied. The result is still JSON, flags the truncation, and keeps every member.
 pub fn guard(shaper: &Shaper, reply: ToolReply) -> ToolReply {
-    let limit = caps(shaper).result_object;
+    let limit = caps(shaper, 0).result_object;
     if reply.json_len() <= limit {
         return reply;
     }

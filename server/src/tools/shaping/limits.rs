@@ -3,11 +3,15 @@
 use super::Shaper;
 use crate::settings::Profile;
 
+/// Lines and bytes of JSON of what a program printed that an answer shows (language.md 6.2). `doc` keeps to them.
+const PRINT_LINES: usize = 200;
+const PRINT_BYTES: usize = 16_384;
+
 /// The caps of one profile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caps {
-    /// Printed texts.
-    pub(super) print_entries: usize,
+    /// Printed lines.
+    pub(super) print_lines: usize,
     /// Bytes of the `prints` array.
     pub(super) print_bytes: usize,
     /// Bytes of `feedback`.
@@ -20,35 +24,27 @@ pub(super) struct Caps {
     pub(super) result_object: usize,
 }
 
-/// The caps of a profile. The whole object must have space for the text if the profile repeats it.
-pub(super) fn caps(shaper: &Shaper) -> Caps {
-    let caps = match shaper.profile {
-        Profile::Slim => Caps {
-            print_entries: 20,
-            print_bytes: 8192,
-            feedback_bytes: 8192,
-            validated_bytes: 0,
-            preview_string: 512,
-            result_object: 32_768,
-        },
-        Profile::Structured => Caps {
-            print_entries: 50,
-            print_bytes: 16_384,
-            feedback_bytes: 16_384,
-            validated_bytes: 32_768,
-            preview_string: 1024,
-            result_object: 98_304,
-        },
-        Profile::Debug => Caps {
-            print_entries: 200,
-            print_bytes: 65_536,
-            feedback_bytes: 65_536,
-            validated_bytes: 131_072,
-            preview_string: 2048,
-            result_object: 524_288,
-        },
+/// The caps of a profile. The whole object must have space for the text if the profile repeats it. `beside` is the bytes of
+/// what stands beside the prints.
+pub(super) fn caps(shaper: &Shaper, beside: usize) -> Caps {
+    let of = |feedback_bytes, validated_bytes, preview_string, result_object| Caps {
+        print_lines: PRINT_LINES,
+        print_bytes: PRINT_BYTES,
+        feedback_bytes,
+        validated_bytes,
+        preview_string,
+        result_object,
     };
-    let most = shaper.max_print_bytes.unwrap_or(usize::MAX);
+    let caps = match shaper.profile {
+        Profile::Slim => of(8192, 0, 512, 49_152),
+        Profile::Structured => of(16_384, 32_768, 1024, 98_304),
+        Profile::Debug => of(65_536, 131_072, 2048, 524_288),
+    };
+    // A tenth is for notes; a quarter is for prints, whatever the value takes.
+    let most = shaper.room.map_or(usize::MAX, |room| {
+        let left = (room / 10 * 9).saturating_sub(beside.min(shaper.max_result_bytes));
+        left.max(room / 4)
+    });
     Caps {
         print_bytes: caps.print_bytes.min(most),
         feedback_bytes: caps.feedback_bytes.min(most),

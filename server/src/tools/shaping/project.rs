@@ -32,17 +32,17 @@ pub struct Shaper {
     /// Longest text of a value, in bytes.
     pub max_result_bytes: usize,
     /// Longest printed text, in bytes, where the client has less room than the profile would give.
-    pub max_print_bytes: Option<usize>,
+    pub room: Option<usize>,
 }
 
 impl Shaper {
     /// As the profile and `max_result_bytes` say, whoever the client is.
     pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
-        Shaper { profile, max_result_bytes, max_print_bytes: None }
+        Shaper { profile, max_result_bytes, room: None }
     }
 
-    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, a quarter for prints, the
-    /// rest for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
+    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, what that
+    /// leaves for prints, and a tenth for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
     /// content may not.
     pub(crate) fn fitting(self, room: usize) -> Self {
         let value = room / 3 * 2;
@@ -50,13 +50,13 @@ impl Shaper {
             Profile::Slim => value,
             Profile::Structured | Profile::Debug => value.min(self.max_result_bytes),
         };
-        Shaper { max_result_bytes, max_print_bytes: Some(room / 4), ..self }
+        Shaper { max_result_bytes, room: Some(room), ..self }
     }
 }
 
 /// The reply to a client for `payload`.
 pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
-    let caps = caps(shaper);
+    let caps = caps(shaper, payload.beside_prints());
     let parts = Parts::of(payload, &caps, shaper.profile);
     let reply = match shaper.profile {
         Profile::Slim => ToolReply::text(payload.is_error(), parts.text()),
@@ -77,7 +77,7 @@ pub fn shape(shaper: &Shaper, payload: &Payload) -> ToolReply {
 struct Parts<'p> {
     payload: &'p Payload,
     profile: Profile,
-    prints: &'p [String],
+    prints: Cow<'p, [String]>,
     prints_cut: bool,
     feedback: String,
     feedback_cut: bool,
@@ -94,7 +94,7 @@ enum Validated<'p> {
 
 impl<'p> Parts<'p> {
     fn of(payload: &'p Payload, caps: &Caps, profile: Profile) -> Self {
-        let prints = &payload.prints[..fitting(&payload.prints, caps)];
+        let prints = fitting(&payload.prints, caps);
         let (feedback, print_text_cut) = full_feedback(payload);
         let clipped = clip(&feedback, caps.feedback_bytes).len();
         let feedback_cut = clipped < feedback.len();
@@ -112,7 +112,7 @@ impl<'p> Parts<'p> {
             }
             _ => Validated::Absent,
         };
-        let prints_cut = prints.len() < payload.prints.len();
+        let prints_cut = left_out(&prints, &payload.prints) > 0 || prints.len() < payload.prints.len();
         Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, print_text_cut, validated }
     }
 
@@ -137,7 +137,7 @@ impl<'p> Parts<'p> {
 
     /// The text block of slim and structured.
     fn text(&self) -> String {
-        self.text_within(self.prints, usize::MAX, self.cut())
+        self.text_within(&self.prints, usize::MAX, self.cut())
     }
 
     /// The result, then what was printed; where there is no result, what was printed, then why. Of what was printed,
@@ -204,12 +204,12 @@ impl<'p> Parts<'p> {
     fn write_prints(&self, object: &mut Object<'_>) {
         object.strings("prints", self.prints.iter().map(String::as_str));
         if self.prints_cut {
-            object.string("prints_shown", &count(self.prints, &self.payload.prints));
+            object.string("prints_shown", &count(&self.prints, &self.payload.prints));
         }
     }
 
     fn write_notes(&self, object: &mut Object<'_>) {
-        let notes: Vec<_> = self.notes(self.prints).collect();
+        let notes: Vec<_> = self.notes(&self.prints).collect();
         if !notes.is_empty() {
             object.strings("notes", notes.iter().map(AsRef::as_ref));
         }
@@ -396,18 +396,35 @@ fn full_feedback(payload: &Payload) -> (String, bool) {
     }
 }
 
-/// How many prints fit: the longest prefix within both limits.
-fn fitting(prints: &[String], caps: &Caps) -> usize {
-    let mut bytes = 2;
-    prints
-        .iter()
-        .take(caps.print_entries)
-        .enumerate()
-        .take_while(|(at, print)| {
-            bytes += string_len(print) + usize::from(*at > 0);
-            bytes <= caps.print_bytes
-        })
-        .count()
+/// The prints that fit: the longest beginning within both limits, cut between lines. A first line that is too long is cut.
+fn fitting<'p>(prints: &'p [String], caps: &Caps) -> Cow<'p, [String]> {
+    let (mut bytes, mut printed) = (2, 0);
+    for (at, print) in prints.iter().enumerate() {
+        let separator = usize::from(at > 0);
+        let (own, lines) = (string_len(print) + separator, print.matches('\n').count() + 1);
+        if bytes + own <= caps.print_bytes && printed + lines <= caps.print_lines {
+            (bytes, printed) = (bytes + own, printed + lines);
+            continue;
+        }
+        let room = caps.print_bytes.saturating_sub(bytes + separator);
+        let begun = beginning(print, room, caps.print_lines - printed, at == 0);
+        return match begun {
+            None => Cow::Borrowed(&prints[..at]),
+            Some(begun) => Cow::Owned(prints[..at].iter().cloned().chain([begun]).collect()),
+        };
+    }
+    Cow::Borrowed(prints)
+}
+
+/// The first lines of an entry, at most so many and in so many bytes of JSON. `None` if not even the first has its place, unless
+/// something `must` be shown.
+fn beginning(print: &str, bytes: usize, lines: usize, must: bool) -> Option<String> {
+    let whole = clip_json(print, bytes);
+    let end = whole.match_indices('\n').map(|(at, _)| at).take(lines).last();
+    match end {
+        Some(end) => Some(print[..end].to_owned()),
+        None => must.then(|| format!("{}...", clip_json(print, bytes.saturating_sub(3)))),
+    }
 }
 
 /// The longest beginning of `text` that takes at most `max` bytes as a JSON string.

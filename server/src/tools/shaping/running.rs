@@ -64,9 +64,9 @@ fn text(progress: &Progress, shown: &[String], omitted: u64) -> String {
 
 /// The latest prints, as many as an answer shows.
 fn latest<'p>(shaper: &Shaper, prints: &'p [String]) -> &'p [String] {
-    let caps = caps(shaper);
+    let caps = caps(shaper, 0);
     let mut bytes = 0;
-    let fitting = prints.iter().rev().take(caps.print_entries).take_while(|print| {
+    let fitting = prints.iter().rev().take(caps.print_lines).take_while(|print| {
         bytes += print.len() + 3;
         bytes <= caps.print_bytes
     });

@@ -147,29 +147,34 @@ fn notes_are_told_by_every_profile() {
 
 #[test]
 fn prints_keep_the_longest_prefix_within_both_limits() {
-    let many = Payload { prints: (0..25).map(|n| format!("line {n}")).collect(), ..ok("1") };
+    let many = Payload { prints: (0..205).map(|n| format!("line {n}")).collect(), ..ok("1") };
     let text = shaped(Profile::Slim, &many).0;
-    assert!(text.starts_with("user=> 1\nprints (20 of 25 lines):\n| line 0\n"), "{text}");
+    assert!(text.starts_with("user=> 1\nprints (200 of 205 lines):\n| line 0\n"), "{text}");
     let note = "note: 5 printed lines are left out: return them as the value, or print less";
-    assert!(text.ends_with(&format!("\n| line 19\n{note}\n\n[truncated]")), "{text}");
-    let many =
-        Payload { prints: (0..57).map(|n| format!("line {n}")).collect(), ..failed(ErrorReason::Fail, ":f") };
+    assert!(text.ends_with(&format!("\n| line 199\n{note}\n\n[truncated]")), "{text}");
+    let many = Payload {
+        prints: (0..237).map(|n| format!("line {n}")).collect(),
+        ..failed(ErrorReason::Fail, ":f")
+    };
     let text = shaped(Profile::Slim, &many).0;
     assert!(
-        text.starts_with("prints (20 of 57 lines):\n")
-            && text.contains("| line 19\nfail: :f\nnote: 37 printed lines are left out: ")
+        text.starts_with("prints (200 of 237 lines):\n")
+            && text.contains("| line 199\nfail: :f\nnote: 37 printed lines are left out: ")
     );
-    let structured = shaped(Profile::Structured, &many).1.unwrap();
-    assert_eq!(structured["prints"].as_array().unwrap().len(), 50);
-    assert!(structured["notes"][0].as_str().unwrap().starts_with("7 printed lines are left out: "));
-    assert_eq!(
-        (&structured["prints_shown"], &structured["prints_truncated"]),
-        (&json!("50 of 57 lines"), &json!(true))
-    );
-    // 16 * (2 + 510) + 15 commas + 2 brackets = 8209: one too many for 8192 bytes.
-    let wide = Payload { prints: vec!["x".repeat(510); 16], ..ok("1") };
-    assert_eq!(shaped(Profile::Slim, &wide).0.matches(&"x".repeat(510)).count(), 15);
-    assert_eq!(shaped(Profile::Structured, &wide).1.unwrap()["prints"].as_array().unwrap().len(), 16);
+    for profile in [Profile::Structured, Profile::Debug] {
+        let structured = shaped(profile, &many).1.unwrap();
+        assert_eq!(structured["prints"].as_array().unwrap().len(), 200);
+        assert!(structured["notes"][0].as_str().unwrap().starts_with("37 printed lines are left out: "));
+        assert_eq!(
+            (&structured["prints_shown"], &structured["prints_truncated"]),
+            (&json!("200 of 237 lines"), &json!(true))
+        );
+    }
+    // 32 * (2 + 510) + 31 commas + 2 brackets = 16417: one too many for 16384 bytes.
+    let wide = Payload { prints: vec!["x".repeat(510); 32], ..ok("1") };
+    for profile in [Profile::Slim, Profile::Structured] {
+        assert_eq!(shaped(profile, &wide).0.matches(&"x".repeat(510)).count(), 31);
+    }
     let debug = Payload { prints: vec!["é".repeat(600)], ..ok("1") };
     let debug = shaped(Profile::Debug, &debug).1.unwrap();
     assert_eq!((&debug["truncated"], debug.get("feedback_truncated")), (&json!(true), None));
@@ -330,10 +335,35 @@ fn an_answer_that_is_too_large_is_reduced_and_stays_json() {
 }
 
 #[test]
+fn an_entry_of_several_lines_is_cut_between_them() {
+    let lines: Vec<String> = (0..300).map(|n| format!("line {n}")).collect();
+    let payload = Payload { prints: vec!["first".into(), lines.join("\n")], ..ok("1") };
+    let text = shaped(Profile::Slim, &payload).0;
+    assert!(text.contains("prints (200 of 301 lines):\n| first\n| line 0\n"), "{text}");
+    assert!(text.contains("\n| line 198\nnote: 101 printed lines are left out"), "{text}");
+    let long = Payload { prints: vec!["x".repeat(20_000), "y".into()], ..ok("1") };
+    let text = shaped(Profile::Slim, &long).0;
+    assert_eq!(text.matches('x').count(), 16_384 - 4 - 3, "the first line is cut, not left out");
+    assert!(text.contains("xxx...\nnote: 1 printed line is left out"), "{}", &text[16_000..]);
+}
+
+#[test]
+fn what_a_short_value_leaves_is_for_prints() {
+    let fitted = Shaper::new(Profile::Slim, 16_384).fitting(12_000);
+    let shown = |value: usize| {
+        let payload = Payload { prints: vec!["x".repeat(98); 200], ..ok(&"v".repeat(value)) };
+        let ReplyText::Plain(text) = shape(&fitted, &payload).text else { panic!("slim sends text") };
+        text.matches('x').count() / 98
+    };
+    assert_eq!(shown(10), 10_790 / 101);
+    assert_eq!(shown(8_000), 3_000 / 101, "a quarter is for prints, whatever the value takes");
+}
+
+#[test]
 fn a_client_with_less_room_gets_less_of_everything() {
     let slim = Shaper::new(Profile::Slim, 16_384);
     let fitted = slim.fitting(9_000);
-    assert_eq!((fitted.max_result_bytes, fitted.max_print_bytes), (6_000, Some(2_250)));
+    assert_eq!((fitted.max_result_bytes, fitted.room), (6_000, Some(9_000)));
     assert_eq!(slim.fitting(45_000).max_result_bytes, 30_000);
     // What stands beside structured content is not for the model of such a client.
     assert_eq!(Shaper::new(Profile::Structured, 16_384).fitting(45_000).max_result_bytes, 16_384);

@@ -506,7 +506,7 @@ impl Post<'_> {
         if service.asking.is_none() {
             client.elicitation = Elicitation::NONE;
         }
-        if service.session_need != SessionNeed::Habits {
+        if service.session_need == SessionNeed::None {
             client.known = None;
         }
         let is_all = match service.session_need {

@@ -21,7 +21,7 @@ use super::sealed_id::SealedIds;
 use super::siblings::{Levels, Siblings};
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::{Owner, Principal};
-use crate::protocol::{ClientFacts, Connection, KnownClient};
+use crate::protocol::{ClientFacts, Connection};
 use crate::server_state::ServerState;
 use crate::usage::Count;
 use ptc_host::digest::short_hash;
@@ -272,7 +272,7 @@ impl Sessions {
         let owner = Owner { principal: principal.clone(), http_session: Some(id.clone()) };
         let connection = Connection::new(owner, self.limits.max_in_flight);
         connection.set_revision(revision);
-        connection.set_result_room(client.known.map(KnownClient::whole_result));
+        connection.set_client(client.known);
         connection.set_elicitation(client.elicitation);
         if let (Some(ends), Some(secret)) = (&self.ends, &self.secret) {
             connection.goes_on_elsewhere(Arc::new(Siblings::new(ends, secret, principal, &id)));

@@ -43,5 +43,6 @@ fn definition(name: &'static str, input_schema: &Value) -> Definition {
         output_schema: None,
         annotations: Annotations { read_only: true, destructive: false, idempotent: true, open_world: false },
         meta: None,
+        long: None,
     }
 }

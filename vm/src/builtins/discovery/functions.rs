@@ -85,18 +85,99 @@ fn request(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<HostRequ
         Unsent::Limit(limit) => limit,
     })?;
     let arguments = arguments.json;
-    // The third argument of a search is its local matches, which no message shows.
+    // The third argument, local matches of a search or the number of texts of `doc`, is shown by no message.
     let shown = args.iter().take(2).map(print::literal).collect();
     Ok(HostRequest::Discovery { form, arguments, shown })
 }
 
-/// `(doc ref)`
+/// Names of which one `doc` tells.
+const MAX_DOCUMENTED: usize = 16;
+
+/// `(doc ref …)`, `(doc ref … {:offset 0})`: the names, or a vector of them.
 pub(super) fn doc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let name = reference("doc", &args[0])?;
+    let (names, options) = match &*args {
+        [names @ .., options @ Value::Map(_)] if !names.is_empty() => (names, Some(options.clone())),
+        names => (names, None),
+    };
+    let listed: Vec<Value> = match names {
+        [Value::Vector(listed)] => listed.iter().take(MAX_DOCUMENTED + 1).collect(),
+        names => names.to_vec(),
+    };
+    if listed.len() > MAX_DOCUMENTED {
+        return Err(fault(format!("doc takes at most {MAX_DOCUMENTED} names")));
+    }
+    let texts = Value::Int(listed.len() as i64);
+    match &listed[..] {
+        [] => Err(fault(format!(
+            "doc requires a quoted symbol or string ref, got {}",
+            print::literal(&names[0])
+        ))),
+        [name] => documented(ctx, name, options.as_slice()),
+        names => {
+            names.iter().try_for_each(|name| reference("doc", name).map(drop))?;
+            let names = names.iter().rev().cloned().collect();
+            let shared = Args::from_iter([options.unwrap_or_else(|| Value::Map(Map::new())), texts]);
+            Ok(Flow::Push(Box::new(Docs { names, shared, texts: Args::new() })))
+        }
+    }
+}
+
+/// The text of one name: what is known here, or a question to the host with these further arguments.
+fn documented(ctx: &mut Ctx<'_>, name: &Value, further: &[Value]) -> Result<Flow> {
+    let text = reference("doc", name)?;
     ctx.charge(STEPS_PER_NAME)?;
-    match catalog::find(&name, ctx.namespace()) {
+    match catalog::find(&text, ctx.namespace()) {
         Some(entry) => text_value(entry.text()),
-        None => ask(ctx, "doc", args),
+        None => {
+            let args: Vec<Value> = std::iter::once(name).chain(further).cloned().collect();
+            ask(ctx, "doc", &args)
+        }
+    }
+}
+
+/// The texts of several names, told one after the other.
+pub(crate) struct Docs {
+    /// Those that are left, the next one last.
+    names: Args,
+    /// What the host is told with each: the options, and how many texts share what a program can print.
+    shared: Args,
+    texts: Args,
+}
+
+portable!(Docs { names, shared, texts });
+
+/// The text of one of several names, as a call whose result comes back to the frame.
+pub(crate) static ONE_DOC: Builtin = frame("doc", EXTENSION, "ref options texts", |ctx, args| {
+    let (name, further) = args.split_first().ok_or_else(no_backend)?;
+    documented(ctx, name, further)
+});
+
+impl NativeFrame for Docs {
+    fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
+        if let Input::Value(text) = input {
+            // A spent budget gives nil, here for one of them.
+            if !matches!(text, Value::Nil) {
+                self.texts.push(text);
+            }
+        }
+        if let Some(name) = self.names.pop() {
+            let args = std::iter::once(name).chain(self.shared.iter().cloned()).collect();
+            return Ok(Flow::Call(ctx.library().unnamed(&ONE_DOC), args));
+        }
+        if self.texts.is_empty() {
+            return Ok(Flow::Return(Value::Nil));
+        }
+        let mut all = String::new();
+        for text in &self.texts {
+            if !all.is_empty() {
+                print::append(&mut all, "\n\n")?;
+            }
+            if let Value::Str(text) = text {
+                meter::charge_steps(text.as_str().len() as u64 / 16)?;
+                print::append(&mut all, text.as_str())?;
+            }
+        }
+        Ok(Flow::Return(Value::Str(all.into())))
     }
 }
 

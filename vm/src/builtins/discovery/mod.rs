@@ -10,7 +10,7 @@ pub(super) mod functions;
 mod references;
 mod search;
 
-pub(crate) use functions::{UPSTREAM_APROPOS, no_backend};
+pub(crate) use functions::{ONE_DOC, UPSTREAM_APROPOS, no_backend};
 
 use super::Builtin;
 use super::namespaces::{EXTENSION, UNQUALIFIED_CORE};
@@ -24,9 +24,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("disc", "Discovery").of([
     frame("dir", UNQUALIFIED_CORE, "ref | ref {:limit 50 :offset 0}", functions::dir)
         .doc("Members of a namespace, class or upstream server")
         .example("(count (dir 'json {:limit 2}))", "2"),
-    frame("doc", UNQUALIFIED_CORE, "ref", functions::doc)
-        .doc("Documentation of a function, special form or tool as text")
-        .example("(first (split-lines (doc 'filter)))", r#""filter""#),
+    frame("doc", UNQUALIFIED_CORE, "ref & refs", functions::doc)
+        .doc("Documentation of functions, special forms, tools and servers as text")
+        .example("(first (split-lines (doc 'filter)))", r#""filter""#)
+        .example(r#"(count (re-seq #"Kind: " (doc 'filter 'map)))"#, "2"),
     frame("meta", UNQUALIFIED_CORE, "ref", functions::meta)
         .doc("Description of a function, special form or tool as a map")
         .example("(:kind (meta 'filter))", r#""ptc-builtin""#),

@@ -1,0 +1,167 @@
+//! The file in which shapes of answers outlive their process: beside the cached lists of the same configuration, for its owner
+//! alone. It names principals by a digest, and holds keys and types only.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptc_mcp::json::{Value, json};
+
+use super::list_cache::{read_json, write_text};
+use super::seen::SeenTool;
+use crate::digest::short_hash;
+use crate::time;
+
+/// The most rows of the file.
+const MAX_ROWS: usize = 4096;
+/// Longest shape that is read, in bytes.
+const MAX_SHAPE: usize = 1024;
+
+/// Which tool of which server has been seen by whom.
+type Key = (String, String, String);
+
+/// The shapes of former starts.
+#[derive(Debug, Default)]
+pub(super) struct Former(BTreeMap<Key, (u64, String)>);
+
+impl Former {
+    /// The shape of a tool that is still what it was.
+    pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let key = (digest(principal), seen.server.to_owned(), seen.tool.to_owned());
+        let (definition, shape) = self.0.get(&key)?;
+        (*definition == seen.definition).then_some(shape.as_str())
+    }
+}
+
+/// One shape to keep.
+#[derive(Debug)]
+pub(super) struct ShapeRow {
+    key: Key,
+    definition: u64,
+    shape: String,
+}
+
+impl ShapeRow {
+    pub(super) fn of(principal: Option<&Arc<str>>, seen: SeenTool<'_>, shape: String) -> Self {
+        let key = (digest(principal), seen.server.to_owned(), seen.tool.to_owned());
+        Self { key, definition: seen.definition, shape }
+    }
+}
+
+/// Stands for a principal; empty for nobody.
+fn digest(principal: Option<&Arc<str>>) -> String {
+    principal.map_or_else(String::new, |name| short_hash(name.as_bytes()))
+}
+
+/// A file of rows.
+#[derive(Debug)]
+pub(super) struct ShapeFile {
+    path: PathBuf,
+    /// What has not been written yet.
+    waiting: Mutex<Vec<ShapeRow>>,
+    writes: AtomicBool,
+}
+
+impl ShapeFile {
+    /// The file of this path, which need not exist.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, waiting: Mutex::default(), writes: AtomicBool::new(false) }
+    }
+
+    /// Its rows; none where it is missing or damaged.
+    pub(super) fn read(&self) -> Former {
+        let Some(Value::Array(rows)) = read_json(&self.path) else { return Former::default() };
+        let row = |row: &Value| {
+            let text = |at: usize| row.get(at).and_then(Value::as_str).map(str::to_owned);
+            let shape = text(4).filter(|shape| shape.len() <= MAX_SHAPE)?;
+            Some(((text(0)?, text(1)?, text(2)?), (u64::from_str_radix(&text(3)?, 16).ok()?, shape)))
+        };
+        Former(rows.iter().take(MAX_ROWS).filter_map(row).collect())
+    }
+
+    /// Keeps a row for the next start. It is written on another thread, with what comes meanwhile.
+    pub(super) fn keep(self: &Arc<Self>, row: ShapeRow) {
+        self.waiting().push(row);
+        if self.writes.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let file = self.clone();
+        drop(time::spawn_blocking(move || file.write()));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<ShapeRow>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what waits to the file, as long as something does. A file that cannot be written costs what it would have kept.
+    fn write(&self) {
+        loop {
+            let rows = std::mem::take(&mut *self.waiting());
+            if rows.is_empty() {
+                self.writes.store(false, Ordering::Release);
+                // A row that came before that was not written by whoever brought it.
+                if self.waiting().is_empty() || self.writes.swap(true, Ordering::AcqRel) {
+                    return;
+                }
+                continue;
+            }
+            // Other processes of the same configuration write it, too.
+            let Former(mut all) = self.read();
+            for row in rows {
+                if all.len() < MAX_ROWS || all.contains_key(&row.key) {
+                    all.insert(row.key, (row.definition, row.shape));
+                }
+            }
+            let rows: Vec<Value> = all
+                .into_iter()
+                .map(|((who, server, tool), (definition, shape))| {
+                    json!([who, server, tool, format!("{definition:x}"), shape])
+                })
+                .collect();
+            if let Err(error) = write_text(&self.path, &Value::Array(rows).to_string()) {
+                tracing::debug!(path = %self.path.display(), %error, "shapes_not_written");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn rows_are_read_by_the_next_start_and_by_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("of-this.shapes.json");
+        let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
+        let seen = |tool| SeenTool { server: "s", tool, definition: 7 };
+        let file = Arc::new(ShapeFile::new(path.clone()));
+        for tool in ["a", "b", "c"] {
+            file.waiting().push(ShapeRow::of(Some(&ann), seen(tool), format!("{{\"{tool}\" int}}")));
+        }
+        file.waiting().push(ShapeRow::of(None, seen("a"), "text".to_owned()));
+        file.write();
+        let former = ShapeFile::new(path.clone()).read();
+        assert_eq!(former.of(Some(&ann), seen("b")), Some("{\"b\" int}"));
+        assert_eq!(former.of(None, seen("a")), Some("text"));
+        assert_eq!(former.of(Some(&bob), seen("a")), None, "what one has seen is no other's business");
+        assert_eq!(
+            former.of(Some(&ann), SeenTool { definition: 8, ..seen("a") }),
+            None,
+            "the tool has changed"
+        );
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("ann"), "{text}");
+
+        let other = ShapeFile::new(path.clone());
+        other.waiting().push(ShapeRow::of(Some(&ann), seen("d"), "int".to_owned()));
+        other.write();
+        assert_eq!(other.read().0.len(), 5, "two processes keep what both have seen");
+        std::fs::write(&path, "[[1], [\"\", \"s\", \"a\", \"7\", \"text\"], {}]").unwrap();
+        assert_eq!(other.read().of(None, seen("a")), Some("text"), "damaged rows are left out");
+    }
+}

@@ -4,7 +4,7 @@ import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(HERE + "/expected.json") as file:
+with open(os.environ.get("EXPECTED") or HERE + "/expected.json") as file:
     EXPECTED = json.load(file)
 
 

@@ -199,7 +199,7 @@ def L05(d):
     share = {}
     for repository in ("storefront", "platform", "pipelines"):
         page = d.json("tracker/list_workflow_runs", repository=repository, workflow="test", branch="main", per_page=100)
-        share[repository] = round(100 * sum(r["conclusion"] == "failure" for r in page["workflow_runs"]) / page["total_count"], 1)
+        share[repository] = round(100 * sum(r["conclusion"] == "failure" for r in page["workflow_runs"]) / page["total_count"], 2)
     return share
 
 
@@ -318,7 +318,7 @@ def L21(d):
     found = collections.defaultdict(list)
     for i in incidents(d, statuses=["resolved"]):
         found[i["severity"]].append((at(i["resolved_at"]) - at(i["created_at"])).total_seconds() / 60)
-    return {k: round(sum(v) / len(v), 1) for k, v in found.items()}
+    return {k: round(sum(v) / len(v), 2) for k, v in found.items()}
 
 
 def L22(d):
@@ -403,7 +403,7 @@ def L31(d):
 def L32(d):
     names, amounts = owners(d), won(d)
     by_mail = {names[o]["email"]: amount for o, amount in amounts.items()}
-    rows = [[r["rep"], round(100 * by_mail.get(r["rep"], 0) / r["target"], 1)] for r in sheet(d, "finance/budget-2026.xlsx", "Targets") if r["quarter"] == "2026-Q1"]
+    rows = [[r["rep"], round(100 * by_mail.get(r["rep"], 0) / r["target"], 2)] for r in sheet(d, "finance/budget-2026.xlsx", "Targets") if r["quarter"] == "2026-Q1"]
     return sorted(rows, key=lambda row: -row[1])
 
 

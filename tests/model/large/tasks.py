@@ -64,12 +64,12 @@ def _():
     return found
 
 
-@task("How often did the test workflow fail on the branch main, in percent of all its runs there, in each repository? (A map from repository to percent, rounded to one decimal.)")
+@task("How often did the test workflow fail on the branch main, in percent of all its runs there, in each repository? (A map from repository to percent, rounded to two decimals.)")
 def _():
     share = {}
     for repository in ("storefront", "platform", "pipelines"):
         runs = [r for r in w.RUNS if (r["repository"], r["workflow"], r["branch"]) == (repository, "test", "main")]
-        share[repository] = round(100 * sum(r["conclusion"] == "failure" for r in runs) / len(runs), 1)
+        share[repository] = round(100 * sum(r["conclusion"] == "failure" for r in runs) / len(runs), 2)
     return share
 
 
@@ -189,13 +189,13 @@ def _():
 minutes = lambda i: (at(i["resolved"]) - at(i["started"])).total_seconds() / 60
 
 
-@task("How long did it take on average to resolve incidents, by severity? Only resolved ones count. (A map from severity to minutes, rounded to one decimal.)")
+@task("How long did it take on average to resolve incidents, by severity? Only resolved ones count. (A map from severity to minutes, rounded to two decimals.)")
 def _():
     found = collections.defaultdict(list)
     for i in w.INCIDENTS:
         if i["resolved"]:
             found[i["severity"]].append(minutes(i))
-    return {k: round(sum(v) / len(v), 1) for k, v in found.items()}
+    return {k: round(sum(v) / len(v), 2) for k, v in found.items()}
 
 
 @task("Which incidents of severity SEV1 or SEV2 are linked to an issue that is neither done nor canceled? (A list of [incident id, issue key, state of the issue], in order of incident id.)")
@@ -270,10 +270,10 @@ def _():
     return sorted(([k, *v] for k, v in found.items()), key=lambda row: -row[2])
 
 
-@task("How many percent of the targets for the first quarter of 2026 (sheet Targets of finance/budget-2026.xlsx) did our sales people reach with won deals whose close date lies in that quarter? (A list of [e-mail address, percent rounded to one decimal], highest first.)")
+@task("How many percent of the targets for the first quarter of 2026 (sheet Targets of finance/budget-2026.xlsx) did our sales people reach with won deals whose close date lies in that quarter? (A list of [e-mail address, percent rounded to two decimals], highest first.)")
 def _():
     amounts = won(*Q1)
-    rows = [[t["rep"], round(100 * amounts[t["rep"]] / t["target"], 1)] for t in w.TARGETS if t["quarter"] == "2026-Q1"]
+    rows = [[t["rep"], round(100 * amounts[t["rep"]] / t["target"], 2)] for t in w.TARGETS if t["quarter"] == "2026-Q1"]
     return sorted(rows, key=lambda row: -row[1])
 
 

@@ -54,7 +54,7 @@ class Server:
     """The tools of a server. `closed`: unknown arguments are refused. `indent`: of JSON texts. `page`: tools a page of tools/list."""
     def __init__(self, title, instructions=None, closed=False, indent=None, page=None):
         self.title, self.instructions, self.closed, self.indent, self.page = title, instructions, closed, indent, page
-        self.tools, self.handlers, self.data = [], {}, {}
+        self.tools, self.handlers = [], {}
 
     def tool(self, name, description, *lines, reads=True, out=None, slow=0.0, rate=None):
         """Declares a tool; `reads` None leaves annotations out; `rate` is calls and seconds."""
@@ -111,6 +111,9 @@ class Server:
             value = self.call(name, arguments)
         except Bad as error:
             return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+        except (LookupError, ValueError, TypeError, AttributeError):
+            # What the handler did not expect: a cursor that it never gave, a date that is none.
+            return {"content": [{"type": "text", "text": "400 Bad Request: the arguments could not be read"}], "isError": True}
         plain = value.value if isinstance(value, Structured) else value
         text = plain if isinstance(plain, Text) else json.dumps(plain, indent=self.indent, ensure_ascii=False)
         result = {"content": [{"type": "text", "text": text}]}
@@ -127,7 +130,7 @@ class Server:
             first = int(params.get("cursor") or 0)
             last = first + (self.page or len(self.tools))
             return {"tools": self.tools[first:last]} | ({"nextCursor": str(last)} if last < len(self.tools) else {})
-        if method == "tools/call":
+        if method == "tools/call" and params.get("name") in self.handlers:
             return self.result(params["name"], params.get("arguments") or {})
         raise LookupError(method)
 

@@ -1,7 +1,7 @@
 """A chat of channels and threads. Results are CSV where lists of people and channels are asked for; a cursor stands in the last column of the last row."""
 import re
 
-from hosted import Bad, Server, Text, csv, one
+from hosted import Server, Text, csv, one
 
 server = Server("chat", closed=True)
 data = DATA  # noqa: F821

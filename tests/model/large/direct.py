@@ -15,6 +15,7 @@ import judge  # noqa: E402
 import solve  # noqa: E402
 
 OFFICE = os.environ["OFFICE"]
+TOO_FAST = re.compile(r"429|rate.?limit", re.I)
 
 
 class Upstream:
@@ -59,7 +60,7 @@ class Direct:
         for _ in range(5):
             result = self.upstreams[server].request("tools/call", {"name": name, "arguments": arguments})
             text = "".join(block.get("text", "") for block in result["content"])
-            if not (result.get("isError") and text.startswith("429")):
+            if not (result.get("isError") and TOO_FAST.search(text)):
                 break
             time.sleep(1)
         if result.get("isError"):

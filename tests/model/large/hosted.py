@@ -51,9 +51,10 @@ def argument(line):
 
 
 class Server:
-    """The tools of a server. `closed`: unknown arguments are refused. `indent`: of JSON texts. `page`: tools a page of tools/list."""
-    def __init__(self, title, instructions=None, closed=False, indent=None, page=None):
-        self.title, self.instructions, self.closed, self.indent, self.page = title, instructions, closed, indent, page
+    """The tools of a server. `closed`: unknown arguments are refused. `indent`: of JSON texts. `page`: tools a page of tools/list. `slower`: what a call
+    gets that came too fast."""
+    def __init__(self, title, instructions=None, closed=False, indent=None, page=None, slower="429 Too Many Requests. Retry after 1 s."):
+        self.title, self.instructions, self.closed, self.indent, self.page, self.slower = title, instructions, closed, indent, page, slower
         self.tools, self.handlers = [], {}
 
     def tool(self, name, description, *lines, reads=True, out=None, slow=0.0, rate=None):
@@ -100,7 +101,7 @@ class Server:
             while calls and calls[0] < now - rate[1]:
                 calls.popleft()
             if len(calls) >= rate[0]:
-                raise Bad(f"429 Too Many Requests: at most {rate[0]} requests in {rate[1]} s. Retry after 1 s.")
+                raise Bad(self.slower)
             calls.append(now)
         time.sleep(slow)
         defaults = {key: value["default"] for key, value in schema["properties"].items() if "default" in value}

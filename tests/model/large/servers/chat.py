@@ -3,7 +3,7 @@ import re
 
 from hosted import Server, Text, csv, one
 
-server = Server("chat", closed=True)
+server = Server("chat", closed=True, slower='{"ok":false,"error":"ratelimited","retry_after":1}')
 data = DATA  # noqa: F821
 NAMES = {c["name"]: c for c in data["channels"]}
 CHANNEL = "channel_id s! Id of the channel, for example C0A1B2C; names such as #general are not accepted"

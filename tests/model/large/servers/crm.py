@@ -1,7 +1,7 @@
 """A CRM: objects whose fields are texts in `properties`, associations that must be followed, `paging.next.after`, and a search with filters."""
 from hosted import Bad, Server, markdown, one
 
-server = Server("crm", "Amounts are in EUR. Owners are named by id; crm_owners_list gives their e-mail addresses.", page=None)
+server = Server("crm", "Amounts are in EUR. Owners are named by id; crm_owners_list gives their e-mail addresses.", slower='{"status":"error","message":"You have reached your secondly limit.","category":"RATE_LIMITS"}')
 data = DATA  # noqa: F821
 OWNERS = {p["email"]: str(2200 + 11 * p["number"]) for p in data["staff"]}
 PAGE = ["limit i=10 Objects a page; the maximum is 100", "after s The paging.next.after of the previous page"]

@@ -1,7 +1,8 @@
 """An issue tracker with pull requests and workflow runs, as code hosts have them. Three ways of paging; a page of pull requests tells nothing of the next."""
 from hosted import Bad, Server, Structured, Text, markdown, one
 
-server = Server("tracker", "Issue keys look like WEB-123. Users are named by login, not by e-mail address.", indent=2, page=20)
+server = Server("tracker", "Issue keys look like WEB-123. Users are named by login, not by e-mail address.", indent=2, page=20,
+                slower="You have exceeded a secondary rate limit. Please wait 1 second before you try again.")
 data = DATA  # noqa: F821  Set by hosted.load.
 CONNECTION = ["first i=25 How many issues a page holds, at most 50. Larger values are reduced to 50.", "after s endCursor of the previous page"]
 
@@ -36,7 +37,7 @@ def _(a):
     return connection(matching(a), a)
 
 
-@server.tool("get_issue", "Everything about one issue: fields, sprint, linked support ticket, reporter and customer domain. Comments are returned by list_issue_comments.", "key s! Issue key, e.g. WEB-123", slow=.05)
+@server.tool("get_issue", "Everything about one issue: fields, sprint, linked support ticket, reporter and customer domain. Comments are returned by list_issue_comments.", "key s! Issue key, e.g. WEB-123", slow=.05, rate=(20, 1))
 def _(a):
     issue = one(data["issues"], "key", a["key"], "Issue")
     return short(issue) | {"reporter": {"login": issue["reporter"]}, "sprintId": issue["sprint"], "supportTicket": issue["ticket"], "project": {"key": issue["project"]}}
@@ -101,7 +102,7 @@ def _(a):
     return pull(p) | {"additions": p["additions"], "deletions": p["deletions"], "closes": p["issue"]}
 
 
-@server.tool("list_pull_request_reviews", "Reviews of a pull request in the order in which they were given.", "number i! Number of the pull request")
+@server.tool("list_pull_request_reviews", "Reviews of a pull request in the order in which they were given.", "number i! Number of the pull request", rate=(30, 1))
 def _(a):
     p = one(data["pulls"], "number", a["number"], "Pull request")
     return [{"user": {"login": r["by"]}, "state": r["state"].upper(), "submitted_at": r["at"]} for r in sorted(p["reviews"], key=lambda r: r["at"])]

@@ -1,10 +1,12 @@
 """Whether an answer is right, and what an error reply is about."""
+import ast
 import json
 import os
 import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(HERE + "/expected.json") as file:
+EXPECTED_FILE = os.environ.get("EXPECTED") or HERE + "/expected.json"
+with open(EXPECTED_FILE) as file:
     EXPECTED = json.load(file)
 
 
@@ -55,6 +57,12 @@ def parse(text):
     except ValueError:
         pass
     try:
+        # Only where a text in single quotes begins: in Python, two texts in double quotes beside each other are one.
+        if re.search(r"[\[({,:]\s*'", text):
+            return text, ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        pass
+    try:
         value, rest = first_value(text)
         return text, value if not rest.strip() else None
     except (ValueError, IndexError):
@@ -98,6 +106,8 @@ def same(wanted, got):
     if isinstance(wanted, str):
         plain = str(got).strip().strip("`\"'") == wanted.strip()
         return plain or (number(wanted) is not None and number(got) == number(wanted))
+    if isinstance(got, (tuple, set)):
+        got = list(got) if isinstance(got, tuple) else sorted(got, key=str)
     if isinstance(wanted, list):
         if isinstance(got, dict):
             got = [[key, value] for key, value in got.items()]
@@ -133,7 +143,8 @@ def right(task, answer):
 
 def error_kind(reply):
     """What an error reply is about: `parse_error`, `runtime_error/type_error`, `runtime_error/undefined variable`."""
-    reply = re.sub(r"\A\s*<prints>.*<result>\s*", "", reply, flags=re.S)
+    # Prints come first, in the form of the first builds or in that of later ones.
+    reply = re.sub(r"\A\s*(?:<prints>(?s:.*)<result>\s*|prints \(\d+ lines?\):\n(?:\|.*\n)*)", "", reply)
     found = re.match(r"\s*(?:user=> )?([A-Za-z_]+(?: error)?):?\s*(.*)", reply)
     if not found:
         return reply.strip()[:40] or "(empty)"

@@ -4,15 +4,16 @@ of their task, and how many bytes the replies have, beside what was recorded. Wr
 import collections
 import json
 import os
+import sys
 
-from judge import HERE, error_kind, result_of, right
+from judge import error_kind, result_of, right
 from mcp_client import Session
 
 OFFICE = os.environ["OFFICE"]
 
 
 def here(text):
-    return text.replace("@FILES@", f"{OFFICE}/env/files").replace("@REPO@", f"{OFFICE}/env/repo")
+    return text.replace("@FILES@", f"{OFFICE}/env/files").replace("@REPO@", f"{OFFICE}/env/repo").replace("@BOOKS@", f"{OFFICE}/env/books")
 
 
 def verdict(task, reply, is_error):
@@ -20,14 +21,16 @@ def verdict(task, reply, is_error):
     return "error" if is_error else "answer" if right(task, result_of(reply)) else "no answer"
 
 
-with open(HERE + "/programs.jsonl") as file:
+if not os.path.exists(os.environ["RECORDS"]):
+    sys.exit(f"no recorded programs: {os.environ['RECORDS']}")
+with open(os.environ["RECORDS"]) as file:
     records = [json.loads(line) for line in file if line.strip()]
 then, now, size, rows, errors = collections.Counter(), collections.Counter(), collections.Counter(), [], []
 session = Session()
 firsts = {"then": set(), "now": set()}
 for record in records:
     task, name = record["task"], f"{record['solver']} {record['task']} {record['attempt']}"
-    reply, is_error = session.eval(here(record["program"]))
+    reply, is_error = session.eval(here(record["program"]), **record.get("extra", {}))
     was, isnow = verdict(task, here(record["reply"]), record["is_error"]), verdict(task, reply, is_error)
     then[was] += 1
     now[isnow] += 1

@@ -49,6 +49,8 @@ class Agent:
     prepare: Callable[[Place], tuple[list[str], dict[str, str]]]
     # The name of the client in `initialize` has this part, by which results are cut to size.
     client: str
+    # Whether it hands on a long list of tools, in one description or another.
+    takes_catalog: bool
     # What becomes of a call after the server was killed on pipes, and after it was killed and started anew on HTTP: "answered"
     # or "told".
     after_kill: str
@@ -159,11 +161,11 @@ def copilot(place: Place):
 
 
 AGENTS = [
-    Agent("claude", claude, "claude", "answered", "answered"),
-    Agent("codex", codex, "codex", "told", "answered"),
-    Agent("gemini", gemini, "gemini", "told", "answered"),
-    Agent("opencode", opencode, "opencode", "told", "answered"),
-    Agent("qwen", qwen, "qwen", "answered", "answered"),
-    Agent("cline", cline, "cline", "told", "answered"),
-    Agent("copilot", copilot, "copilot", "told", "answered"),
+    Agent("claude", claude, "claude-code", True, "answered", "answered"),
+    Agent("codex", codex, "codex", True, "told", "answered"),
+    Agent("gemini", gemini, "gemini", True, "told", "answered"),
+    Agent("opencode", opencode, "opencode", True, "told", "answered"),
+    Agent("qwen", qwen, "qwen", False, "answered", "answered"),
+    Agent("cline", cline, "cline", False, "told", "answered"),
+    Agent("copilot", copilot, "copilot", False, "told", "answered"),
 ]

@@ -25,12 +25,14 @@ PROGRAMS = [
     "(+ 50 5)",
 ]
 KILLED_BEFORE = 4
+# The last tool of the list, with what it takes.
+LAST = "report_149"
 LIMIT = 180
 
 
-def description(command: list[str]) -> str:
-    """The tool's description as the server gives it."""
-    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "drive", "version": "1"}}
+def description(command: list[str], client: str) -> str:
+    """The tool's description as the server gives it to a client of that name."""
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": client, "version": "1"}}
     requests = [
         {"id": 1, "method": "initialize", "params": info},
         {"method": "notifications/initialized"},
@@ -57,7 +59,7 @@ def drive(agent: Agent, transport) -> None:
     home = work / f"{agent.name}-{transport.name}"
     shutil.rmtree(home, ignore_errors=True)
     (home / "project").mkdir(parents=True)
-    expected = description(OnPipes(ptc, home).server.command)
+    expected = description(OnPipes(ptc, home).server.command, agent.client)
     (home / "told.jsonl").unlink()
     server = transport(ptc, home)
     model = Model(PROGRAMS, {KILLED_BEFORE: server.kill}, home / "requests.log")
@@ -93,6 +95,8 @@ def judge(agent: Agent, model: Model, expected: str, server, home: pathlib.Path)
     check(model.tool is not None, "the tool is not there")
     name, described = model.tool
     check(expected.strip() in described, f"the description is not whole: {len(described)} of {len(expected)} characters")
+    listed = LAST in (home / "requests.log").read_text()
+    check(listed == agent.takes_catalog, f"its model {'sees' if listed else 'does not see'} the last tool of the list")
     check(len(model.results) >= KILLED_BEFORE, "not all programs were answered")
     plain, failing, slow, long = model.results[:KILLED_BEFORE]
     check("42" in plain, "the first answer is missing")

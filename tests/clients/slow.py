@@ -1,4 +1,4 @@
-"""An upstream that takes its time."""
+"""An upstream that takes its time, and has many tools besides."""
 import json
 import sys
 import time
@@ -9,6 +9,13 @@ TOOL = {
     "inputSchema": {"type": "object", "properties": {"seconds": {"type": "number"}}, "required": ["seconds"]},
 }
 
+# Together far more than a description may have that is cut.
+OTHERS = [
+    {"name": f"report_{number:03}", "description": f"Report number {number} of the company, by department and month",
+     "inputSchema": {"type": "object", "properties": {"month": {"type": "string"}, "department": {"type": "string"}}}}
+    for number in range(150)
+]
+
 for line in sys.stdin:
     request = json.loads(line)
     if "id" not in request:
@@ -18,7 +25,7 @@ for line in sys.stdin:
             version = request["params"]["protocolVersion"]
             result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "slow", "version": "1"}}
         case "tools/list":
-            result = {"tools": [TOOL]}
+            result = {"tools": [TOOL, *OTHERS]}
         case "tools/call":
             seconds = request["params"]["arguments"]["seconds"]
             time.sleep(seconds)

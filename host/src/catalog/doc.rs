@@ -18,6 +18,8 @@ const DESCRIPTION: usize = 2048;
 const TITLE: usize = 200;
 /// Bytes and lines of all texts of one `(doc …)`: they fit into the prints of a program (language.md 6.2).
 const ROOM: Room = Room { bytes: 15 << 10, lines: 190 };
+/// Bytes of the line that says how to go on, but for the server's name.
+const MORE: usize = 80;
 /// Longest descriptions of tools in the text of a server, in characters: the first that leaves room for all tools.
 const TOOL_LINES: [usize; 4] = [400, 200, 120, 80];
 /// Tools whose texts an error shows instead of the one that was asked for, and the bytes of each.
@@ -86,8 +88,8 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
     let texts = texts.max(1);
     let taken = [size_of(&text), size_of(&foot)];
     let room = Room {
-        bytes: (ROOM.bytes / texts).saturating_sub(taken[0].0 + taken[1].0),
-        lines: (ROOM.lines / texts).saturating_sub(taken[0].1 + taken[1].1),
+        bytes: (ROOM.bytes / texts).saturating_sub(taken[0].0 + taken[1].0 + MORE + server.name.len()),
+        lines: (ROOM.lines / texts).saturating_sub(taken[0].1 + taken[1].1 + 1),
     };
     let lines = |description| -> Vec<String> {
         server.tools_by_name().skip(offset).map(|tool| tool_line(tool, description)).collect()
@@ -382,7 +384,7 @@ mod tests {
         assert!(text.contains("\n- add_ticket (writes) {title}\n"), "{text}");
         assert!(
             text.contains(
-                "\n- find {range? {from to} size?≤50 status?=open|\"in progress\"} → {\"n\" \"page\" {\"rows\" [{\"id\"}]}} - Finds.\n"
+                "\n- find {range? {from to} size?≤50 status?=open|\"in progress\"} → {\"page\" {\"rows\" [{\"id\"}]} \"n\"} - Finds.\n"
             ),
             "{text}"
         );
@@ -403,7 +405,7 @@ mod tests {
         assert_eq!(of("zzz"), "no");
         assert_eq!(of(&"zzz ".repeat(100_000)), "no");
         let long = json!({"name": "find_it", "description": "d", "inputSchema": {"properties":
-            (0..200).map(|i| (format!("a{i}"), json!({"description": "x".repeat(50)}))).collect::<ptc_mcp::json::Map>()}});
+            (0..60).map(|i| (format!("a{i}"), json!({"description": "x".repeat(50)}))).collect::<ptc_mcp::json::Map>()}});
         let catalog = Catalog::new([fixtures::server("s", vec![long])]);
         let text = with_nearest(&catalog, "no".to_owned(), "s/find");
         assert!(text.len() <= 2 + 2 + NEAREST_BYTES && text.ends_with(&"x".repeat(50)), "{text}");

@@ -262,7 +262,7 @@ mod tests {
                 "page": {"$ref": "#/$defs/Page"}}, "$defs": {"Page": {"properties": {"n": {}}}}}});
         assert_eq!(
             shape(tickets),
-            "{cursor? limit?≤30 status?} → {\"tickets\" […] \"next_cursor\" \"total\" \"page\" {…}}"
+            "{cursor? limit?≤30 status?=open} → {\"tickets\" [{…}] \"next_cursor\" \"total\" \"page\" {\"n\"}}"
         );
     }
 
@@ -287,7 +287,7 @@ mod tests {
             (json!({"type": "array"}), "{} → […]"),
             (json!({"type": "object"}), "{} → {…}"),
             (json!({"anyOf": [{"type": "null"}, {"type": "integer"}]}), "{} → integer"),
-            (json!({"type": "array", "items": {"$ref": "#"}}), "{} → [[[…]]]"),
+            (json!({"type": "array", "items": {"$ref": "#"}}), "{} → [[[[[…]]]]]"),
             (json!({}), "{}"),
             (json!(true), "{}"),
         ] {

@@ -41,10 +41,10 @@ macro_rules! frame_kinds {
 
 frame_kinds! {
     "apropos" discovery::Apropos;
-    "doc" discovery::Docs;
     "call of a combinator" calling::Call;
     "comparator" calling::Comparing;
     "distinct-by" Each<filtering::Distinct>;
+    "doc" discovery::Docs;
     "escape" Each<escape::Escaped>;
     "extreme by key" Each<extremes::Extreme>;
     "filter" Each<filtering::Select>;

@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn the_latest_prints_are_shown() {
-        let many: Vec<String> = (0..30).map(|n| format!("line {n}")).collect();
+        let many: Vec<String> = (0..230).map(|n| format!("line {n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let reply = running(&Shaper::new(Profile::Slim, 1000), &progress(&many));
         let ReplyText::Plain(text) = reply.text else { panic!("mirrored") };
-        assert!(text.contains("| line 29\n") && !text.contains("| line 9\n"), "{text}");
-        assert!(text.contains("note: 10 earlier prints are left out"), "{text}");
+        assert!(text.contains("| line 229\n") && !text.contains("| line 29\n"), "{text}");
+        assert!(text.contains("note: 30 earlier prints are left out"), "{text}");
     }
 }

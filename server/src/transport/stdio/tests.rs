@@ -332,7 +332,7 @@ async fn both_eras_on_one_pipe() {
     let result = &found["result"];
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(result["resultType"], "complete");
-    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60000), &json!("public")));
+    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60000), &json!("private")));
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "ptc_lisp");
     let called =
         client.ask(modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":"m"}}))).await;

@@ -77,6 +77,7 @@ static FAMILIES: &[&[Builtin]] = &[
     comparison::BUILTINS,
     csv::BUILTINS,
     dates::BUILTINS,
+    dates::ZONES,
     discovery::BUILTINS,
     edn::BUILTINS,
     encoding::BUILTINS,

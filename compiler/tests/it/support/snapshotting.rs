@@ -17,6 +17,7 @@ pub(crate) const MORE: &[&str] = &[
     "(get (tool/call! {:server \"s\" :tool \"t\" :args {:a 1}}) \"a\")",
     "(tool/pages {:server \"s\" :tool \"t\" :args {:items [1 2]}} {:items (fn [p] (f (get p \"items\"))) :next (fn [p] (f nil))})",
     "(apropos \"echo\")",
+    "(let [z (in-zone (java.util.Date. 0) \"Europe/Berlin\")] [(f 1) z (.toLocalDateTime z)])",
     "(apropos \"echo\" {:limit 3})",
     "(reductions (fn ([] (f 5)) ([a x] a)) [])",
     "(update [1 2] 0 f)",

@@ -439,7 +439,7 @@ pub const CLASSES: &[Class] = &[
             (.getNano x) (.atZone x \"Europe/Berlin\") (in-zone x \"Asia/Tokyo\") (.toInstant x) (.toLocalDateTime x)
             (.plusHours x 1000000000000) (.minusHours x 1000000000000) (.plusMinutes x 1000000000000)
             (.minusMinutes x 1000000000000) (.truncatedTo x ChronoUnit/HOURS) (ZonedDateTime/ofInstant x \"+02:00\")
-            (LocalDateTime/ofInstant x \"America/New_York\") (LocalDateTime/now) (ZonedDateTime/now \"UTC\")
+            (LocalDateTime/ofInstant x \"America/New_York\") (LocalDateTime/now) (ZonedDateTime/now \"UTC\") (sleep-ms 0)
         ",
     },
     Class {

@@ -44,6 +44,7 @@ mod regex;
 mod row;
 mod series;
 mod sets;
+mod sleep;
 mod strings;
 mod subset;
 mod support;
@@ -99,6 +100,7 @@ static FAMILIES: &[&[Builtin]] = &[
     printing::BUILTINS,
     regex::BUILTINS,
     sets::BUILTINS,
+    sleep::BUILTINS,
     strings::BUILTINS,
     subset::BUILTINS,
     transducers::BUILTINS,

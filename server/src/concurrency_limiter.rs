@@ -1,11 +1,12 @@
 //! The process-wide limits on concurrent tool calls: their number, how many of them one principal may have, and the
 //! memory that another one requires. Nothing queues: a call gets a permit at once or is told that the server is busy, so
-//! no call waits behind those of others, and none is kept for a client that has gone.
+//! no call waits behind those of others, and none is kept for a client that has gone. A program that only sleeps lends its permit, and
+//! has it back at once when it goes on, beyond the limit if others have come meanwhile: it has been admitted.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ptc_host::engine::MemoryBudget;
+use ptc_host::engine::{MemoryBudget, RunPermit};
 
 use crate::principal::Principal;
 use crate::usage::Count;
@@ -85,8 +86,88 @@ impl fmt::Display for Full {
 /// The right to run one call, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
+    holding: Arc<Holding>,
+    loan: PermitLoan,
+}
+
+impl Permit {
+    /// By what it is lent.
+    pub(crate) fn loan(&self) -> &PermitLoan {
+        &self.loan
+    }
+}
+
+/// A permit and whether it is counted now.
+#[derive(Debug)]
+struct Holding {
     limiter: Arc<ConcurrencyLimiter>,
     principal: Principal,
+    state: Mutex<PermitState>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PermitState {
+    /// Counted.
+    Held,
+    /// Not counted, as its program sleeps.
+    Lent,
+    /// Not counted any more: its call has ended.
+    Returned,
+}
+
+impl Holding {
+    fn state(&self) -> MutexGuard<'_, PermitState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self) {
+        self.limiter.running.give_back(1);
+        self.principal.usage().calls.give_back(1);
+    }
+}
+
+/// By what a program lends the permit of its call, which may be given to the call after the program has been prepared.
+#[derive(Clone, Debug, Default)]
+pub struct PermitLoan(Arc<Mutex<Option<Arc<Holding>>>>);
+
+impl PermitLoan {
+    fn permit(&self) -> MutexGuard<'_, Option<Arc<Holding>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on it is this permit that is lent.
+    pub(crate) fn bind(&self, permit: &mut Permit) {
+        permit.loan = self.clone();
+        *self.permit() = Some(permit.holding.clone());
+    }
+
+    /// For a program of the call.
+    pub(crate) fn shared(&self) -> Arc<dyn RunPermit> {
+        Arc::new(self.clone())
+    }
+}
+
+impl RunPermit for PermitLoan {
+    fn lend(&self) {
+        if let Some(holding) = &*self.permit() {
+            let mut state = holding.state();
+            if *state == PermitState::Held {
+                holding.give_back();
+                *state = PermitState::Lent;
+            }
+        }
+    }
+
+    fn take_back(&self) {
+        if let Some(holding) = &*self.permit() {
+            let mut state = holding.state();
+            if *state == PermitState::Lent {
+                holding.limiter.running.take(1);
+                holding.principal.usage().calls.take(1);
+                *state = PermitState::Held;
+            }
+        }
+    }
 }
 
 impl ConcurrencyLimiter {
@@ -132,14 +213,19 @@ impl ConcurrencyLimiter {
             self.running.give_back(1);
             return Err(Full::OwnerCalls(per_owner));
         }
-        Ok(Permit { limiter: self.clone(), principal: principal.clone() })
+        let (limiter, principal) = (self.clone(), principal.clone());
+        let holding = Arc::new(Holding { limiter, principal, state: Mutex::new(PermitState::Held) });
+        Ok(Permit { holding, loan: PermitLoan::default() })
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.limiter.running.give_back(1);
-        self.principal.usage().calls.give_back(1);
+        let mut state = self.holding.state();
+        if *state == PermitState::Held {
+            self.holding.give_back();
+        }
+        *state = PermitState::Returned;
     }
 }
 
@@ -158,6 +244,41 @@ mod tests {
         drop(first);
         assert_eq!((limiter.running(), me.usage().calls.get()), (1, 1));
         assert!(limiter.try_enter(&me).is_ok());
+    }
+
+    #[test]
+    fn a_lent_permit_is_free_for_others_until_it_is_taken_back() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(1));
+        let (me, other) = (Principal::named("me"), Principal::named("other"));
+        let loan = PermitLoan::default();
+        loan.lend();
+        let mut permit = limiter.try_enter(&me).unwrap();
+        loan.bind(&mut permit);
+        loan.lend();
+        loan.lend();
+        assert_eq!((limiter.running(), me.usage().calls.get()), (0, 0));
+        let second = limiter.try_enter(&other).unwrap();
+        loan.take_back();
+        loan.take_back();
+        assert_eq!((limiter.running(), me.usage().calls.get()), (2, 1), "it goes on beyond the limit");
+        drop(second);
+        assert_eq!(limiter.try_enter(&other).unwrap_err(), Full::Calls(1));
+        drop(permit);
+        assert_eq!((limiter.running(), me.usage().calls.get()), (0, 0));
+    }
+
+    #[test]
+    fn a_call_that_ends_while_it_sleeps_gives_its_permit_back_once() {
+        let limiter = ConcurrencyLimiter::new(CallLimits::shared(1));
+        let loan = PermitLoan::default();
+        let mut permit = limiter.try_enter(&Principal::named("me")).unwrap();
+        loan.bind(&mut permit);
+        loan.lend();
+        drop(permit);
+        assert_eq!(limiter.running(), 0);
+        loan.take_back();
+        loan.lend();
+        assert_eq!(limiter.running(), 0, "what has ended takes nothing");
     }
 
     #[test]

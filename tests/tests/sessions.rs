@@ -98,6 +98,7 @@ fn server() -> Tools {
         progress: None,
         audience: None,
         asked: Default::default(),
+        permit: Default::default(),
     };
     Tools { all: tools(&directory, options), context }
 }

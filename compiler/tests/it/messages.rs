@@ -488,8 +488,14 @@ fn what_the_language_lacks_has_one_hint() {
         ("(str/lower \"A\")", "Did you mean: lower-case"),
         ("(str/length \"A\")", "Did you mean: count"),
         ("(s/join \",\" [1])", "Did you mean: clojure.string/join"),
-        ("(Thread/sleep 10)", "Not available in PTC-Lisp — programs see no timers"),
-        ("(ZonedDateTime/parse \"x\")", "Not available in PTC-Lisp — there is no table of time zones"),
+        (
+            "(Thread/sleep 10)",
+            "Not available in PTC-Lisp — use (sleep-ms n), which waits at most 10 seconds at a time",
+        ),
+        (
+            "(ZoneId/systemDefault)",
+            "Not available in PTC-Lisp — programs see no time zone of the machine: name one",
+        ),
         ("(Math/random)", "Not available in PTC-Lisp — programs are deterministic"),
         (
             "(tickets/search {:q \"a\"})",

@@ -46,8 +46,12 @@ fn run(program: &Rc<Program>, namespace: Namespace, limits: Limits) -> Ended {
             Step::Slice => {}
             Step::Wait => {
                 for call in machine.take_calls() {
-                    let HostRequest::Tool { arguments, .. } = call.request else { panic!("not a tool") };
-                    machine.complete(call.id, Reply::Value(Payload::Json(arguments.into())));
+                    let answer = match call.request {
+                        HostRequest::Tool { arguments, .. } => Payload::Json(arguments.into()),
+                        HostRequest::Sleep { .. } => Payload::None,
+                        other => panic!("nobody answers {other:?}"),
+                    };
+                    machine.complete(call.id, Reply::Value(answer));
                 }
             }
         }

@@ -18,6 +18,7 @@ const CALL_NOTHING: &[&str] = &[
     "resource/list",
     "resource/templates",
     "resource/read",
+    "sleep-ms",
     "resource/complete",
     "prompt/list",
     "prompt/get",

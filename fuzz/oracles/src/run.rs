@@ -184,6 +184,7 @@ fn reply(request: &HostRequest) -> Reply {
             )),
             _ => Reply::success(echo(schema.as_deref().unwrap_or(b"{}"))),
         },
+        HostRequest::Sleep { .. } => Reply::Value(Payload::None),
     }
 }
 

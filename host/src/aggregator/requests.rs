@@ -5,7 +5,7 @@ use super::{call, discovery, features};
 use crate::engine::{Desk, HostCalls, RunContext};
 use crate::questions::Unanswered;
 use futures_util::future::LocalBoxFuture;
-use ptc_vm::machine::{HostRequest, Reply};
+use ptc_vm::machine::{HostRequest, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ impl HostCalls for Arc<Aggregator> {
                 let why = Unanswered::Unanswerable;
                 Box::pin(std::future::ready(Reply::fault(why.reason(), why.text())))
             }
+            // The engine waits.
+            HostRequest::Sleep { .. } => Box::pin(std::future::ready(Reply::Value(Payload::None))),
             HostRequest::Tool { name, .. } => Box::pin(std::future::ready(Reply::Raise(Error::verbatim(
                 Reason::UnknownTool,
                 format!("Unknown tool: {name}. Available tools: call"),

@@ -9,6 +9,7 @@ use crate::memory::{ReplyCharge, ReplyMemory};
 use crate::time::Instant;
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,10 @@ pub struct RunContext {
     pub samplings: Cell<u32>,
     /// Discovery operations that took a number of their cap.
     pub(crate) discoveries: Cell<u32>,
+    /// Milliseconds that the program has asked to wait in all.
+    pub(super) slept_ms: Cell<u32>,
+    /// Calls of the program that are waits.
+    sleeping: Cell<usize>,
     /// Steps that the program had left when it came to wait.
     steps_left: Cell<u64>,
     /// Steps of work that was done for it since.
@@ -71,6 +76,8 @@ impl RunContext {
             calls: Cell::new(0),
             samplings: Cell::new(0),
             discoveries: Cell::new(0),
+            slept_ms: Cell::new(0),
+            sleeping: Cell::new(0),
             steps_left: Cell::new(0),
             owed_steps: Cell::new(0),
             log: CallLog::default(),
@@ -104,10 +111,21 @@ impl RunContext {
         self.left.set(true);
     }
 
-    /// What the program has taken of its caps: calls, requests for a model's answer, discoveries.
+    /// What the program has taken of its caps: calls, requests for a model's answer, discoveries, milliseconds of waits.
     #[cfg(feature = "saved-sessions")]
-    pub(super) fn taken(&self) -> [&Cell<u32>; 3] {
-        [&self.calls, &self.samplings, &self.discoveries]
+    pub(super) fn taken(&self) -> [&Cell<u32>; 4] {
+        [&self.calls, &self.samplings, &self.discoveries, &self.slept_ms]
+    }
+
+    /// Whether all of `calls` calls are waits.
+    pub(super) fn only_sleeps(&self, calls: usize) -> bool {
+        calls > 0 && self.sleeping.get() == calls
+    }
+
+    /// Counts a wait as long as the guard lives.
+    pub(super) fn sleeps(self: &Rc<Self>) -> Sleeping {
+        self.sleeping.set(self.sleeping.get() + 1);
+        Sleeping(self.clone())
     }
 
     /// Charges the program for work that it causes outside its machine. Whether it has as many steps left; if not, it ends.
@@ -141,6 +159,15 @@ impl RunContext {
     pub(crate) fn extension<T: Default + 'static>(&self) -> &T {
         let extension = self.extension.get_or_init(|| Box::new(T::default()));
         extension.downcast_ref().expect("one answerer asks, for one type")
+    }
+}
+
+/// A wait of a program.
+pub(super) struct Sleeping(Rc<RunContext>);
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        self.0.sleeping.set(self.0.sleeping.get() - 1);
     }
 }
 

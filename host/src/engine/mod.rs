@@ -31,6 +31,7 @@ mod run;
 mod saved_sessions;
 mod scheduler;
 mod session;
+mod sleeping;
 mod stack;
 mod tools;
 mod turns;
@@ -60,4 +61,5 @@ pub use session::{
     SessionKey, SessionLimits, SessionPlace, SessionRules, SessionState, SessionStore, SessionView, measure,
     measure_history, measure_strings,
 };
+pub use sleeping::RunPermit;
 pub use tools::{AppTools, HostCalls};

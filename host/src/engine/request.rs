@@ -6,6 +6,7 @@ use super::asking::Resume;
 use super::limits::Limits;
 use super::outcome::SavedSession;
 use super::session::{SessionKey, SessionRules};
+use super::sleeping::RunPermit;
 use super::tools::{AppTools, HostCalls};
 use crate::audience::Audience;
 use crate::output_schema::OutputSchema;
@@ -108,6 +109,8 @@ pub struct EvalRequest {
     pub progress: Option<watch::Sender<CallsSoFar>>,
     /// Hears what upstreams say of its calls while they run.
     pub audience: Option<Arc<Audience>>,
+    /// What it holds of its host's concurrency: given back while it only waits by `sleep-ms`.
+    pub permit: Option<Arc<dyn RunPermit>>,
     /// Has questions answered that the program, its upstreams or the operator's policy ask; `None`: nobody can be asked.
     pub asker: Option<Arc<dyn Asker>>,
     /// The program has begun already, and goes on where it waited.
@@ -145,6 +148,7 @@ impl EvalRequest {
             print_sink: None,
             progress: None,
             audience: None,
+            permit: None,
             asker: None,
             #[cfg(feature = "saved-sessions")]
             resume: None,

@@ -11,6 +11,7 @@ use super::outcome::{EvalOutcome, Failure};
 use super::request::{CallsSoFar, EvalRequest};
 use super::scheduler::{Scheduler, Ticket};
 use super::session::SessionLock;
+use super::sleeping::{Lent, sleep};
 use super::stack;
 use super::work::{Done, Principal, Work};
 #[cfg(feature = "measuring")]
@@ -236,15 +237,21 @@ impl Run {
         for call in std::mem::take(&mut self.made) {
             self.calls.push(call.id, answer(&self.request, &self.context, call));
         }
+        let mut lent = None;
         while !self.is_ready && !self.calls.is_empty() {
             let deadline = self.context.deadline();
             let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-            let (calls, context) = (&mut self.calls, &self.context);
+            let (calls, context, permit) = (&mut self.calls, &self.context, &self.request.permit);
             let event = poll_fn(|cx| match calls.poll_next(cx) {
                 Poll::Ready(reply) => Poll::Ready(Event::Reply(reply)),
                 // Nothing goes on without people.
                 Poll::Pending if context.board.is_quiescent(calls.len()) => Poll::Ready(Event::Asks),
-                Poll::Pending => alarm.as_mut().poll(cx).map(|()| Event::Late),
+                Poll::Pending => {
+                    if lent.is_none() && context.only_sleeps(calls.len()) {
+                        lent = permit.clone().map(Lent::new);
+                    }
+                    alarm.as_mut().poll(cx).map(|()| Event::Late)
+                }
             });
             match event.await {
                 Event::Reply(reply) => {
@@ -262,6 +269,7 @@ impl Run {
                 }
             }
         }
+        drop(lent);
         // Replies that came in the meantime need no turn of their own.
         while let Poll::Ready(Some(reply)) = poll_fn(|cx| Poll::Ready(self.calls.poll_next(cx))).await {
             self.arrived.push(reply);
@@ -425,6 +433,7 @@ fn answer(request: &EvalRequest, run: &Rc<RunContext>, call: PendingCall) -> Loc
     match (call.request, &request.upstreams, &request.tools) {
         (HostRequest::Tool { name, arguments }, _, Some(tools)) => tools.call(&name, arguments),
         (HostRequest::Tool { name, .. }, _, None) => ready(unknown(&name)),
+        (HostRequest::Sleep { millis }, _, _) => sleep(run, millis),
         (HostRequest::Ask { message, schema }, _, _) => Box::pin(ask(desk(), message, schema)),
         (call, Some(upstreams), _) => upstreams.answer(run.clone(), call, desk()),
         (HostRequest::Discovery { .. } | HostRequest::Feature(_), None, _) => {

@@ -551,6 +551,8 @@ fn label(value: &Value) -> &'static str {
             Temporal::Date(_) => "a date",
             Temporal::Instant { .. } => "an instant",
             Temporal::Duration(_) => "a duration",
+            Temporal::Local { .. } => "a date and time without a zone",
+            Temporal::Zoned { .. } => "a date and time in a zone",
         },
         Value::Var(_) => "a var",
         Value::Symbol(_) => "a symbol",

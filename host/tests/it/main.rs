@@ -1,4 +1,4 @@
-//! The crate from outside: programs that ask people, sign-ins, OpenAPI upstreams.
+//! The crate from outside: programs that ask people or sleep, sign-ins, OpenAPI upstreams.
 
 // Programs that leave their process while they wait for people need sessions as bytes.
 #[cfg(feature = "saved-sessions")]
@@ -7,3 +7,4 @@ mod oauth;
 mod openapi;
 #[cfg(feature = "saved-sessions")]
 mod questions;
+mod sleeping;

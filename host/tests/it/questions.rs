@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use ptc_host::engine::{
     Asker, CallRecord, CallStatus, Desk, Engine, EngineOptions, EvalOutcome, EvalRequest, Failure, Gate,
-    HostCalls, Keep, Limits, Resume, ResumeFault, RunContext, Suspended, Verdict,
+    HostCalls, Keep, Limits, Resume, ResumeFault, RunContext, RunPermit, Suspended, Verdict,
 };
 use ptc_host::questions::{
     Action, Answer, Answered, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode,
@@ -239,6 +239,7 @@ async fn a_program_is_the_same_here_and_elsewhere() {
         ("(f \"many\" 1)", 2),
         ("(pmap (fn [n] (f \"sign_in\" n)) (range 40))", 1),
         ("[(f \"sign_in\" 1) (f \"ask\" 2) (f \"sign_in\" 3)]", 2),
+        ("(pmap (fn [n] (if (= n 1) (f \"ask\" n) (sleep-ms 20))) [1 2 3])", 1),
         ("(pmap (fn [n] (if (= n 1) (f \"sign_in\" n) [(f \"ask\" 1) (f \"sign_in\" 2)])) [1 2])", 1),
     ] {
         let program = format!("{CALL} {body}");
@@ -461,6 +462,51 @@ async fn waiting_for_people_is_not_the_programs_time() {
     });
     assert_eq!(text(&outcome), "[1]");
     assert!(outcome.duration < HOUR, "{:?}", outcome.duration);
+}
+
+/// Counts how often its program began to do nothing but sleep.
+#[derive(Default)]
+struct Naps(AtomicU32);
+
+impl RunPermit for Naps {
+    fn lend(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn take_back(&self) {}
+}
+
+#[tokio::test]
+async fn what_a_program_has_slept_comes_along() {
+    const NAP: Duration = Duration::from_secs(10);
+    let clock = Clock::stepped();
+    let _entered = clock.enter();
+    let engine = engine();
+    let person = Arc::new(Person { leaves: true, ..Person::default() });
+    let upstreams = Arc::<Asking>::default();
+    let naps = Arc::<Naps>::default();
+    let program =
+        format!("{CALL} (dotimes [_ 3] (sleep-ms 10000)) (f \"ask\" 1) (dotimes [_ 4] (sleep-ms 10000))");
+    let limits = Limits { timeout: 10 * NAP, ..Limits::plain() };
+    let request =
+        || EvalRequest { limits, permit: Some(naps.clone()), ..request(&program, &upstreams, &person) };
+    let after_naps = async |until: u32| {
+        for nap in naps.0.load(Ordering::SeqCst)..until {
+            wait_until_async("the program sleeps", async || naps.0.load(Ordering::SeqCst) > nap).await;
+            clock.advance(NAP);
+        }
+    };
+    let (mut outcome, ()) = tokio::join!(engine.eval(request()), after_naps(3));
+    let Suspended { snapshot, questions } = *outcome.suspended.take().unwrap();
+    let resume = Resume { snapshot, answers: answers(&questions), gate: None };
+    let again = EvalRequest { resume: Some(Arc::new(resume)), ..request() };
+    let (outcome, ()) = tokio::join!(engine.eval(again), after_naps(6));
+    let failure = outcome.result.unwrap_err();
+    assert_eq!(
+        failure.message,
+        "runtime_error: sleep-ms waits at most 60000 milliseconds in all of a program"
+    );
+    assert!(outcome.duration >= 6 * NAP, "the time is the program's: {:?}", outcome.duration);
 }
 
 #[tokio::test]

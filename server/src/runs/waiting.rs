@@ -187,6 +187,7 @@ impl Runs {
         let resume = Resume { snapshot: record.snapshot.clone(), answers: answers.collect(), gate: None };
         request.resume = Some(Arc::new(resume));
         request.asker = prepared.asker;
+        request.permit = Some(permit.loan().shared());
         let shaped = prepared.shaped;
         async move {
             while !permit.fill(|| self.enter(&principal)) {

@@ -85,6 +85,8 @@ const MAP_TREE: &str = r#"(reduce (fn [a _] {"a" a "b" a}) {"c" 1} (range 40))"#
 const BIG: &str = "(bit-shift-left 1 1000000)";
 const DATE: &str = r#"(LocalDate/parse "2024-01-31")"#;
 const INSTANT: &str = r#"(Instant/parse "2024-01-31T00:00:00Z")"#;
+const ZONED: &str = r#"(ZonedDateTime/parse "2026-10-25T02:30+01:00[Europe/Berlin]")"#;
+const LOCAL: &str = r#"(LocalDateTime/of 2026 3 29 2 30)"#;
 
 /// One large integer many times: small in memory, and dear to look at.
 const ONE_BIG: &str = "(vec (repeat 500 (bit-shift-left 1 1000000)))";
@@ -122,7 +124,7 @@ pub const CLASSES: &[Class] = &[
             (pr-str x) (print x x) (println x) (prn x) (pr x) (pprint x) (print-str x x) (println-str x x) (prn-str x) (printf "%s%s" x x)
             (json/generate-string x) (apropos x) (count x) (nth x 99999) (parse-long x) (parse-int x)
             (Integer/parseInt x) (Long/parseLong x) (char x) (csv/parse-string x) (csv/read-csv x)
-            (LocalDateTime/parse x) (OffsetDateTime/parse x) (URLEncoder/encode x) (URLDecoder/decode x) (base64/encode x) (re-quote-replacement x)
+            (LocalDateTime/parse x) (OffsetDateTime/parse x) (ZonedDateTime/parse x) (in-zone x "Z") (URLEncoder/encode x) (URLDecoder/decode x) (base64/encode x) (re-quote-replacement x)
             (.encodeToString (Base64/getEncoder) x) (.encode (Base64/getEncoder) x) (.getBytes x) (String. (.getBytes x))
             (.replaceAll x "a" "bb") (.replaceFirst x "zzz" "b") (.toCharArray x) (apply str x)
             (get x 99999) (split x #"") (read-string (str "\"" (replace x "\n" "") "\""))
@@ -420,7 +422,7 @@ pub const CLASSES: &[Class] = &[
             (.plusDays x 1000000000000) (.minusDays x 1000000000000) (.plusWeeks x 1000000000000) (.minusWeeks x 1000000000000)
             (.plusMonths x 1000000000000) (.minusMonths x 1000000000000) (.plusYears x 1000000000000)
             (.minusYears x 1000000000000) (.getDayOfMonth x) (.getDayOfWeek x) (.getDayOfYear x) (.getMonthValue x)
-            (.getYear x) (.toEpochDay x) (day-name x) (month-name x) (.toLocalDate x) (.isAfter x x) (.isBefore x x) (.isEqual x x) (.compareTo x x)
+            (.getYear x) (.toEpochDay x) (.atStartOfDay x) (.atStartOfDay x \"America/Sao_Paulo\") (.atTime x 10 30) (day-name x) (month-name x) (.toLocalDate x) (.isAfter x x) (.isBefore x x) (.isEqual x x) (.compareTo x x)
         ",
     },
     Class {
@@ -434,6 +436,35 @@ pub const CLASSES: &[Class] = &[
             (.toDays (Duration/between x x)) (.toHours (Duration/between x x)) (.toMillis (Duration/between x x))
             (.toMinutes (Duration/between x x)) (.toSeconds (Duration/between x x)) (Instant/now) (LocalDate/now)
             (System/nanoTime) (currentTimeMillis) (java.util.Date.) (.getHour x) (.getMinute x) (.getSecond x)
+            (.getNano x) (.atZone x \"Europe/Berlin\") (in-zone x \"Asia/Tokyo\") (.toInstant x) (.toLocalDateTime x)
+            (.plusHours x 1000000000000) (.minusHours x 1000000000000) (.plusMinutes x 1000000000000)
+            (.minusMinutes x 1000000000000) (.truncatedTo x ChronoUnit/HOURS) (ZonedDateTime/ofInstant x \"+02:00\")
+            (LocalDateTime/ofInstant x \"America/New_York\") (LocalDateTime/now) (ZonedDateTime/now \"UTC\") (sleep-ms 0)
+        ",
+    },
+    Class {
+        granted: NOTHING,
+        input: ZONED,
+        around: DROPPED,
+        work: Work::Constant,
+        calls: "
+            (.getZone x) (.getOffset x) (.toInstant x) (.toLocalDateTime x) (.toLocalDate x) (.withZoneSameInstant x \"Asia/Tokyo\")
+            (.withZoneSameLocal x \"Asia/Tokyo\") (.withEarlierOffsetAtOverlap x) (.withLaterOffsetAtOverlap x)
+            (.plusDays x 1000000000000) (.plusMonths x 1000000) (.plusHours x 1000000000000) (.getYear x) (.getHour x)
+            (.truncatedTo x ChronoUnit/DAYS) (.between ChronoUnit/MONTHS x x) (.between ChronoUnit/HOURS x x)
+            (Duration/between x x) (.compareTo x x) (.isBefore x x) (.format x \"yyyy-MM-dd HH:mm VV z XXX\") (day-name x)
+        ",
+    },
+    Class {
+        granted: NOTHING,
+        input: LOCAL,
+        around: DROPPED,
+        work: Work::Constant,
+        calls: "
+            (.atZone x \"Europe/Berlin\") (ZonedDateTime/of x \"Europe/Berlin\") (.toInstant x \"+02:00\") (.plusDays x 1000000000000)
+            (.plusHours x 1000000000000) (.truncatedTo x ChronoUnit/MINUTES) (.between ChronoUnit/DAYS x x) (.getMinute x)
+            (ZonedDateTime/of 2026 3 29 2 30 0 0 \"Europe/Berlin\") (LocalDateTime/of 2026 3 29 2 30) (ZoneOffset/ofHours 2)
+            (ZoneOffset/ofHoursMinutes 2 30)
         ",
     },
     Class {
@@ -441,7 +472,8 @@ pub const CLASSES: &[Class] = &[
         input: "data/x",
         around: DROPPED,
         work: Work::Constant,
-        calls: "(parse x) (Duration/parse x) (DateTimeFormatter/ofPattern x) (.format (LocalDate/of 2024 1 31) x)",
+        calls: "(parse x) (Duration/parse x) (DateTimeFormatter/ofPattern x) (.format (LocalDate/of 2024 1 31) x) (ZoneId/of x)
+            (ZoneOffset/of x) (.getTotalSeconds x) (in-zone x x)",
     },
     Class {
         granted: NOTHING,

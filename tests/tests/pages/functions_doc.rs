@@ -25,6 +25,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("json", "JSON"),
     ("csv", "CSV"),
     ("dates", "Dates, instants, durations"),
+    ("zones", "Time zones, and times without one"),
     ("access", "Parts of collections"),
     ("subset", "Taking, dropping, partitioning"),
     ("transform", "Mapping and filtering"),

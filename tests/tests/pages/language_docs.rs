@@ -27,7 +27,10 @@ impl HostCalls for Store {
                 let local = arguments[2].to_string();
                 return Box::pin(std::future::ready(Reply::Value(Payload::Json(local.into()))));
             }
-            HostRequest::Tool { .. } | HostRequest::Feature(_) | HostRequest::Ask { .. } => {
+            HostRequest::Tool { .. }
+            | HostRequest::Feature(_)
+            | HostRequest::Ask { .. }
+            | HostRequest::Sleep { .. } => {
                 unreachable!("no program calls one")
             }
         };

@@ -44,6 +44,7 @@ mod regex;
 mod row;
 mod series;
 mod sets;
+mod sleep;
 mod strings;
 mod subset;
 mod support;
@@ -77,6 +78,7 @@ static FAMILIES: &[&[Builtin]] = &[
     comparison::BUILTINS,
     csv::BUILTINS,
     dates::BUILTINS,
+    dates::ZONES,
     discovery::BUILTINS,
     edn::BUILTINS,
     encoding::BUILTINS,
@@ -98,6 +100,7 @@ static FAMILIES: &[&[Builtin]] = &[
     printing::BUILTINS,
     regex::BUILTINS,
     sets::BUILTINS,
+    sleep::BUILTINS,
     strings::BUILTINS,
     subset::BUILTINS,
     transducers::BUILTINS,

@@ -82,11 +82,15 @@ pub(super) const DURATION: LibraryNamespace =
     namespace("java.time.Duration", &["Duration/", "java.time.Duration/"]);
 pub(super) const CHRONO_UNIT: LibraryNamespace =
     namespace("java.time.temporal.ChronoUnit", &["ChronoUnit/", "java.time.temporal.ChronoUnit/"]);
-/// An instant, which stands for a date and a time in UTC.
 pub(super) const LOCAL_DATE_TIME: LibraryNamespace =
     namespace("java.time.LocalDateTime", &["LocalDateTime/", "java.time.LocalDateTime/"]);
 pub(super) const OFFSET_DATE_TIME: LibraryNamespace =
     namespace("java.time.OffsetDateTime", &["OffsetDateTime/", "java.time.OffsetDateTime/"]);
+pub(super) const ZONED_DATE_TIME: LibraryNamespace =
+    namespace("java.time.ZonedDateTime", &["ZonedDateTime/", "java.time.ZonedDateTime/"]);
+pub(super) const ZONE_ID: LibraryNamespace = namespace("java.time.ZoneId", &["ZoneId/", "java.time.ZoneId/"]);
+pub(super) const ZONE_OFFSET: LibraryNamespace =
+    namespace("java.time.ZoneOffset", &["ZoneOffset/", "java.time.ZoneOffset/"]);
 pub(super) const DATE_TIME_FORMATTER: LibraryNamespace = namespace(
     "java.time.format.DateTimeFormatter",
     &["DateTimeFormatter/", "java.time.format.DateTimeFormatter/"],

@@ -28,4 +28,4 @@ pub use op::Op;
 /// | 1 | the beginning |
 /// | 2 | decisions 172 to 179: programs of plain Clojure have the values that they have there |
 /// | 3 | decisions 180 to 182: names of any text, identity, more of Clojure's functions |
-pub const LANGUAGE_VERSION: u16 = 3;
+pub const LANGUAGE_VERSION: u16 = 4;

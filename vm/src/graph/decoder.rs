@@ -9,7 +9,7 @@ use crate::meter::{self, Held};
 use crate::number::MAX_INTEGER_BITS;
 use crate::value::{
     Blob, Captures, Closure, Combinator, Cursor, Keyword, Map, Pieces, Regex, ReplyWatch, Set, Shape, Str,
-    Temporal, Uniform, Value, Vector, key_compare,
+    Temporal, Uniform, Value, Vector, Zone, key_compare,
 };
 use ahash::AHashMap;
 use num_bigint::BigInt;
@@ -305,11 +305,17 @@ impl<'a> Table<'a, '_> {
                 Value::temporal(Temporal::date(days))
             }
             NodeKind::Instant => {
-                let (micros, digits) = (self.reader.signed()?, self.reader.byte()?);
-                if digits > 6 {
-                    return Err(Unread::Invalid("instant"));
-                }
+                let (micros, digits) = self.moment()?;
                 Value::temporal(Temporal::instant(micros, digits))
+            }
+            NodeKind::LocalDateTime => {
+                let (micros, digits) = self.moment()?;
+                Value::temporal(Temporal::local(micros, digits))
+            }
+            NodeKind::ZonedDateTime => {
+                let (micros, digits) = self.moment()?;
+                let zone = Zone::named(self.reader.text()?).ok_or(Unread::Invalid("zone"))?;
+                Value::temporal(Temporal::zoned(micros, digits, zone))
             }
             NodeKind::Duration => Value::temporal(Temporal::duration(self.reader.signed()?)),
             NodeKind::Cursor => return self.cursor(),
@@ -508,6 +514,15 @@ impl<'a> Table<'a, '_> {
             return Err(Unread::Invalid("captures"));
         }
         Ok(Value::Closure(Closure::new(module, index as u32, captures)))
+    }
+
+    /// Microseconds of a point in time, and the fraction digits to print.
+    fn moment(&mut self) -> Result<(i64, u8), Unread> {
+        let (micros, digits) = (self.reader.signed()?, self.reader.byte()?);
+        if digits > 6 {
+            return Err(Unread::Invalid("instant"));
+        }
+        Ok((micros, digits))
     }
 
     fn combinator(&mut self) -> Result<Value, Unread> {

@@ -512,6 +512,17 @@ impl Encoder {
                 self.kind(NodeKind::Duration);
                 self.table.signed(millis);
             }
+            Temporal::Local { micros, digits } => {
+                self.kind(NodeKind::LocalDateTime);
+                self.table.signed(micros);
+                self.table.byte(digits);
+            }
+            Temporal::Zoned { micros, digits, zone } => {
+                self.kind(NodeKind::ZonedDateTime);
+                self.table.signed(micros);
+                self.table.byte(digits);
+                self.table.text(&zone.name());
+            }
         }
     }
 

@@ -61,6 +61,8 @@ node_kinds! {
     30 Constant "program, number of a part of its constants";
     31 List "node of a vector";
     32 Queue "node of a vector";
+    33 LocalDateTime "signed, digits";
+    34 ZonedDateTime "signed, digits, text";
 }
 
 /// The kinds of combinators, each at the index that stands for it.

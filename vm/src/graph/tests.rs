@@ -8,7 +8,7 @@ use crate::meter::{self, Account, Allowance, Pauses, Resumed};
 use crate::print::readable_lossy;
 use crate::value::{
     Blob, Captures, Closure, Combinator, CombinatorKind, Cursor, Map, Regex, ReplyWatch, Set, Temporal,
-    Value, Vector, identical,
+    Value, Vector, Zone, identical,
 };
 use bytes::Bytes;
 use num_bigint::BigInt;
@@ -91,6 +91,14 @@ fn scalars() -> Vec<Value> {
         Value::temporal(Temporal::date(-9)),
         Value::temporal(Temporal::instant(1_700_000_000_123_456, 6)),
         Value::temporal(Temporal::duration(i64::MIN)),
+        Value::temporal(Temporal::local(-5, 6)),
+        Value::temporal(Temporal::zoned(5, 0, Zone::UTC)),
+        Value::temporal(Temporal::zoned(
+            1_774_746_000_000_000,
+            3,
+            Zone::named("Europe/Berlin").expect("a zone"),
+        )),
+        Value::temporal(Temporal::zoned(i64::MAX, 0, Zone::named("UTC-3").expect("a zone"))),
     ]);
     all.push(regex);
     all.extend(["map", "+", "first"].map(|name| library().function_named(name).expect("a function")));

@@ -95,10 +95,8 @@ const ABSENT: &[(&str, &str)] = &[
     ("binding bound-fn with-redefs with-local-vars with-bindings with-precision", "use let"),
     ("with-in-str", "build the text with str, pr-str or format"),
     ("bench", "leave it out: programs measure no time"),
-    (
-        "sleep Thread/sleep System/getenv System/getProperty",
-        "programs see no timers and no environment: leave it out",
-    ),
+    ("sleep Thread/sleep TimeUnit/sleep", "use (sleep-ms n), which waits at most 10 seconds at a time"),
+    ("System/getenv System/getProperty", "programs see no environment: leave it out"),
     ("instance? class cast", "use string?, number?, map?, vector? …, or (type x)"),
     (
         "bigdec BigDecimal. BigDecimal rationalize numerator denominator",
@@ -114,10 +112,12 @@ const ABSENT: &[(&str, &str)] = &[
         "use (LocalDate/parse text \"dd/MM/yyyy\") and (.format date \"dd/MM/yyyy\")",
     ),
     (
-        "ZonedDateTime/parse ZonedDateTime/now ZonedDateTime/of ZonedDateTime/ofInstant ZoneId/of ZoneId/systemDefault \
-         ZoneOffset/UTC ZoneOffset/ofHours .atZone .withZoneSameInstant .toInstant .atStartOfDay .atOffset .withZone",
-        "there is no table of time zones: instants are in UTC. Read a text with an offset by OffsetDateTime/parse, and move it \
-         by (.plusSeconds instant n)",
+        "ZoneId/systemDefault TimeZone/getDefault java.util.TimeZone/getDefault",
+        "programs see no time zone of the machine: name one, as in (in-zone (Instant/now) \"Europe/Berlin\")",
+    ),
+    (
+        ".withZone",
+        "put the time into the zone: (.format (in-zone instant \"Europe/Berlin\") \"yyyy-MM-dd HH:mm\")",
     ),
     ("md5 sha256 sha1", "there are no digests"),
     (
@@ -258,8 +258,6 @@ const WRITE: &[(&str, &str)] = &[
         ".stream .map .filter .collect .forEach .reduce .toList .iterator",
         "(map f coll), (filter pred coll) or (reduce f init coll)",
     ),
-    (".plusHours .plusMinutes", "(.plusSeconds t (* 3600 hours))"),
-    (".minusHours .minusMinutes", "(.minusSeconds t (* 3600 hours))"),
     (".until Period/between Period/ofDays", "(.between ChronoUnit/DAYS from to)"),
     ("Arrays/asList List/of", "[a b c]"),
     ("Map/of", "{key value}"),

@@ -49,7 +49,15 @@ pub enum HostRequest {
         /// The JSON Schema of the form, one JSON object; `None`: yes or no.
         schema: Option<Vec<u8>>,
     },
+    /// `(sleep-ms n)`: a wait. The reply is nothing.
+    Sleep {
+        /// At most [`MOST_SLEEP_MS`].
+        millis: u32,
+    },
 }
+
+/// Milliseconds that a program may wait at a time.
+pub const MOST_SLEEP_MS: u32 = 10_000;
 
 impl HostRequest {
     /// Bytes that it holds, nearly.
@@ -60,6 +68,7 @@ impl HostRequest {
             HostRequest::Discovery { arguments, .. } => arguments.len(),
             HostRequest::Feature(request) => request.bytes(),
             HostRequest::Ask { message, schema } => message.len() + schema.as_ref().map_or(0, Vec::len),
+            HostRequest::Sleep { .. } => 0,
         }
     }
 }

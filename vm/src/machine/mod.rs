@@ -40,8 +40,8 @@ pub use fork::ForkNote;
 pub(crate) use frame::FrameRow;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
 pub use host_call::{
-    BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, Payload,
-    PendingCall, Reply, UpstreamCall,
+    BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS,
+    Payload, PendingCall, Reply, UpstreamCall,
 };
 pub(crate) use library::LibraryParts;
 pub use library::{Known, Library};

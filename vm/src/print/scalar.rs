@@ -57,7 +57,7 @@ pub(crate) fn write_plain_scalar(value: &Value, out: &mut String) -> Result<()> 
             Ok(())
         }
         Value::Temporal(t) => {
-            grow_string(out, 64)?;
+            grow_string(out, time_bound(t))?;
             out.push_str(&t.iso());
             Ok(())
         }
@@ -86,9 +86,17 @@ pub(super) fn len_bound(value: &Value) -> usize {
         Value::Symbol(name) if is_readable_symbol(name.as_str()) => name.as_str().len() + 1,
         Value::Symbol(name) => text::quoted_len(name.as_str()) + "(symbol )".len(),
         Value::Tool(name) => name.as_str().len() + 5,
-        Value::Temporal(_) => 64,
+        Value::Temporal(t) => time_bound(t),
         Value::Blob(blob) => blob.content().mime_type.len() + 64,
         _ => 32,
+    }
+}
+
+/// At least as many bytes as the quoted text of a time has.
+fn time_bound(time: &Temporal) -> usize {
+    match time {
+        Temporal::Zoned { .. } => 128,
+        _ => 64,
     }
 }
 
@@ -131,7 +139,10 @@ pub(super) fn push(value: &Value, out: &mut String) {
         Value::Blob(blob) => out.push_str(&blob.label()),
         Value::Temporal(t) => match **t {
             Temporal::Duration(_) => out.push_str(&t.iso()),
-            Temporal::Date(_) | Temporal::Instant { .. } => {
+            Temporal::Date(_)
+            | Temporal::Instant { .. }
+            | Temporal::Local { .. }
+            | Temporal::Zoned { .. } => {
                 out.push('"');
                 out.push_str(&t.iso());
                 out.push('"');

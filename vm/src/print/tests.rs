@@ -1,7 +1,7 @@
 use super::number::{write_float, write_float_plain};
 use super::*;
 use crate::meter::Account;
-use crate::value::{Keyword, Map, Set, Str, Temporal, Vector};
+use crate::value::{Keyword, Map, Set, Str, Temporal, Vector, Zone};
 use num_bigint::BigInt;
 use std::rc::Rc;
 
@@ -61,6 +61,14 @@ fn scalars_print_in_both_styles() {
         (temporal(Temporal::date(-719_529)), "\"-0001-12-31\"", "-0001-12-31"),
         (temporal(Temporal::instant(1_500_000, 2)), "\"1970-01-01T00:00:01.50Z\"", "1970-01-01T00:00:01.50Z"),
         (temporal(Temporal::instant(-1, 0)), "\"1969-12-31T23:59:59Z\"", "1969-12-31T23:59:59Z"),
+        (temporal(Temporal::local(1_500_000, 1)), "\"1970-01-01T00:00:01.5\"", "1970-01-01T00:00:01.5"),
+        (temporal(Temporal::local(-60_000_000, 3)), "\"1969-12-31T23:59\"", "1969-12-31T23:59"),
+        (temporal(Temporal::zoned(0, 0, Zone::UTC)), "\"1970-01-01T00:00Z\"", "1970-01-01T00:00Z"),
+        (
+            temporal(Temporal::zoned(0, 0, Zone::named("Europe/Berlin").expect("a zone"))),
+            "\"1970-01-01T01:00+01:00[Europe/Berlin]\"",
+            "1970-01-01T01:00+01:00[Europe/Berlin]",
+        ),
         (temporal(Temporal::duration(-5)), "#duration[-5ms]", "#duration[-5ms]"),
     ] {
         assert_eq!(readable(&value).unwrap(), readable_text);

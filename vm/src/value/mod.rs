@@ -25,6 +25,7 @@ mod set;
 mod string;
 mod temporal;
 mod vector;
+mod zone;
 
 pub(crate) use allocation::Allocation;
 pub use blob::{Blob, BlobContent, decoded_len};
@@ -50,10 +51,12 @@ pub use regex::{Regex, forget_patterns, pattern_bytes};
 pub use reply_watch::ReplyWatch;
 pub use set::{Set, SetIter};
 pub use string::Str;
-pub(crate) use temporal::day_of_week;
 pub use temporal::{Day, Temporal};
+pub(crate) use temporal::{day_of_week, local_iso, local_parts};
 pub(crate) use vector::{Pieces, Uniform};
 pub use vector::{Vector, VectorIter};
+pub use zone::Zone;
+pub(crate) use zone::offset_text;
 
 use crate::error::Result;
 use crate::meter;

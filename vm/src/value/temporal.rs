@@ -1,10 +1,11 @@
-//! Dates, instants and durations (language.md 2.8), and the calendar behind them.
+//! Dates, instants, durations and times of zones (language.md 2.8), and the calendar behind them.
 
+use super::zone::{Zone, offset_text};
 use crate::meter;
 use std::cmp::Ordering;
 
-/// A point or span of time as a value. Made with [`Temporal::date`], [`Temporal::instant`] and
-/// [`Temporal::duration`], which charge it; read by matching.
+/// A point or span of time as a value. Made with [`Temporal::date`], [`Temporal::instant`], [`Temporal::duration`],
+/// [`Temporal::local`] and [`Temporal::zoned`], which charge it; read by matching.
 #[derive(Debug)]
 pub enum Temporal {
     /// A calendar day, in days since 1970-01-01.
@@ -18,6 +19,22 @@ pub enum Temporal {
     },
     /// A span in milliseconds.
     Duration(i64),
+    /// A date and a time of the day without a zone.
+    Local {
+        /// Microseconds since 1970-01-01T00:00.
+        micros: i64,
+        /// As those of an instant.
+        digits: u8,
+    },
+    /// An instant as clocks of a zone show it.
+    Zoned {
+        /// Microseconds since 1970-01-01T00:00:00Z.
+        micros: i64,
+        /// As those of an instant.
+        digits: u8,
+        /// The zone.
+        zone: Zone,
+    },
 }
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -47,21 +64,46 @@ impl Temporal {
         Temporal::Duration(millis)
     }
 
-    /// The text of `str`: `2024-01-02`, `2024-01-02T03:04:05.120Z`, `#duration[1500ms]`.
+    /// A date and a time without a zone, in microseconds since 1970-01-01T00:00.
+    pub(crate) fn local(micros: i64, digits: u8) -> Temporal {
+        meter::charge_memory(Self::BYTES);
+        Temporal::Local { micros, digits: digits.min(6) }
+    }
+
+    /// An instant in microseconds since the epoch, as clocks of a zone show it.
+    pub(crate) fn zoned(micros: i64, digits: u8, zone: Zone) -> Temporal {
+        meter::charge_memory(Self::BYTES);
+        Temporal::Zoned { micros, digits: digits.min(6), zone }
+    }
+
+    /// The text of `str`: `2024-01-02`, `2024-01-02T03:04:05.120Z`, `#duration[1500ms]`, `2024-01-02T03:04`,
+    /// `2024-01-02T03:04+01:00[Europe/Berlin]`.
     pub(crate) fn iso(&self) -> String {
         match *self {
             Temporal::Date(days) => Day::from_epoch(days).iso(),
             Temporal::Instant { micros, digits } => instant_iso(micros, digits),
             Temporal::Duration(millis) => format!("#duration[{millis}ms]"),
+            Temporal::Local { micros, digits } => local_iso(micros, 0, digits, true),
+            Temporal::Zoned { micros, digits, zone } => {
+                let offset = zone.offset_at(micros);
+                let mut text = local_iso(micros, offset, digits, true);
+                text.push_str(&offset_text(offset));
+                if !zone.is_offset() {
+                    text.push_str(&format!("[{}]", zone.name()));
+                }
+                text
+            }
         }
     }
 
-    /// Rank of the kind in the order of values: date < instant < duration (ruling 2).
+    /// Rank of the kind in the order of values: date < instant < duration < local < zoned (rulings 2 and 183).
     fn key(&self) -> (u8, i64) {
         match *self {
             Temporal::Date(days) => (0, days),
             Temporal::Instant { micros, .. } => (1, micros),
             Temporal::Duration(millis) => (2, millis),
+            Temporal::Local { micros, .. } => (3, micros),
+            Temporal::Zoned { micros, .. } => (4, micros),
         }
     }
 }
@@ -78,11 +120,13 @@ impl Clone for Temporal {
             Temporal::Date(days) => Temporal::date(days),
             Temporal::Instant { micros, digits } => Temporal::instant(micros, digits),
             Temporal::Duration(millis) => Temporal::duration(millis),
+            Temporal::Local { micros, digits } => Temporal::local(micros, digits),
+            Temporal::Zoned { micros, digits, zone } => Temporal::zoned(micros, digits, zone),
         }
     }
 }
 
-/// Equal kind and time; the number of fraction digits does not count.
+/// Equal kind and time; the number of fraction digits and the zone do not count.
 impl PartialEq for Temporal {
     fn eq(&self, other: &Temporal) -> bool {
         self.key() == other.key()
@@ -111,16 +155,33 @@ impl std::hash::Hash for Temporal {
 }
 
 fn instant_iso(micros: i64, digits: u8) -> String {
-    let (seconds, fraction) = (micros.div_euclid(MICROS_PER_SECOND), micros.rem_euclid(MICROS_PER_SECOND));
-    let (days, second) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
+    let mut text = local_iso(micros, 0, digits, false);
+    text.push('Z');
+    text
+}
+
+/// Days since 1970-01-01 and microseconds of the day that clocks show which are so many seconds ahead of UTC.
+pub(crate) fn local_parts(micros: i64, offset: i32) -> (i64, i64) {
+    let day = SECONDS_PER_DAY * MICROS_PER_SECOND;
+    let of_day = micros.rem_euclid(day) + i64::from(offset) * MICROS_PER_SECOND;
+    (micros.div_euclid(day) + of_day.div_euclid(day), of_day.rem_euclid(day))
+}
+
+/// `2024-01-02T03:04:05.120`. `brief`: without seconds where they are zero, as Java prints times.
+pub(crate) fn local_iso(micros: i64, offset: i32, digits: u8, brief: bool) -> String {
+    let (days, of_day) = local_parts(micros, offset);
+    let (second, fraction) = (of_day / MICROS_PER_SECOND, of_day % MICROS_PER_SECOND);
     let mut text = Day::from_epoch(days).iso();
-    text.push_str(&format!("T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
+    text.push_str(&format!("T{:02}:{:02}", second / 3600, second / 60 % 60));
+    if brief && second % 60 == 0 && fraction == 0 {
+        return text;
+    }
+    text.push_str(&format!(":{:02}", second % 60));
     if digits > 0 {
         let all = format!("{fraction:06}");
         text.push('.');
         text.push_str(&all[..usize::from(digits.min(6))]);
     }
-    text.push('Z');
     text
 }
 

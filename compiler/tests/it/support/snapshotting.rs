@@ -17,6 +17,8 @@ pub(crate) const MORE: &[&str] = &[
     "(get (tool/call! {:server \"s\" :tool \"t\" :args {:a 1}}) \"a\")",
     "(tool/pages {:server \"s\" :tool \"t\" :args {:items [1 2]}} {:items (fn [p] (f (get p \"items\"))) :next (fn [p] (f nil))})",
     "(apropos \"echo\")",
+    "[(sleep-ms 5) (f 1) (pmap (fn [n] (sleep-ms n) (f n)) [1 2])]",
+    "(let [z (in-zone (java.util.Date. 0) \"Europe/Berlin\")] [(f 1) z (.toLocalDateTime z)])",
     "(apropos \"echo\" {:limit 3})",
     "(reductions (fn ([] (f 5)) ([a x] a)) [])",
     "(update [1 2] 0 f)",
@@ -246,6 +248,7 @@ impl Answer {
             },
             HostRequest::Ask { message, .. } if message == "Nobody?" => Answer::Fault,
             HostRequest::Ask { schema, .. } => Answer::Success(schema.unwrap_or_else(|| b"{}".to_vec())),
+            HostRequest::Sleep { .. } => Answer::Echo(b"null".to_vec()),
             HostRequest::Feature(_) => panic!("nobody asks for it"),
         };
         (call.id, answer)

@@ -31,7 +31,7 @@ pub(super) struct Record {
     /// Answers about sign-ins.
     pub(super) signed: Vec<Note>,
     /// What it has taken of its caps, as `RunContext::taken` has it.
-    pub(super) taken: [u32; 3],
+    pub(super) taken: [u32; 4],
     pub(super) records: Vec<CallRecord>,
     /// For some of the records, by index: the place of the watch among the machine's.
     pub(super) watches: Vec<(usize, usize)>,
@@ -43,7 +43,7 @@ pub(super) struct Record {
 /// Writes the record of a program whose calls all ask. `None`: one of them cannot leave the process.
 pub(super) fn write(
     board: &Board,
-    (used, taken): (Duration, [u32; 3]),
+    (used, taken): (Duration, [u32; 4]),
     records: &[CallRecord],
     watches: &[(usize, usize)],
     catalog_ops: &[CatalogOp],
@@ -87,7 +87,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     }
     let used = Duration::from_nanos(unread(from.unsigned())?);
     let mut count = || unread(from.unsigned_32());
-    let taken = [count()?, count()?, count()?];
+    let taken = [count()?, count()?, count()?, count()?];
     let records = list(&mut from, read_call)?;
     let watches = list(&mut from, |from| {
         Ok((unread(from.index(records.len(), "watch"))?, unread(from.index(MOST, "watch"))?))

@@ -18,7 +18,7 @@ use ptc_mcp::message::id::RequestId;
 use ptc_mcp::message::params::{Params, ParamsMember};
 use tracing::{debug, info, warn};
 
-use crate::concurrency_limiter::Full;
+use crate::concurrency_limiter::{Full, PermitLoan};
 use crate::protocol::answers;
 use crate::protocol::call::{Call, Work};
 use crate::protocol::client::KnownClient;
@@ -107,6 +107,7 @@ struct Ready {
     outgoing: Option<Outgoing>,
     patience: Duration,
     span: Option<CallSpan>,
+    permit: PermitLoan,
 }
 
 /// How long a call that goes on with a program waits for the outcome of the call that was first (waiting.md 5.4), besides the time
@@ -135,6 +136,7 @@ impl Request<'_> {
             progress: None,
             audience: None,
             asked: Asked::default(),
+            permit: PermitLoan::default(),
         }
     }
 
@@ -257,15 +259,29 @@ impl Request<'_> {
             Prepared::Full(full) => return self.busy(tool, full, span),
             Prepared::Gated(running) => (running, true),
             Prepared::Free(running) => (running, false),
-            Prepared::After(wait) => (self.after(name, wait), false),
+            Prepared::After(wait) => (self.after(name, wait, context.permit.clone()), false),
         };
-        let ready =
-            Ready { name, eval_id: context.eval_id, running, gated, hearing, outgoing, patience, span };
+        let ready = Ready {
+            name,
+            eval_id: context.eval_id,
+            running,
+            gated,
+            hearing,
+            outgoing,
+            patience,
+            span,
+            permit: context.permit,
+        };
         self.admit(tool, ready)
     }
 
     /// What a call comes to that cannot be prepared yet. It is let in once it can.
-    fn after(&self, name: &'static str, wait: BoxFuture<'static, Prepared>) -> BoxFuture<'static, ToolReply> {
+    fn after(
+        &self,
+        name: &'static str,
+        wait: BoxFuture<'static, Prepared>,
+        loan: PermitLoan,
+    ) -> BoxFuture<'static, ToolReply> {
         let (service, principal) = (self.service.clone(), self.from.connection.owner().principal.clone());
         let busy = move |service: &Service, full| match service.tools.find(name) {
             Some((_, tool)) => tool.busy(full),
@@ -279,7 +295,10 @@ impl Request<'_> {
                     Prepared::Full(full) => return busy(&service, full),
                     Prepared::Free(running) => return running.await,
                     Prepared::Gated(running) => match service.limiter.try_enter(&principal) {
-                        Ok(_permit) => return running.await,
+                        Ok(mut permit) => {
+                            loan.bind(&mut permit);
+                            return running.await;
+                        }
                         Err(full) => return busy(&service, full),
                     },
                     Prepared::After(wait) => wait.await,
@@ -291,7 +310,8 @@ impl Request<'_> {
 
     /// Admits a call if the conversation and the process have capacity.
     fn admit(&self, tool: &dyn Tool, ready: Ready) -> Handled {
-        let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span } = ready;
+        let Ready { name, eval_id, running, gated, hearing, outgoing, patience, mut span, permit: loan } =
+            ready;
         let (ticket, cancelled) = match self.from.connection.enter(self.id) {
             Ok(entered) => entered,
             Err(Refused::Full(limit)) => {
@@ -313,10 +333,11 @@ impl Request<'_> {
             }
         };
         let principal = &self.from.connection.owner().principal;
-        let permit = match gated.then(|| self.service.limiter.try_enter(principal)).transpose() {
+        let mut permit = match gated.then(|| self.service.limiter.try_enter(principal)).transpose() {
             Ok(permit) => permit,
             Err(full) => return self.busy(tool, full, span),
         };
+        permit.iter_mut().for_each(|permit| loan.bind(permit));
         if let Some(span) = &mut span {
             span.runs();
         }

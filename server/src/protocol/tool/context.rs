@@ -9,6 +9,7 @@ use ptc_mcp::Revision;
 use ptc_mcp::message::id::RequestId;
 use tokio::sync::watch;
 
+use crate::concurrency_limiter::PermitLoan;
 use crate::principal::Owner;
 use crate::protocol::client_requests::ClientLine;
 use crate::protocol::elicitation::Elicitation;
@@ -36,6 +37,8 @@ pub struct CallContext {
     pub audience: Option<Arc<Audience>>,
     /// How its client can be asked.
     pub asked: Asked,
+    /// By what its program lends its permit.
+    pub permit: PermitLoan,
 }
 
 /// How the client of a call can be asked what a program waits for (waiting.md 4.1).

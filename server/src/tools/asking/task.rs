@@ -8,6 +8,7 @@ use ptc_mcp::message::id::RequestId;
 
 use super::shown::Screen;
 use super::{Asks, Caller};
+use crate::concurrency_limiter::PermitLoan;
 use crate::principal::{Owner, Principal};
 use crate::protocol::Elicitation;
 use crate::protocol::tool::{Asked, CallContext};
@@ -39,6 +40,7 @@ impl CallContext {
                 modes: modes.unwrap_or_default(),
                 ..Asked::default()
             },
+            permit: PermitLoan::default(),
         })
     }
 }

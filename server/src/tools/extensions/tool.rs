@@ -53,6 +53,7 @@ impl ExtensionTool {
             strict_data: true,
             render: Render { max_text_bytes: Some(options.shaper.max_result_bytes), json: false },
             upstreams,
+            permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(text, context.eval_id)
         };
@@ -118,7 +119,13 @@ impl Tool for ExtensionTool {
         };
         let told: long::WhenWaiting =
             Box::new(move |run: WaitingRun| async move { waiting(&shaper, &run, None, &[]) }.boxed());
-        long::prepared(long_call, self.name, &context.owner.principal, (shaper, || told), work)
+        long::prepared(
+            long_call,
+            self.name,
+            (&context.owner.principal, &context.permit),
+            (shaper, || told),
+            work,
+        )
     }
 
     fn dialect(&self) -> Option<&dyn QuestionDialect> {

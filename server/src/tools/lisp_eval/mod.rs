@@ -120,6 +120,7 @@ impl LispEval {
             upstreams: options.upstreams.clone(),
             progress: context.progress.clone(),
             audience: context.audience.clone(),
+            permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(arguments.program, context.eval_id)
         }
@@ -206,7 +207,7 @@ impl Tool for LispEval {
             }
         };
         let waiting = || self.when_waiting(given, context, shaper);
-        long::prepared(long_call, NAME, &context.owner.principal, (shaper, waiting), work)
+        long::prepared(long_call, NAME, (&context.owner.principal, &context.permit), (shaper, waiting), work)
     }
 
     fn busy(&self, full: Full) -> ToolReply {

@@ -92,6 +92,7 @@ async fn call(tool: &LispEval, arguments: Value) -> ToolReply {
         progress: None,
         audience: None,
         asked: Default::default(),
+        permit: Default::default(),
     };
     let reply = match tool.prepare(Some(raw), &context) {
         Prepared::Done(reply) => reply,

@@ -130,6 +130,7 @@ async fn call(options: TaskOptions, arguments: Value) -> (Value, ToolReply) {
         progress: None,
         audience: None,
         asked: Default::default(),
+        permit: Default::default(),
     };
     let reply = match tool.prepare(Raw::parse(&text).ok(), &context) {
         Prepared::Done(reply) => reply,

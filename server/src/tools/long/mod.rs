@@ -12,6 +12,7 @@ use ptc_host::engine::EvalRequest;
 use ptc_mcp::json::Raw;
 
 use super::shaping::{Shaper, running};
+use crate::concurrency_limiter::PermitLoan;
 use crate::principal::Principal;
 use crate::protocol::tool::{CallContext, Prepared, ToolReply};
 use crate::runs::{Attended, LongCall, NotKept, Progress, Ran, Runs, WaitingRun};
@@ -65,7 +66,7 @@ pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, T
 pub(super) fn prepared(
     long: Option<Long>,
     tool: &'static str,
-    principal: &Principal,
+    (principal, loan): (&Principal, &PermitLoan),
     (shaper, waiting): (Shaper, impl FnOnce() -> WhenWaiting),
     work: BoxFuture<'static, Ran>,
 ) -> Prepared {
@@ -75,10 +76,11 @@ pub(super) fn prepared(
     if call.is_long() && !runs.has_room(principal) {
         return Prepared::Done(too_many());
     }
-    let permit = match runs.enter(principal) {
+    let mut permit = match runs.enter(principal) {
         Ok(permit) => permit,
         Err(full) => return Prepared::Full(full),
     };
+    loan.bind(&mut permit);
     let waiting = waiting();
     let attended = runs.clone().attend(call, principal.clone(), tool, work, permit);
     let principal = principal.clone();

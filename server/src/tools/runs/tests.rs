@@ -114,6 +114,7 @@ impl Bench {
             progress: None,
             audience: None,
             asked,
+            permit: Default::default(),
         };
         self.tool(tool).prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

@@ -63,7 +63,13 @@ impl Eval {
             let work = super::stored::run(self.directory.clone(), options, shaper, whose, request);
             let work = work.map(Ran::Ended).boxed();
             let shaping = (shaper, || self.when_waiting(shaper));
-            return Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work));
+            return Ok(long::prepared(
+                long_call,
+                "lisp_session_eval",
+                (principal, &context.permit),
+                shaping,
+                work,
+            ));
         }
         let reservation = match self.directory.reserve(&id, &context.owner) {
             Ok(reservation) => reservation,
@@ -77,7 +83,7 @@ impl Eval {
         let (options, shaper) = (self.options.clone(), self.options.shaper_for(context));
         let work = run(self.directory.clone(), options, shaper, reservation, request).map(Ran::Ended).boxed();
         let shaping = (shaper, || self.when_waiting(shaper));
-        Ok(long::prepared(long_call, "lisp_session_eval", principal, shaping, work))
+        Ok(long::prepared(long_call, "lisp_session_eval", (principal, &context.permit), shaping, work))
     }
 
     /// The answer of a call whose run waits: its session stays busy.
@@ -120,6 +126,7 @@ impl Eval {
             upstreams: self.options.upstreams.clone(),
             progress: context.progress.clone(),
             audience: context.audience.clone(),
+            permit: Some(context.permit.shared()),
             principal: Some(context.owner.principal.shared_name()),
             ..EvalRequest::with_id(checked.program, context.eval_id)
         })

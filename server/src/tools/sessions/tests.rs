@@ -166,6 +166,7 @@ impl Bench {
             progress: None,
             audience: None,
             asked: Default::default(),
+            permit: Default::default(),
         };
         self.tools[place].prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }

@@ -184,7 +184,7 @@ fn type_word(value: &Value) -> String {
         Value::Builtin(_) | Value::Closure(_) | Value::Combinator(_) => "fn",
         Value::Temporal(temporal) => match **temporal {
             Temporal::Date(_) => "date",
-            Temporal::Instant { .. } => "datetime",
+            Temporal::Instant { .. } | Temporal::Local { .. } | Temporal::Zoned { .. } => "datetime",
             Temporal::Duration(_) => "duration",
         },
         _ => "unknown",

@@ -1,22 +1,27 @@
 //! Dates and instants by patterns, and the names of days and months.
 
-use super::pattern::{DatePattern, MONTHS, Misfit, WEEKDAYS, When};
-use super::points::{instant, shorten};
-use super::text::{self, Moment};
+use super::pattern::{DatePattern, Lack, MONTHS, Misfit, WEEKDAYS};
+use super::points::shorten;
+use super::text::{self, Form};
+use super::when::{Moment, SECOND, When};
+use super::zones::check_zone_of_text;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::print;
-use crate::value::{Day, Str, Temporal, Value, day_of_week};
-
-const DAY_MICROS: i64 = 86_400_000_000;
+use crate::value::{Day, Str, Value, day_of_week, local_iso, offset_text};
 
 /// What a formatter stands for: a pattern, or one of the constants of ISO 8601, which are strings of their names.
 enum Formatter {
     Date,
     LocalDateTime,
-    DateTime,
+    /// With the offset.
+    Offset,
+    /// With the offset and the zone, where there is one.
+    Zoned,
+    /// In UTC.
+    Instant,
     Pattern(DatePattern),
 }
 
@@ -27,9 +32,9 @@ impl Formatter {
         Ok(match text {
             "ISO_LOCAL_DATE" | "ISO_DATE" => Formatter::Date,
             "ISO_LOCAL_DATE_TIME" => Formatter::LocalDateTime,
-            "ISO_DATE_TIME" | "ISO_OFFSET_DATE_TIME" | "ISO_ZONED_DATE_TIME" | "ISO_INSTANT" => {
-                Formatter::DateTime
-            }
+            "ISO_OFFSET_DATE_TIME" => Formatter::Offset,
+            "ISO_DATE_TIME" | "ISO_ZONED_DATE_TIME" => Formatter::Zoned,
+            "ISO_INSTANT" => Formatter::Instant,
             pattern => {
                 let pattern = if pattern == "BASIC_ISO_DATE" { "yyyyMMdd" } else { pattern };
                 let read = DatePattern::new(pattern);
@@ -44,78 +49,58 @@ impl Formatter {
         let unfit = Misfit::Meaning("it is not of that form");
         match self {
             Formatter::Date => text::date(text).map(When::Day).ok_or(unfit),
-            Formatter::LocalDateTime if has_offset(text) => Err(unfit),
-            Formatter::LocalDateTime | Formatter::DateTime => {
-                iso_date_time(text).map(When::Moment).ok_or(unfit)
-            }
             Formatter::Pattern(pattern) => pattern.read(text),
+            _ => match text::stamp(text, ISO) {
+                Some(stamp) if matches!(self, Formatter::LocalDateTime) && stamp.is_placed() => Err(unfit),
+                stamp => stamp.and_then(|stamp| stamp.when()).ok_or(unfit),
+            },
         }
     }
 
-    fn write(&self, when: When) -> Option<String> {
-        match (self, when) {
-            (Formatter::Pattern(pattern), when) => pattern.write(when),
-            (Formatter::Date, When::Day(days)) => Some(Day::from_epoch(days).iso()),
-            (Formatter::Date, When::Moment(moment)) => {
-                Some(Day::from_epoch(moment.micros.div_euclid(DAY_MICROS)).iso())
-            }
-            (_, When::Day(_)) => None,
-            (formatter, When::Moment(Moment { micros, digits })) => {
-                let mut text = Temporal::instant(micros, digits).iso();
-                if matches!(formatter, Formatter::LocalDateTime) {
-                    text.pop();
-                }
-                Some(text)
-            }
+    fn write(&self, when: When) -> std::result::Result<String, Lack> {
+        if let Formatter::Pattern(pattern) = self {
+            return pattern.write(when);
         }
+        if matches!(self, Formatter::Date) {
+            return Ok(Day::from_epoch(when.parts().0).iso());
+        }
+        let (moment, offset) = match when {
+            When::Day(_) => return Err(Lack::Time),
+            When::Local(moment) => (moment, None),
+            When::Instant(moment) | When::Zoned(moment, _) => (moment, when.offset()),
+        };
+        let Moment { micros, digits } = moment;
+        let local = local_iso(micros, offset.unwrap_or(0), digits, false);
+        Ok(match self {
+            Formatter::Instant => {
+                local_iso(micros, offset.map(|_| 0).ok_or(Lack::Offset)?, digits, false) + "Z"
+            }
+            Formatter::Offset => local + &offset_text(offset.ok_or(Lack::Offset)?),
+            Formatter::Zoned => match (offset, when.zone()) {
+                (Some(offset), Some(zone)) if !zone.is_offset() => {
+                    format!("{local}{}[{}]", offset_text(offset), zone.name())
+                }
+                (Some(offset), _) => local + &offset_text(offset),
+                // `ISO_DATE_TIME` is `ISO_LOCAL_DATE_TIME` where there is no offset.
+                (None, _) => local,
+            },
+            _ => local,
+        })
     }
 }
 
 /// A date and a time as ISO 8601 writes them; seconds may be left out.
-fn iso_date_time(text: &str) -> Option<Moment> {
-    let without_seconds = || {
-        let (date, time) = text.split_once('T')?;
-        let (minutes, offset) = (time.get(..5)?, time.get(5..)?);
-        if offset.starts_with(':') {
-            return None;
-        }
-        text::date_time(&format!("{date}T{minutes}:00{offset}"), false)
-    };
-    text::date_time(text, false).or_else(without_seconds)
-}
-
-/// Whether a text of ISO 8601 with a time says its offset.
-fn has_offset(text: &str) -> bool {
-    text.split_once('T').is_some_and(|(_, time)| time.contains(['Z', '+', '-']))
-}
-
-/// A point in time, or a date, that a text says.
-fn value(when: When) -> Value {
-    match when {
-        When::Day(days) => Value::temporal(Temporal::date(days)),
-        When::Moment(moment) => instant(moment),
-    }
-}
-
-/// A date, or an instant, as a value holds it.
-fn when(value: &Value) -> Option<When> {
-    let Value::Temporal(temporal) = value else { return None };
-    match **temporal {
-        Temporal::Date(days) => Some(When::Day(days)),
-        Temporal::Instant { micros, digits } => Some(When::Moment(Moment { micros, digits })),
-        Temporal::Duration(_) => None,
-    }
-}
+const ISO: Form = Form { space: false, brief: true };
 
 /// Reads `text` by `formatter`.
-pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<Value> {
+pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<When> {
     let Value::Str(text) = text else { return Err(Error::argument(name, 1, "string", text)) };
     let Value::Str(formatter) = formatter else {
         return Err(Error::argument(name, 2, "formatter or pattern such as \"dd/MM/yyyy\"", formatter));
     };
     meter::charge_steps(text.as_str().len() as u64 / 16)?;
     match Formatter::of(name, formatter)?.read(text.as_str()) {
-        Ok(when) => Ok(value(when)),
+        Ok(when) => Ok(when),
         Err(misfit) => {
             let why = match misfit {
                 Misfit::At(character) => format!("at character {character}"),
@@ -127,39 +112,66 @@ pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<Va
     }
 }
 
-/// `(LocalDateTime/parse s)`, `(LocalDateTime/parse s formatter)`: in UTC.
+/// `(LocalDateTime/parse s)`, `(LocalDateTime/parse s formatter)`: without a zone, unless the text says an offset.
 pub(super) fn parse_local_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    parse_point("LocalDateTime/parse", args, false)
+    let when = match read_point("LocalDateTime/parse", args, "2024-01-31T10:15:30")? {
+        local @ When::Local(_) => local,
+        other => other.settled(),
+    };
+    Ok(when.value())
 }
 
-/// `(OffsetDateTime/parse s)`, `(OffsetDateTime/parse s formatter)`
+/// `(OffsetDateTime/parse s)`, `(OffsetDateTime/parse s formatter)`: an instant.
 pub(super) fn parse_offset_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    parse_point("OffsetDateTime/parse", args, true)
+    let name = "OffsetDateTime/parse";
+    let when = read_point(name, args, "2024-01-31T10:15:30+02:00")?;
+    // A pattern without an offset means UTC.
+    match when.instant() {
+        Some(moment) => Ok(When::Instant(moment).value()),
+        None if args.len() > 1 => Ok(when.settled().value()),
+        None => Err(no_point(name, args, "2024-01-31T10:15:30+02:00")),
+    }
 }
 
-fn parse_point(name: &str, args: &[Value], offset: bool) -> Result<Value> {
-    match args {
-        [text, formatter] => match parse_by(name, text, formatter)? {
-            value if matches!(when(&value), Some(When::Day(_))) => Err(Error::type_error(format!(
+/// `(ZonedDateTime/parse s)`, `(ZonedDateTime/parse s formatter)`
+pub(super) fn parse_zoned_date_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let (name, form) = ("ZonedDateTime/parse", "2024-01-31T10:15:30+01:00[Europe/Berlin]");
+    match read_point(name, args, form)? {
+        zoned @ When::Zoned(..) => Ok(zoned.value()),
+        _ if args.len() > 1 => Err(Error::type_error(format!(
+            "{name}: the pattern has no zone: add XXX or VV, or use LocalDateTime/parse and .atZone"
+        ))),
+        _ => Err(no_point(name, args, form)),
+    }
+}
+
+/// The error of a text that says no point in time.
+#[cold]
+fn no_point(name: &str, args: &[Value], form: &str) -> Error {
+    let text = match &args[0] {
+        Value::Str(text) => shorten(text.as_str()),
+        other => return Error::argument(name, 1, "string", other),
+    };
+    Error::type_error(format!(
+        "{name}: cannot parse '{text}', expected a text such as {form}, or a formatter"
+    ))
+}
+
+/// The point in time that a text says, by ISO 8601 or a formatter.
+fn read_point(name: &str, args: &[Value], form: &str) -> Result<When> {
+    if let [text, formatter] = args {
+        return match parse_by(name, text, formatter)? {
+            When::Day(_) => Err(Error::type_error(format!(
                 "{name}: the pattern has no time: use LocalDate/parse, or add HH:mm"
             ))),
-            value => Ok(value),
-        },
-        [Value::Str(text), ..] => {
-            let text = text.as_str();
-            meter::charge_steps(text.len() as u64 / 16)?;
-            let fits = !offset || has_offset(text);
-            iso_date_time(text).filter(|_| fits).map(instant).ok_or_else(|| {
-                let form = if offset { "2024-01-31T10:15:30+02:00" } else { "2024-01-31T10:15:30" };
-                let text = shorten(text);
-                Error::type_error(format!(
-                    "{name}: cannot parse '{text}', expected a text such as {form}, or a formatter"
-                ))
-            })
-        }
-        [other, ..] => Err(Error::argument(name, 1, "string", other)),
-        [] => Err(Error::argument(name, 1, "string", &Value::Nil)),
+            when => Ok(when),
+        };
     }
+    let Value::Str(text) = &args[0] else { return Err(no_point(name, args, form)) };
+    let text = text.as_str();
+    meter::charge_steps(text.len() as u64 / 16)?;
+    check_zone_of_text(name, text)?;
+    text::stamp(text, ISO).and_then(|stamp| stamp.when()).ok_or_else(|| no_point(name, args, form))
 }
 
 /// `(DateTimeFormatter/ofPattern pattern)`: the pattern, which is checked.
@@ -177,29 +189,29 @@ pub(super) fn format(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         [Value::Str(formatter), date] | [date, Value::Str(formatter)] => (&*date, &*formatter),
         args => return Err(Error::argument_types(".format", args)),
     };
-    let Some(when) = when(date) else {
+    let Some(when) = When::of(date) else {
         let got = java_type_name(date);
         return Err(Error::type_error(format!(
             ".format: expected a date or an instant and a formatter, got {got}"
         )));
     };
     match Formatter::of(".format", formatter)?.write(when) {
-        Some(text) => Ok(Value::Str(Str::from_string(text))),
-        None => {
-            let pattern = shorten(formatter.as_str());
-            Err(Error::type_error(format!(
-                ".format: {pattern} has a time, and {} has none",
-                print::readable_lossy(date)
-            )))
+        Ok(text) => Ok(Value::Str(Str::from_string(text))),
+        Err(lack) => {
+            let (pattern, shown) = (shorten(formatter.as_str()), print::readable_lossy(date));
+            let part = match lack {
+                Lack::Time => "a time",
+                Lack::Offset => "an offset or a zone",
+            };
+            Err(Error::type_error(format!(".format: {pattern} has {part}, and {shown} has none")))
         }
     }
 }
 
-/// `(day-name d)`: of a date, an instant, or the number of a day.
+/// `(day-name d)`: of a date, a point in time, or the number of a day.
 pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let number = match when(&args[0]) {
-        Some(When::Day(days)) => Some(day_of_week(days)),
-        Some(When::Moment(moment)) => Some(day_of_week(moment.micros.div_euclid(DAY_MICROS))),
+    let number = match When::of(&args[0]) {
+        Some(when) => Some(day_of_week(when.parts().0)),
         None => number(&args[0]),
     };
     named(&WEEKDAYS, number).ok_or_else(|| {
@@ -207,13 +219,10 @@ pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
     })
 }
 
-/// `(month-name d)`: of a date, an instant, or the number of a month.
+/// `(month-name d)`: of a date, a point in time, or the number of a month.
 pub(super) fn month_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let number = match when(&args[0]) {
-        Some(When::Day(days)) => Some(i64::from(Day::from_epoch(days).month)),
-        Some(When::Moment(moment)) => {
-            Some(i64::from(Day::from_epoch(moment.micros.div_euclid(DAY_MICROS)).month))
-        }
+    let number = match When::of(&args[0]) {
+        Some(when) => Some(i64::from(Day::from_epoch(when.parts().0).month)),
         None => number(&args[0]),
     };
     named(&MONTHS, number)
@@ -232,34 +241,39 @@ fn named(names: &[&str], number: Option<i64>) -> Option<Value> {
     names.get(index).map(Value::str)
 }
 
-/// `(.toLocalDate instant)`
+/// `(.toLocalDate time)`
 pub(super) fn to_local_date(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    match when(&args[0]) {
-        Some(When::Moment(moment)) => Ok(value(When::Day(moment.micros.div_euclid(DAY_MICROS)))),
-        Some(When::Day(days)) => Ok(value(When::Day(days))),
+    match When::of(&args[0]) {
+        Some(when) => Ok(When::Day(when.parts().0).value()),
         None => Err(wrong_receiver(".toLocalDate", &args[0])),
     }
 }
 
-/// `(.getHour instant)`
+/// `(.getHour time)`
 pub(super) fn get_hour(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getHour", args, |seconds| seconds / 3600)
+    clock(".getHour", args, |micros| micros / SECOND / 3600)
 }
 
-/// `(.getMinute instant)`
+/// `(.getMinute time)`
 pub(super) fn get_minute(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getMinute", args, |seconds| seconds / 60 % 60)
+    clock(".getMinute", args, |micros| micros / SECOND / 60 % 60)
 }
 
-/// `(.getSecond instant)`
+/// `(.getSecond time)`
 pub(super) fn get_second(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getSecond", args, |seconds| seconds % 60)
+    clock(".getSecond", args, |micros| micros / SECOND % 60)
 }
 
+/// `(.getNano time)`
+pub(super) fn get_nano(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    clock(".getNano", args, |micros| micros % SECOND * 1_000)
+}
+
+/// A part of the time of the day, which is given in microseconds.
 fn clock(method: &str, args: &[Value], read: fn(i64) -> i64) -> Result<Value> {
-    match when(&args[0]) {
-        Some(When::Moment(moment)) => Ok(Value::Int(read(moment.micros.rem_euclid(DAY_MICROS) / 1_000_000))),
-        _ => Err(wrong_receiver(method, &args[0])),
+    match When::of(&args[0]) {
+        Some(When::Day(_)) | None => Err(wrong_receiver(method, &args[0])),
+        Some(when) => Ok(Value::Int(read(when.parts().1))),
     }
 }
 

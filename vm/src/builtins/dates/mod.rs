@@ -1,15 +1,20 @@
-//! Dates, instants and durations under their Java names.
+//! Dates, instants, durations and times of zones under their Java names.
 //!
-//! Three opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, whatever Java
-//! class made it) and the duration.
+//! Five opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, whatever Java
+//! class made it), the duration, the date and time without a zone (`LocalDateTime`) and with one (`ZonedDateTime`).
 
+mod comparing;
 mod formatting;
 mod pattern;
 mod points;
 mod spans;
 mod text;
+mod when;
+mod zone_rows;
+mod zones;
 
 pub(super) use points::java_date;
+pub(super) use zone_rows::BUILTINS as ZONES;
 
 use super::Builtin;
 use super::namespaces::{
@@ -41,9 +46,10 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun("LocalDate/ofEpochDay", LOCAL_DATE, "n", points::of_epoch_day)
         .doc("Date some days after 1970-01-01")
         .example("(LocalDate/ofEpochDay 31)", r#""1970-02-01""#),
-    fun("LocalDate/now", LOCAL_DATE, "", points::today)
-        .doc("Date in UTC when the program started")
-        .example("(int? (.toEpochDay (LocalDate/now)))", "true"),
+    fun("LocalDate/now", LOCAL_DATE, "| zone", points::today)
+        .doc("Date in UTC, or in a zone, when the program started")
+        .example("(int? (.toEpochDay (LocalDate/now)))", "true")
+        .example(r#"(int? (.getYear (LocalDate/now "Asia/Tokyo")))"#, "true"),
     fun("Instant/ofEpochMilli", INSTANT, "n", points::of_epoch_milli)
         .doc("Instant from Unix milliseconds")
         .example("(Instant/ofEpochMilli 1500)", r#""1970-01-01T00:00:01.500Z""#),
@@ -58,13 +64,14 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Unix milliseconds of an instant")
         .example(r#"(.getTime (parse "1970-01-01T00:00:01.5Z"))"#, "1500"),
     fun(".getEpochSecond", INSTANT, "instant", points::get_epoch_second)
+        .aliases(&[".toEpochSecond"])
         .doc("Unix seconds of an instant")
         .example(r#"(.getEpochSecond (parse "1970-01-01T00:01:00Z"))"#, "60"),
     fun(".toEpochDay", LOCAL_DATE, "date", points::to_epoch_day)
         .doc("Days since 1970-01-01 of a date")
         .example(r#"(.toEpochDay (parse "1970-02-01"))"#, "31"),
     fun(".getYear", LOCAL_DATE, "date", points::get_year)
-        .doc("Year of a date")
+        .doc("Year of a date or of a point in time")
         .example(r#"(.getYear (parse "2024-02-29"))"#, "2024"),
     fun(".getMonthValue", LOCAL_DATE, "date", points::get_month_value)
         .aliases(&[".getMonth"])
@@ -88,7 +95,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .example(r#"(month-name (LocalDate/parse "2024-02-29"))"#, r#""February""#),
     fun("DateTimeFormatter/ofPattern", DATE_TIME_FORMATTER, "pattern", formatting::of_pattern)
         .doc(
-            "Formatter of a pattern of yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE h a XXX and 'text': \
+            "Formatter of a pattern of yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE h a XXX VV z and 'text': \
              the pattern itself, which is checked",
         )
         .example(r#"(.format (LocalDate/of 2024 2 9) (DateTimeFormatter/ofPattern "d MMM yyyy"))"#, r#""9 Feb 2024""#),
@@ -108,13 +115,19 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Formatter of 2024-01-31T10:15:30Z")
         .example(
             r#"(LocalDateTime/parse "2024-01-31T10:15:30" DateTimeFormatter/ISO_DATE_TIME)"#,
-            r#""2024-01-31T10:15:30Z""#,
+            r#""2024-01-31T10:15:30""#,
         ),
     constant("DateTimeFormatter/ISO_OFFSET_DATE_TIME", DATE_TIME_FORMATTER, || Value::str("ISO_OFFSET_DATE_TIME"))
         .doc("Formatter of 2024-01-31T10:15:30Z")
         .example(
             r#"(OffsetDateTime/parse "2024-01-31T10:15:30+02:00" DateTimeFormatter/ISO_OFFSET_DATE_TIME)"#,
             r#""2024-01-31T08:15:30Z""#,
+        ),
+    constant("DateTimeFormatter/ISO_ZONED_DATE_TIME", DATE_TIME_FORMATTER, || Value::str("ISO_ZONED_DATE_TIME"))
+        .doc("Formatter of 2024-01-31T10:15:30+01:00[Europe/Berlin]")
+        .example(
+            r#"(.format (in-zone (parse "2024-01-31T10:15:30Z") "Europe/Berlin") DateTimeFormatter/ISO_ZONED_DATE_TIME)"#,
+            r#""2024-01-31T11:15:30+01:00[Europe/Berlin]""#,
         ),
     constant("DateTimeFormatter/ISO_INSTANT", DATE_TIME_FORMATTER, || Value::str("ISO_INSTANT"))
         .doc("Formatter of 2024-01-31T10:15:30Z")
@@ -126,30 +139,31 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Formatter of 20240131")
         .example(r#"(.format (LocalDate/of 2024 1 31) DateTimeFormatter/BASIC_ISO_DATE)"#, r#""20240131""#),
     fun(".format", JAVA_TIME, "date formatter", formatting::format)
-        .doc("Text of a date or an instant, in UTC, by a formatter or its pattern")
+        .doc("Text of a date or a point in time by a formatter or its pattern: an instant in UTC, a time of a zone in its zone")
         .example(r#"(.format (LocalDate/of 2024 2 9) "EEEE, dd.MM.yyyy")"#, r#""Friday, 09.02.2024""#)
-        .example(r#"(.format (parse "2024-02-09T15:04:05Z") "h:mm a")"#, r#""3:04 PM""#),
+        .example(r#"(.format (parse "2024-02-09T15:04:05Z") "h:mm a")"#, r#""3:04 PM""#)
+        .example(r#"(.format (in-zone (parse "2024-02-09T15:04:05Z") "America/New_York") "HH:mm z")"#, r#""10:04 EST""#),
     fun("LocalDateTime/parse", LOCAL_DATE_TIME, "s | s formatter", formatting::parse_local_date_time)
-        .doc("Instant from a text with date and time, in UTC, or by a formatter or its pattern")
-        .example(r#"(LocalDateTime/parse "2024-01-31T10:15")"#, r#""2024-01-31T10:15:00Z""#)
-        .example(r#"(LocalDateTime/parse "31.01.2024 10:15" "dd.MM.yyyy HH:mm")"#, r#""2024-01-31T10:15:00Z""#),
+        .doc("Date and time without a zone from ISO 8601 text, or by a formatter or its pattern; an instant if the text says an offset")
+        .example(r#"(LocalDateTime/parse "2024-01-31T10:15")"#, r#""2024-01-31T10:15""#)
+        .example(r#"(LocalDateTime/parse "31.01.2024 10:15" "dd.MM.yyyy HH:mm")"#, r#""2024-01-31T10:15""#),
     fun("OffsetDateTime/parse", OFFSET_DATE_TIME, "s | s formatter", formatting::parse_offset_date_time)
         .doc("Instant from a text with date, time and offset, or by a formatter or its pattern")
         .example(r#"(OffsetDateTime/parse "2024-01-31T10:15:30+02:00")"#, r#""2024-01-31T08:15:30Z""#),
-    fun(".toLocalDate", LOCAL_DATE_TIME, "instant", formatting::to_local_date)
-        .doc("Date of an instant in UTC")
+    fun(".toLocalDate", LOCAL_DATE_TIME, "time", formatting::to_local_date)
+        .doc("Date of a point in time: of an instant in UTC, of a time of a zone in its zone")
         .example(r#"(.toLocalDate (parse "2024-01-31T23:59:59Z"))"#, r#""2024-01-31""#),
-    fun(".getHour", LOCAL_DATE_TIME, "instant", formatting::get_hour)
-        .doc("Hour of an instant in UTC, 0 to 23")
+    fun(".getHour", LOCAL_DATE_TIME, "time", formatting::get_hour)
+        .doc("Hour of a point in time, 0 to 23: of an instant in UTC")
         .example(r#"(.getHour (parse "2024-01-31T10:15:30Z"))"#, "10"),
-    fun(".getMinute", LOCAL_DATE_TIME, "instant", formatting::get_minute)
-        .doc("Minute of an instant in UTC")
+    fun(".getMinute", LOCAL_DATE_TIME, "time", formatting::get_minute)
+        .doc("Minute of a point in time: of an instant in UTC")
         .example(r#"(.getMinute (parse "2024-01-31T10:15:30Z"))"#, "15"),
-    fun(".getSecond", LOCAL_DATE_TIME, "instant", formatting::get_second)
-        .doc("Second of an instant in UTC")
+    fun(".getSecond", LOCAL_DATE_TIME, "time", formatting::get_second)
+        .doc("Second of a point in time")
         .example(r#"(.getSecond (parse "2024-01-31T10:15:30Z"))"#, "30"),
     fun(".plusDays", LOCAL_DATE, "date n", points::plus_days)
-        .doc("Date some days later")
+        .doc("Date, or time of a zone or without one, some days later by the calendar")
         .example(r#"(str (.plusDays (parse "2024-02-28") 2))"#, r#""2024-03-01""#),
     fun(".plusWeeks", LOCAL_DATE, "date n", points::plus_weeks)
         .doc("Date some weeks later")
@@ -184,26 +198,26 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun(".minusMillis", INSTANT, "instant n", points::minus_millis)
         .doc("Instant some milliseconds earlier")
         .example(r#"(.minusMillis (parse "1970-01-01T00:01:00Z") 500)"#, r#""1970-01-01T00:00:59.500Z""#),
-    fun(".isBefore", JAVA_TIME, "a b", points::is_before)
+    fun(".isBefore", JAVA_TIME, "a b", comparing::is_before)
         .aliases(&[".before"])
-        .doc("True when strictly earlier; both dates or both instants")
+        .doc("True when strictly earlier; both of one kind")
         .example(r#"(.isBefore (parse "2024-01-31") (parse "2024-02-01"))"#, "true"),
-    fun(".isAfter", JAVA_TIME, "a b", points::is_after)
+    fun(".isAfter", JAVA_TIME, "a b", comparing::is_after)
         .aliases(&[".after"])
-        .doc("True when strictly later; both dates or both instants")
+        .doc("True when strictly later; both of one kind")
         .example(r#"(.isAfter (parse "2024-01-31") (parse "2024-02-01"))"#, "false"),
-    fun(".isEqual", JAVA_TIME, "a b", points::is_equal)
-        .doc("True when both are the same time; both dates or both instants")
+    fun(".isEqual", JAVA_TIME, "a b", comparing::is_equal)
+        .doc("True when both are the same time; both of one kind")
         .example(r#"(.isEqual (parse "2024-01-31") (parse "2024-01-31"))"#, "true"),
-    fun(".compareTo", COMPARABLE, "a b", points::compare_to)
+    fun(".compareTo", COMPARABLE, "a b", comparing::compare_to)
         .aliases(&["Boolean/compare", "Character/compare"])
         .doc("-1, 0 or 1: the order of two dates, instants, strings, numbers or other values of one kind")
         .example(r#"(.compareTo (parse "2024-01-31") (parse "2024-02-01"))"#, "-1"),
-    fun("inst?", CORE, "x", points::is_inst)
+    fun("inst?", CORE, "x", comparing::is_inst)
         .doc("True for instants")
         .example(r#"(inst? (parse "2024-01-02T03:04:05Z"))"#, "true")
         .example(r#"(inst? "2024")"#, "false"),
-    fun(".between", CHRONO_UNIT, "unit a b", points::between)
+    fun(".between", CHRONO_UNIT, "unit a b", comparing::between)
         .doc("Whole units from a to b, such as (.between ChronoUnit/DAYS a b)")
         .example(r#"(.between ChronoUnit/DAYS (parse "2024-02-28") (parse "2024-03-01"))"#, "2")
         .example(r#"(.between ChronoUnit/MONTHS (parse "2024-01-31") (parse "2024-03-30"))"#, "1"),
@@ -232,7 +246,7 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
         .doc("Unit for .between: years")
         .example("ChronoUnit/YEARS", ":years"),
     fun("Duration/between", DURATION, "a b", spans::between)
-        .doc("Duration from one instant to another")
+        .doc("Duration from one point in time to another: both instants or times of zones, or both local times")
         .example("(.toMillis (Duration/between (java.util.Date. 0) (java.util.Date. 5)))", "5000"),
     fun("Duration/parse", DURATION, "s", spans::parse)
         .doc("Duration from ISO 8601 text")

@@ -2,8 +2,9 @@
 //!
 //! The letters are those of Java's `DateTimeFormatter`, with English names. A formatter is its pattern: a string.
 
-use super::text::Moment;
-use crate::value::{Day, day_of_week};
+use super::text::Stamp;
+use super::when::{Moment, SECOND, When};
+use crate::value::{Day, Zone, day_of_week};
 
 /// Names of the months.
 pub(super) const MONTHS: [&str; 12] = [
@@ -26,8 +27,6 @@ pub(super) const WEEKDAYS: [&str; 7] =
 
 /// Bytes of a pattern.
 const LONGEST: usize = 200;
-const SECOND: i64 = 1_000_000;
-const DAY: i64 = 86_400 * SECOND;
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +41,11 @@ enum Item {
 #[derive(Debug)]
 pub(super) struct DatePattern(Vec<Item>);
 
-/// A date, or a point in time.
+/// What a pattern asks for that a time does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
-    /// Days since 1970-01-01.
-    Day(i64),
-    /// In UTC.
-    Moment(Moment),
+pub(super) enum Lack {
+    Time,
+    Offset,
 }
 
 impl DatePattern {
@@ -90,16 +87,15 @@ impl DatePattern {
 
     /// Whether it says a time of the day.
     fn has_time(&self) -> bool {
-        "HhmsSaXxZ".chars().any(|letter| self.has(letter))
+        "HhmsSaXxZVz".chars().any(|letter| self.has(letter))
     }
 
-    /// Writes a date or a point in time; `None` if the pattern asks for a time, and there is none.
-    pub(super) fn write(&self, when: When) -> Option<String> {
-        let (days, micros) = match when {
-            When::Day(_) if self.has_time() => return None,
-            When::Day(days) => (days, 0),
-            When::Moment(moment) => (moment.micros.div_euclid(DAY), moment.micros.rem_euclid(DAY)),
-        };
+    /// Writes a date or a point in time, unless the pattern asks for what it does not have.
+    pub(super) fn write(&self, when: When) -> Result<String, Lack> {
+        if matches!(when, When::Day(_)) && self.has_time() {
+            return Err(Lack::Time);
+        }
+        let (days, micros) = when.parts();
         let date = Day::from_epoch(days);
         let seconds = micros / SECOND;
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -145,19 +141,23 @@ impl DatePattern {
                     out.push_str(if hour < 12 { "AM" } else { "PM" });
                     continue;
                 }
+                'V' => {
+                    out.push_str(&when.zone().ok_or(Lack::Offset)?.name());
+                    continue;
+                }
+                'z' => {
+                    let (zone, instant) = when.zone().zip(when.instant()).ok_or(Lack::Offset)?;
+                    out.push_str(&zone.abbreviation_at(instant.micros));
+                    continue;
+                }
                 _ => {
-                    out.push_str(match (letter, count) {
-                        ('X', _) => "Z",
-                        ('x', 1) => "+00",
-                        ('x', 3) => "+00:00",
-                        _ => "+0000",
-                    });
+                    push_offset(letter, count, when.offset().ok_or(Lack::Offset)?, &mut out);
                     continue;
                 }
             };
             out.push_str(&format!("{number:0count$}"));
         }
-        Some(out)
+        Ok(out)
     }
 
     /// Reads a text. The error is the number of the first character that does not fit, from 1, or what is missing.
@@ -212,16 +212,36 @@ fn quoted(rest: &str) -> Result<(String, &str), String> {
     }
 }
 
+/// Appends an offset in seconds as one of the letters `X x Z` writes it.
+fn push_offset(letter: char, count: usize, seconds: i32, out: &mut String) {
+    if letter == 'X' && seconds == 0 {
+        out.push('Z');
+        return;
+    }
+    let minutes = seconds.abs() / 60;
+    out.push(if seconds < 0 { '-' } else { '+' });
+    out.push_str(&format!("{:02}", minutes / 60));
+    if letter != 'Z' && count == 1 && minutes % 60 == 0 {
+        return;
+    }
+    if letter != 'Z' && count == 3 {
+        out.push(':');
+    }
+    out.push_str(&format!("{:02}", minutes % 60));
+}
+
 fn check_field(letter: char, count: usize) -> Result<(), String> {
     let most = match letter {
         'y' | 'u' | 'M' | 'L' | 'E' => 4,
         'd' | 'H' | 'h' | 'm' | 's' => 2,
         'S' => 9,
         'a' => 1,
-        'X' | 'x' | 'Z' => 3,
+        'X' | 'x' | 'Z' | 'z' => 3,
+        'V' => 2,
         _ => 0,
     };
-    if (1..=most).contains(&count) && !(matches!(letter, 'y' | 'u') && count == 3) {
+    let is_gap = matches!((letter, count), ('y' | 'u', 3) | ('V', 1));
+    if (1..=most).contains(&count) && !is_gap {
         return Ok(());
     }
     let field = letter.to_string().repeat(count.min(8));
@@ -230,14 +250,14 @@ fn check_field(letter: char, count: usize) -> Result<(), String> {
         'D' => format!("{field} is the day of the year: write dd for the day of the month"),
         'V' | 'z' | 'v' | 'O' => {
             format!(
-                "{field} is a time zone, and there is no table of them: write XXX for an offset such as +02:00"
+                "{field} is not supported: write VV for a time zone, z for its short name, XXX for an offset such as +02:00"
             )
         }
         'k' | 'K' => format!("{field} is not supported: write HH, or hh with a"),
         'n' | 'N' | 'A' => format!("{field} is not supported: write SSS for the fraction of a second"),
         _ if most > 0 => format!("{field} has too many letters, or too few"),
         _ => format!(
-            "{field} means nothing: put text into single quotes, and use yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE a XXX"
+            "{field} means nothing: put text into single quotes, and use yyyy MM dd HH mm ss SSS MMM MMMM EEE EEEE a XXX VV"
         ),
     })
 }
@@ -257,7 +277,8 @@ struct Fields {
     micros: i64,
     digits: u8,
     /// Seconds east of UTC.
-    offset: i64,
+    offset: Option<i64>,
+    zone: Option<Zone>,
 }
 
 impl Fields {
@@ -305,7 +326,13 @@ impl Fields {
             }
             'X' | 'x' | 'Z' => {
                 let (offset, rest) = offset(text, letter == 'X')?;
-                self.offset = offset;
+                self.offset = Some(offset);
+                Some(rest)
+            }
+            'V' | 'z' => {
+                let is_of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:".contains(c);
+                let rest = text.trim_start_matches(is_of_name);
+                self.zone = Some(Zone::named(&text[..text.len() - rest.len()])?);
                 Some(rest)
             }
             _ => {
@@ -340,8 +367,10 @@ impl Fields {
             Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
             None => self.hour,
         };
-        let seconds = days * 86_400 + (hour * 60 + self.minute) * 60 + self.second - self.offset;
-        Ok(When::Moment(Moment { micros: seconds * SECOND + self.micros, digits: self.digits }))
+        let seconds = days * 86_400 + (hour * 60 + self.minute) * 60 + self.second;
+        let local = Moment { micros: seconds * SECOND + self.micros, digits: self.digits };
+        let when = Stamp::new(local, self.offset, self.zone).when();
+        when.ok_or(Misfit::Meaning("an offset is at most 18 hours"))
     }
 }
 
@@ -386,7 +415,7 @@ mod tests {
     use super::*;
 
     fn read(pattern: &str, text: &str) -> Result<When, Misfit> {
-        DatePattern::new(pattern).expect("a pattern").read(text)
+        DatePattern::new(pattern).expect("a pattern").read(text).map(When::settled)
     }
 
     fn days(year: i64, month: u8, day: u8) -> i64 {
@@ -395,7 +424,7 @@ mod tests {
 
     fn moment(date: (i64, u8, u8), seconds: i64, micros: i64, digits: u8) -> Result<When, Misfit> {
         let micros = (days(date.0, date.1, date.2) * 86_400 + seconds) * SECOND + micros;
-        Ok(When::Moment(Moment { micros, digits }))
+        Ok(When::Instant(Moment { micros, digits }))
     }
 
     #[test]
@@ -467,7 +496,8 @@ mod tests {
     fn dates_and_times_are_written_by_their_pattern() {
         let day = When::Day(days(2024, 2, 5));
         let time = Moment { micros: (days(2024, 2, 5) * 86_400 + 47_109) * SECOND + 120_000, digits: 2 };
-        let time = When::Moment(time);
+        let berlin = When::Zoned(time, Zone::named("Europe/Berlin").expect("a zone"));
+        let time = When::Instant(time);
         for (pattern, when, want) in [
             ("dd.MM.yyyy", day, "05.02.2024"),
             ("d.M.yy", day, "5.2.24"),
@@ -477,12 +507,22 @@ mod tests {
             ("yyyy-MM-dd HH:mm:ss.SSS", time, "2024-02-05 13:05:09.120"),
             ("yyyy-MM-dd'T'HH:mm:ssXXX", time, "2024-02-05T13:05:09Z"),
             ("h:mm a Z x xxx S", time, "1:05 PM +0000 +00 +00:00 1"),
+            ("HH:mm VV z X", time, "13:05 Z Z Z"),
+            ("HH:mm VV z X XX XXX x Z", berlin, "14:05 Europe/Berlin CET +01 +0100 +01:00 +01 +0100"),
             ("yyyy", When::Day(days(-44, 3, 15)), "-0044"),
         ] {
             let written = DatePattern::new(pattern).expect("a pattern").write(when);
-            assert_eq!(written.as_deref(), Some(want), "{pattern}");
+            assert_eq!(written.as_deref(), Ok(want), "{pattern}");
         }
-        assert_eq!(DatePattern::new("HH:mm").expect("a pattern").write(day), None);
+        let local = When::Local(Moment { micros: 0, digits: 0 });
+        for (pattern, when, lack) in [
+            ("HH:mm", day, Lack::Time),
+            ("HH XXX", local, Lack::Offset),
+            ("HH VV", local, Lack::Offset),
+            ("HH z", local, Lack::Offset),
+        ] {
+            assert_eq!(DatePattern::new(pattern).expect("a pattern").write(when), Err(lack), "{pattern}");
+        }
     }
 
     #[test]
@@ -491,8 +531,8 @@ mod tests {
             ("YYYY-MM-dd", "YYYY is the year of a week: write yyyy"),
             ("yyyy-MM-DD", "DD is the day of the year: write dd for the day of the month"),
             (
-                "yyyy-MM-dd VV",
-                "VV is a time zone, and there is no table of them: write XXX for an offset such as +02:00",
+                "yyyy-MM-dd OOOO",
+                "OOOO is not supported: write VV for a time zone, z for its short name, XXX for an offset such as +02:00",
             ),
             ("hh:mm", "hh needs a for AM or PM: write hh:mm a, or HH:mm"),
             ("yyyy-MM-dd[ HH:mm]", "[ is not supported: put it into single quotes if it is text"),
@@ -514,10 +554,16 @@ mod tests {
             let pattern = DatePattern::new(pattern).expect("a pattern");
             for n in 0..500 {
                 let micros = (n * 7_919_777_i64) * SECOND;
-                let when = When::Moment(Moment { micros, digits: 0 });
+                let when = When::Instant(Moment { micros, digits: 0 });
                 let text = pattern.write(when).expect("a time");
-                assert_eq!(pattern.read(&text), Ok(when), "{text}");
+                assert_eq!(pattern.read(&text).map(When::settled), Ok(when), "{text}");
             }
         }
+        let when = When::Zoned(
+            Moment { micros: 1_774_746_000 * SECOND, digits: 0 },
+            Zone::named("Asia/Tokyo").expect("a zone"),
+        );
+        let pattern = DatePattern::new("yyyy-MM-dd HH:mm:ss VV").expect("a pattern");
+        assert_eq!(pattern.read(&pattern.write(when).expect("a time")), Ok(when));
     }
 }

@@ -1,46 +1,51 @@
 //! Dates and instants: making, reading, moving, comparing.
 
 use super::formatting::parse_by;
-use super::text::{self, Moment};
+use super::text;
+use super::when::{DAY, Moment, When};
+use super::zones::{check_zone_of_text, zone_argument};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
-use crate::meter;
 use crate::print;
 use crate::value::{Day, Temporal, Value, day_of_week};
 
 /// The first day after year 9999, and that of year −9999.
 const LAST_DAY: i64 = 2_932_896;
 const FIRST_DAY: i64 = -4_371_587;
-const DAY_MILLIS: i64 = 86_400_000;
 
-pub(super) fn instant(moment: Moment) -> Value {
-    Value::temporal(Temporal::instant(moment.micros, moment.digits))
+fn instant(moment: Moment) -> Value {
+    When::Instant(moment).value()
 }
 
 /// The days of a date.
 fn days(method: &str, value: &Value) -> Result<i64> {
-    if let Value::Temporal(temporal) = value
-        && let Temporal::Date(days) = **temporal
-    {
-        return Ok(days);
+    match When::of(value) {
+        Some(When::Day(days)) => Ok(days),
+        _ => Err(no_date(method, value)),
     }
-    Err(Error::type_error(format!("{method}: expected LocalDate, got {}", java_type_name(value))))
+}
+
+#[cold]
+pub(super) fn no_date(method: &str, value: &Value) -> Error {
+    Error::type_error(format!("{method}: expected LocalDate, got {}", java_type_name(value)))
 }
 
 /// The microseconds of an instant, and the digits it was given with.
 fn moment(method: &str, value: &Value) -> Result<Moment> {
-    let shown = match value {
-        Value::Temporal(temporal) => match **temporal {
-            Temporal::Instant { micros, digits } => return Ok(Moment { micros, digits }),
-            _ => temporal.iso(),
-        },
-        other => print::readable_lossy(other),
-    };
-    Err(Error::type_error(format!("{method}: expected DateTime, got {shown}")))
+    When::of(value).and_then(When::instant).ok_or_else(|| no_instant(method, value))
 }
 
-fn integer(method: &str, what: &str, value: &Value) -> Result<i64> {
+#[cold]
+pub(super) fn no_instant(method: &str, value: &Value) -> Error {
+    let shown = match value {
+        Value::Temporal(temporal) => temporal.iso(),
+        other => print::readable_lossy(other),
+    };
+    Error::type_error(format!("{method}: expected DateTime, got {shown}"))
+}
+
+pub(super) fn integer(method: &str, what: &str, value: &Value) -> Result<i64> {
     match value {
         Value::Int(n) => Ok(*n),
         Value::BigInt(_) => Err(out_of_range(method)),
@@ -68,7 +73,7 @@ fn date(method: &str, days: Option<i64>) -> Result<Value> {
 /// `(parse s)`, `(LocalDate/parse s)`, `(Instant/parse s)`, each with a formatter
 pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if let [text, formatter] = args {
-        return parse_by("parse", text, formatter);
+        return Ok(parse_by("parse", text, formatter)?.settled().value());
     }
     let text = match &args[0] {
         Value::Str(text) => text.as_str(),
@@ -80,9 +85,11 @@ pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     };
     let shown = || shorten(text);
     if text.contains('T') {
-        let moment = text::date_time(text, false)
-            .ok_or_else(|| Error::type_error(format!("parse: invalid ISO-8601 date/time '{}'", shown())))?;
-        return Ok(instant(moment));
+        check_zone_of_text("parse", text)?;
+        let when = text::date_time(text, false).and_then(|stamp| stamp.settled());
+        return when
+            .map(When::value)
+            .ok_or_else(|| Error::type_error(format!("parse: invalid ISO-8601 date/time '{}'", shown())));
     }
     let days = text::date(text).ok_or_else(|| {
         Error::type_error(format!("parse: invalid ISO-8601 date '{}' (expected YYYY-MM-DD)", shown()))
@@ -106,8 +113,7 @@ pub(in crate::builtins) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> R
             // Numbers of less than 13 digits are seconds.
             let (seconds, digits) = if n.unsigned_abs() < 1_000_000_000_000 { (true, 0) } else { (false, 3) };
             let micros = n.checked_mul(if seconds { 1_000_000 } else { 1_000 });
-            let in_range =
-                |micros: &i64| (FIRST_DAY..=LAST_DAY).contains(&micros.div_euclid(DAY_MILLIS * 1000));
+            let in_range = |micros: &i64| (FIRST_DAY..=LAST_DAY).contains(&micros.div_euclid(DAY));
             match micros.filter(in_range) {
                 Some(micros) => Ok(instant(Moment { micros, digits })),
                 None => Err(Error::type_error(format!("java.util.Date: invalid timestamp {n}"))),
@@ -120,6 +126,7 @@ pub(in crate::builtins) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> R
         [Value::Str(text)] => {
             let text = text.as_str();
             let moment = text::date_time(text, true)
+                .and_then(|stamp| stamp.moment())
                 .or_else(|| text::date(text).and_then(Moment::midnight))
                 .or_else(|| text::rfc_2822(text));
             moment.map(instant).ok_or_else(|| {
@@ -131,10 +138,11 @@ pub(in crate::builtins) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> R
         }
         [Value::Temporal(temporal)] => match **temporal {
             Temporal::Instant { .. } => Ok(Value::Temporal(temporal.clone())),
+            Temporal::Zoned { micros, digits, .. } => Ok(instant(Moment { micros, digits })),
             Temporal::Date(days) => {
                 Moment::midnight(days).map(instant).ok_or_else(|| out_of_range("java.util.Date"))
             }
-            Temporal::Duration(_) => {
+            Temporal::Duration(_) | Temporal::Local { .. } => {
                 Err(Error::type_error(format!("java.util.Date: cannot construct from {}", temporal.iso())))
             }
         },
@@ -145,15 +153,41 @@ pub(in crate::builtins) fn java_date(ctx: &mut Ctx<'_>, args: &mut [Value]) -> R
     }
 }
 
-/// `(Instant/now)`
-pub(super) fn now(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    let micros = ctx.started_at().checked_mul(1000).ok_or_else(|| out_of_range("Instant/now"))?;
-    Ok(instant(Moment { micros, digits: 3 }))
+/// When the program started.
+fn start(ctx: &Ctx<'_>, name: &str) -> Result<Moment> {
+    let micros = ctx.started_at().checked_mul(1000).ok_or_else(|| out_of_range(name))?;
+    Ok(Moment { micros, digits: 3 })
 }
 
-/// `(LocalDate/now)`
-pub(super) fn today(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
-    date("LocalDate/now", Some(ctx.started_at().div_euclid(DAY_MILLIS)))
+/// `(Instant/now)`
+pub(super) fn now(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value> {
+    start(ctx, "Instant/now").map(instant)
+}
+
+/// When the program started, in the zone that is given, or else in UTC.
+fn start_in_zone(ctx: &Ctx<'_>, name: &str, args: &[Value]) -> Result<When> {
+    let moment = start(ctx, name)?;
+    match args {
+        [] => Ok(When::Instant(moment)),
+        [zone, ..] => Ok(When::Zoned(moment, zone_argument(name, 1, zone)?)),
+    }
+}
+
+/// `(LocalDate/now)`, `(LocalDate/now zone)`
+pub(super) fn today(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    date("LocalDate/now", Some(start_in_zone(ctx, "LocalDate/now", args)?.parts().0))
+}
+
+/// `(LocalDateTime/now)`, `(LocalDateTime/now zone)`
+pub(super) fn local_now(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let name = "LocalDateTime/now";
+    let local = start_in_zone(ctx, name, args)?.local().ok_or_else(|| out_of_range(name))?;
+    Ok(When::Local(local).value())
+}
+
+/// `(ZonedDateTime/now zone)`
+pub(super) fn zoned_now(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    Ok(start_in_zone(ctx, "ZonedDateTime/now", args)?.value())
 }
 
 /// `(currentTimeMillis)`
@@ -215,19 +249,14 @@ pub(super) fn to_epoch_day(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
     days(".toEpochDay", &args[0]).map(Value::Int)
 }
 
-/// A part of a date, or of the day that an instant has in UTC.
+/// A part of a date, or of the day that a point in time shows.
 fn part(method: &str, args: &[Value], read: impl FnOnce(Day) -> i64) -> Result<Value> {
     Ok(Value::Int(read(Day::from_epoch(day(method, &args[0])?))))
 }
 
-/// The days of a date, or of an instant in UTC.
+/// The days of a date, or those that a point in time shows.
 fn day(method: &str, value: &Value) -> Result<i64> {
-    match value {
-        Value::Temporal(temporal) if matches!(**temporal, Temporal::Instant { .. }) => {
-            Ok(moment(method, value)?.micros.div_euclid(DAY_MILLIS * 1000))
-        }
-        _ => days(method, value),
-    }
+    When::of(value).map(|when| when.parts().0).ok_or_else(|| no_date(method, value))
 }
 
 /// `(.getYear date)`
@@ -255,10 +284,46 @@ pub(super) fn get_day_of_week(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
     Ok(Value::Int(day_of_week(day(".getDayOfWeek", &args[0])?)))
 }
 
-fn move_days(method: &str, what: &str, args: &[Value], days_each: i64) -> Result<Value> {
-    let start = days(method, &args[0])?;
+/// Moves the date of what has one; the time of the day stays, as far as the zone has it on that day.
+fn move_date(
+    method: &str,
+    what: &str,
+    args: &[Value],
+    by: impl FnOnce(i64, i64) -> Option<i64>,
+) -> Result<Value> {
+    let when = match When::of(&args[0]) {
+        // Java's instants have no calendar either.
+        None | Some(When::Instant(_)) => return Err(no_date(method, &args[0])),
+        Some(when) => when,
+    };
     let count = integer(method, what, &args[1])?;
-    date(method, count.checked_mul(days_each).and_then(|n| start.checked_add(n)))
+    let (days, of_day) = when.parts();
+    let moved = by(days, count);
+    if let When::Day(_) = when {
+        return date(method, moved);
+    }
+    let local = moved.and_then(|days| days.checked_mul(DAY)?.checked_add(of_day));
+    let local = local.ok_or_else(|| out_of_range(method))?;
+    Ok(at_local(method, when, local)?.value())
+}
+
+/// The time whose clock shows `local` microseconds where that of `when` shows others. A zone keeps its offset if it can.
+fn at_local(method: &str, when: When, local: i64) -> Result<When> {
+    match when {
+        When::Zoned(Moment { digits, .. }, zone) => {
+            let micros = zone.instant_of(local, when.offset()).ok_or_else(|| out_of_range(method))?;
+            Ok(When::Zoned(Moment { micros, digits }, zone))
+        }
+        When::Instant(moment) => Ok(When::Instant(Moment { micros: local, ..moment })),
+        When::Local(moment) => Ok(When::Local(Moment { micros: local, ..moment })),
+        When::Day(_) => Ok(When::Day(local.div_euclid(DAY))),
+    }
+}
+
+fn move_days(method: &str, what: &str, args: &[Value], days_each: i64) -> Result<Value> {
+    move_date(method, what, args, |start, count| {
+        count.checked_mul(days_each).and_then(|n| start.checked_add(n))
+    })
 }
 
 /// `(.plusDays date n)`
@@ -282,14 +347,11 @@ pub(super) fn minus_weeks(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
 }
 
 fn move_months(method: &str, what: &str, args: &[Value], months_each: i64) -> Result<Value> {
-    let start = Day::from_epoch(days(method, &args[0])?);
-    let count = integer(method, what, &args[1])?;
-    // Far beyond the range of dates, and far within that of the arithmetic.
-    let moved = count
-        .checked_mul(months_each)
-        .filter(|n| n.unsigned_abs() < 100_000_000)
-        .and_then(|n| start.plus_months(n));
-    date(method, moved.map(Day::to_epoch))
+    move_date(method, what, args, |start, count| {
+        // Far beyond the range of dates, and far within that of the arithmetic.
+        let months = count.checked_mul(months_each).filter(|n| n.unsigned_abs() < 100_000_000)?;
+        Day::from_epoch(start).plus_months(months).map(Day::to_epoch)
+    })
 }
 
 /// `(.plusMonths date n)`: the last day of the month where it is shorter.
@@ -312,13 +374,45 @@ pub(super) fn minus_years(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
     move_months(".minusYears", "years", args, -12)
 }
 
+/// Moves a point in time by so much of elapsed time.
 fn move_instant(method: &str, what: &str, args: &[Value], micros_each: i64, digits: u8) -> Result<Value> {
-    let start = moment(method, &args[0])?;
+    let when = match When::of(&args[0]) {
+        None | Some(When::Day(_)) => return Err(no_instant(method, &args[0])),
+        Some(when) => when,
+    };
     let count = integer(method, what, &args[1])?;
-    let moved = count.checked_mul(micros_each).and_then(|n| start.micros.checked_add(n));
-    let micros = moved.ok_or_else(|| out_of_range(method))?;
-    let digits = if micros % 1_000_000 == 0 { start.digits } else { start.digits.max(digits) };
-    Ok(instant(Moment { micros, digits }))
+    let moved = |start: Moment| {
+        let micros = count.checked_mul(micros_each).and_then(|n| start.micros.checked_add(n))?;
+        let digits = if micros % 1_000_000 == 0 { start.digits } else { start.digits.max(digits) };
+        Some(Moment { micros, digits })
+    };
+    let when = match when {
+        When::Local(start) => moved(start).map(When::Local),
+        When::Zoned(start, zone) => moved(start).map(|moment| When::Zoned(moment, zone)),
+        When::Instant(start) => moved(start).map(When::Instant),
+        When::Day(_) => None,
+    };
+    Ok(when.ok_or_else(|| out_of_range(method))?.value())
+}
+
+/// `(.plusHours time n)`
+pub(super) fn plus_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    move_instant(".plusHours", "hours", args, 3_600_000_000, 0)
+}
+
+/// `(.minusHours time n)`
+pub(super) fn minus_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    move_instant(".minusHours", "hours", args, -3_600_000_000, 0)
+}
+
+/// `(.plusMinutes time n)`
+pub(super) fn plus_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    move_instant(".plusMinutes", "minutes", args, 60_000_000, 0)
+}
+
+/// `(.minusMinutes time n)`
+pub(super) fn minus_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    move_instant(".minusMinutes", "minutes", args, -60_000_000, 0)
 }
 
 /// `(.plusSeconds instant n)`
@@ -341,125 +435,29 @@ pub(super) fn minus_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
     move_instant(".minusMillis", "milliseconds", args, -1_000, 3)
 }
 
-/// Both arguments of a comparison, of one kind.
-fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v Temporal)> {
-    let (receiver, other) = (java_type_name(&args[0]), java_type_name(&args[1]));
-    let fault = match (receiver, other) {
-        ("LocalDate", "LocalDate") | ("DateTime", "DateTime") => match args {
-            [Value::Temporal(a), Value::Temporal(b)] => return Ok((a, b)),
-            _ => String::new(),
+/// `(.truncatedTo time unit)`, with `unit` such as `ChronoUnit/HOURS`: the whole units of the time that its clock shows.
+pub(super) fn truncated_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
+    let method = ".truncatedTo";
+    let when = match When::of(&args[0]) {
+        None | Some(When::Day(_)) => return Err(no_instant(method, &args[0])),
+        Some(when) => when,
+    };
+    let micros = match &args[1] {
+        Value::Keyword(unit) => match unit.name() {
+            "millis" => Some(1_000),
+            "seconds" => Some(1_000_000),
+            "minutes" => Some(60_000_000),
+            "hours" => Some(3_600_000_000),
+            "days" => Some(DAY),
+            _ => None,
         },
-        ("LocalDate", "DateTime") | ("DateTime", "LocalDate") => {
-            format!("cannot compare {receiver} with {other} — use same types")
-        }
-        ("LocalDate" | "DateTime", _) => format!("expected {receiver} argument, got {other}"),
-        _ => format!("expected LocalDate or DateTime, got {receiver}"),
-    };
-    Err(Error::type_error(format!("{method}: {fault}")))
-}
-
-/// `(.isBefore a b)`
-pub(super) fn is_before(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isBefore", args).map(|(a, b)| Value::bool(a < b))
-}
-
-/// `(.isAfter a b)`
-pub(super) fn is_after(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isAfter", args).map(|(a, b)| Value::bool(a > b))
-}
-
-/// `(.isEqual a b)`
-pub(super) fn is_equal(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isEqual", args).map(|(a, b)| Value::bool(a == b))
-}
-
-/// How far a text is behind another one in Java: the distance of the first UTF-16 units that differ, or else of the lengths.
-fn text_distance(ctx: &mut Ctx<'_>, a: &str, b: &str) -> Result<i64> {
-    ctx.charge((a.len() + b.len()) / 16)?;
-    let mut same = 0;
-    for piece in meter::text_pieces(a) {
-        let equal = piece.bytes().zip(b[same..].bytes()).take_while(|(a, b)| a == b).count();
-        if equal < piece.len() {
-            same = a.floor_char_boundary(same + equal);
-            break;
-        }
-        same += equal;
-    }
-    let (a, b) = (&a[same..], &b[same..]);
-    let units = |text| meter::text_pieces(text).map(|piece| piece.encode_utf16().count() as i64).sum::<i64>();
-    let mut firsts = a.chars().zip(b.chars()).take(1).flat_map(|(a, b)| {
-        let (mut left, mut right) = ([0; 2], [0; 2]);
-        a.encode_utf16(&mut left);
-        b.encode_utf16(&mut right);
-        left.into_iter().zip(right)
-    });
-    let differing = firsts.find(|(a, b)| a != b);
-    Ok(differing.map_or_else(|| units(a) - units(b), |(a, b)| i64::from(a) - i64::from(b)))
-}
-
-/// `(.compareTo a b)`: of dates, instants, strings, numbers, keywords and the like of one kind.
-pub(super) fn compare_to(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let order = match &args[..] {
-        [Value::Str(a), Value::Str(b)] => return text_distance(ctx, a.as_str(), b.as_str()).map(Value::Int),
-        [a @ Value::Keyword(_), b @ Value::Keyword(_)]
-        | [a @ Value::Vector(_), b @ Value::Vector(_)]
-        | [a @ (Value::True | Value::False), b @ (Value::True | Value::False)] => crate::value::compare(a, b),
-        [a, b] if a.is_number() && b.is_number() => crate::value::compare(a, b),
-        args => {
-            let (a, b) = comparable(".compareTo", args)?;
-            a.cmp(b)
-        }
-    };
-    Ok(Value::Int(order as i64))
-}
-
-/// `(inst? x)`
-pub(super) fn is_inst(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::bool(java_type_name(&args[0]) == "DateTime"))
-}
-
-/// `(.between unit a b)`, with `unit` such as `ChronoUnit/DAYS`: whole units from a to b.
-pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let unit = match &args[0] {
-        Value::Keyword(unit) => unit.name(),
-        _ => return Err(Error::type_error(".between: expected a unit such as ChronoUnit/DAYS")),
-    };
-    let (a, b) = comparable(".between", &args[1..])?;
-    let fixed = match unit {
-        "millis" => Some(1_000),
-        "seconds" => Some(1_000_000),
-        "minutes" => Some(60_000_000),
-        "hours" => Some(3_600_000_000),
-        "days" => Some(86_400_000_000),
-        "weeks" => Some(7 * 86_400_000_000),
         _ => None,
     };
-    let count = match (a, b, fixed) {
-        (Temporal::Date(a), Temporal::Date(b), Some(micros)) if micros >= 86_400_000_000 => {
-            (b - a) / (micros / 86_400_000_000)
-        }
-        (Temporal::Instant { micros: a, .. }, Temporal::Instant { micros: b, .. }, Some(micros)) => {
-            b.checked_sub(*a).ok_or_else(|| out_of_range(".between"))? / micros
-        }
-        (Temporal::Date(a), Temporal::Date(b), None) => {
-            let months = whole_months(*a, *b);
-            if unit == "years" { months / 12 } else { months }
-        }
-        _ => {
-            let kind = java_type_name(&args[1]);
-            return Err(Error::type_error(format!(".between: the unit :{unit} does not apply to {kind}")));
-        }
-    };
-    Ok(Value::Int(count))
-}
-
-/// Whole months from day `a` to day `b`, toward zero.
-fn whole_months(a: i64, b: i64) -> i64 {
-    let (from, to) = (Day::from_epoch(a), Day::from_epoch(b));
-    let months = (to.year - from.year) * 12 + i64::from(to.month) - i64::from(from.month);
-    match months {
-        m if m > 0 && to.day < from.day => m - 1,
-        m if m < 0 && to.day > from.day => m + 1,
-        m => m,
-    }
+    let micros = micros.ok_or_else(|| {
+        Error::type_error(format!("{method}: expected a unit from ChronoUnit/MILLIS to ChronoUnit/DAYS"))
+    })?;
+    let local = when.local().ok_or_else(|| out_of_range(method))?;
+    let local =
+        local.micros.checked_sub(local.micros.rem_euclid(micros)).ok_or_else(|| out_of_range(method))?;
+    Ok(at_local(method, when, local)?.value())
 }

@@ -2,6 +2,7 @@
 
 use super::points::{out_of_range, shorten};
 use super::text;
+use super::when::When;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -22,16 +23,24 @@ fn millis(method: &str, value: &Value) -> Result<i64> {
 
 /// `(Duration/between a b)`
 pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let micros = |which: &str, value: &Value| {
-        if let Value::Temporal(temporal) = value
-            && let Temporal::Instant { micros, .. } = **temporal
-        {
-            return Ok(micros);
-        }
+    let fault = |which: &str, value: &Value| {
         let kind = java_type_name(value);
-        Err(Error::type_error(format!("Duration/between: expected DateTime {which} argument, got {kind}")))
+        Error::type_error(format!("Duration/between: expected DateTime {which} argument, got {kind}"))
     };
-    let (a, b) = (micros("start", &args[0])?, micros("end", &args[1])?);
+    let (from, to) = (When::of(&args[0]), When::of(&args[1]));
+    let (a, b) = match (from, to) {
+        (Some(When::Local(a)), Some(When::Local(b))) => (a.micros, b.micros),
+        (Some(When::Local(_)), _) => {
+            let kind = java_type_name(&args[1]);
+            let text = format!("Duration/between: expected LocalDateTime end argument, got {kind}");
+            return Err(Error::type_error(text));
+        }
+        (from, to) => {
+            let from = from.and_then(When::instant).ok_or_else(|| fault("start", &args[0]))?;
+            let to = to.and_then(When::instant).ok_or_else(|| fault("end", &args[1]))?;
+            (from.micros, to.micros)
+        }
+    };
     let span = b.checked_sub(a).ok_or_else(|| out_of_range("Duration/between"))?;
     Ok(duration(span.div_euclid(1_000)))
 }

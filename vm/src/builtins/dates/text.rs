@@ -4,25 +4,8 @@
 //! 60, an offset of 25 hours and `P1W`, which the language refuses. They refuse `-0044-03-15`, a fraction of ten digits and
 //! `P-3D`, which the language takes. A test holds the values of what both take against each other.
 
-use crate::value::Day;
-
-/// A point in time, as text gives it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
-    /// Microseconds since 1970-01-01T00:00:00Z.
-    pub(super) micros: i64,
-    /// Fraction digits that were given, at most 6.
-    pub(super) digits: u8,
-}
-
-const SECOND: i64 = 1_000_000;
-
-impl Moment {
-    /// The start of a day; `None` outside the range of instants.
-    pub(super) fn midnight(days: i64) -> Option<Moment> {
-        Some(Moment { micros: days.checked_mul(86_400 * SECOND)?, digits: 0 })
-    }
-}
+use super::when::{Moment, SECOND, When};
+use crate::value::{Day, Zone};
 
 /// Text that is read from the front.
 struct Reader<'t>(&'t str);
@@ -68,14 +51,18 @@ impl Reader<'_> {
         Day::new(if negative { -year } else { year }, month as u8, day as u8)
     }
 
-    /// `HH:MM:SS`, in seconds.
-    fn clock(&mut self) -> Option<i64> {
+    /// `HH:MM:SS` with an optional fraction, and `HH:MM` where `brief` allows it: in seconds, and the fraction.
+    fn clock(&mut self, brief: bool) -> Option<(i64, (i64, u8))> {
         let hour = self.digits(2)?;
         self.expect(':')?;
         let minute = self.digits(2)?;
-        self.expect(':')?;
-        let second = self.digits(2)?;
-        (hour < 24 && minute < 60 && second < 60).then_some((hour * 60 + minute) * 60 + second)
+        let (second, fraction) = match self.accept(':') {
+            true => (self.digits(2)?, self.fraction()?),
+            false if brief => (0, (0, 0)),
+            false => return None,
+        };
+        let fits = hour < 24 && minute < 60 && second < 60;
+        fits.then_some(((hour * 60 + minute) * 60 + second, fraction))
     }
 
     /// A fraction of a second behind `.` or `,`: microseconds and digits given.
@@ -89,24 +76,95 @@ impl Reader<'_> {
         Some((micros, kept.len() as u8))
     }
 
-    /// `Z`, `+02:00`, `+0200`, `+02` or nothing, in seconds east of UTC.
-    fn offset(&mut self) -> Option<i64> {
-        if self.0.is_empty() || self.accept('Z') {
-            return Some(0);
+    /// `Z`, `+02:00`, `+0200` or `+02`, in seconds east of UTC; `Some(None)` where there is none.
+    fn offset(&mut self) -> Option<Option<i64>> {
+        if self.0.is_empty() || self.0.starts_with('[') {
+            return Some(None);
+        }
+        if self.accept('Z') {
+            return Some(Some(0));
         }
         let west = !self.accept('+');
         if west {
             self.expect('-')?;
         }
         let hours = self.digits(2)?;
-        let minutes = if self.0.is_empty() {
+        let minutes = if self.0.is_empty() || self.0.starts_with('[') {
             0
         } else {
             self.accept(':');
             self.digits(2)?
         };
         let seconds = (hours * 60 + minutes) * 60;
-        (hours < 24 && minutes < 60).then_some(if west { -seconds } else { seconds })
+        (hours < 24 && minutes < 60).then_some(Some(if west { -seconds } else { seconds }))
+    }
+
+    /// The name of a zone in brackets, to the end of the text; `Some(None)` where there is none.
+    fn zone(&mut self) -> Option<Option<Zone>> {
+        if !self.accept('[') {
+            return Some(None);
+        }
+        let name = self.0.strip_suffix(']')?;
+        self.0 = "";
+        Zone::named(name).map(Some)
+    }
+}
+
+/// How a date and a time may be written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Form {
+    /// With a space for the `T`, and one before the offset.
+    pub(super) space: bool,
+    /// Without seconds.
+    pub(super) brief: bool,
+}
+
+/// A date and a time as a text gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Of its own clock, since 1970-01-01T00:00.
+    local: Moment,
+    /// Seconds east of UTC.
+    offset: Option<i64>,
+    zone: Option<Zone>,
+}
+
+impl Stamp {
+    /// A date and a time of a clock that is `offset` seconds ahead of UTC, in microseconds since 1970-01-01T00:00.
+    pub(super) fn new(local: Moment, offset: Option<i64>, zone: Option<Zone>) -> Stamp {
+        Stamp { local, offset, zone }
+    }
+
+    /// Whether the text says its offset or its zone.
+    pub(super) fn is_placed(&self) -> bool {
+        self.offset.is_some() || self.zone.is_some()
+    }
+
+    /// The point in time; a text that says nothing else is one of UTC.
+    pub(super) fn moment(&self) -> Option<Moment> {
+        let micros = match (self.offset, self.zone) {
+            (None, Some(zone)) => zone.instant_of(self.local.micros, None),
+            (offset, _) => self.local.micros.checked_sub(offset.unwrap_or(0) * SECOND),
+        };
+        Some(Moment { micros: micros?, digits: self.local.digits })
+    }
+
+    /// As `parse` gives it: an instant, or a time in a zone that has a name.
+    pub(super) fn settled(&self) -> Option<When> {
+        match self.zone {
+            None => self.moment().map(When::Instant),
+            Some(_) => self.when().map(When::settled),
+        }
+    }
+
+    /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another one.
+    pub(super) fn when(&self) -> Option<When> {
+        let zone = match (self.zone, self.offset) {
+            (Some(zone), _) => zone,
+            (None, Some(offset)) => Zone::offset(offset)?,
+            (None, None) => return Some(When::Local(self.local)),
+        };
+        Some(When::Zoned(self.moment()?, zone))
     }
 }
 
@@ -117,19 +175,29 @@ pub(super) fn date(text: &str) -> Option<i64> {
     reader.0.is_empty().then(|| day.to_epoch())
 }
 
-/// A date, `T` (or a space where that is allowed), a time with seconds, an optional fraction and offset.
-pub(super) fn date_time(text: &str, space: bool) -> Option<Moment> {
+/// A date, `T`, a time, an optional fraction, offset and zone in brackets.
+pub(super) fn stamp(text: &str, form: Form) -> Option<Stamp> {
     let mut reader = Reader(text);
     let day = reader.date()?;
-    let separated = reader.accept('T') || (space && reader.accept(' '));
+    let separated = reader.accept('T') || (form.space && reader.accept(' '));
     if !separated {
         return None;
     }
-    let second = reader.clock()?;
-    let (micros, digits) = reader.fraction()?;
+    let (second, (micros, digits)) = reader.clock(form.brief)?;
+    if form.space && reader.accept(' ') && reader.0.is_empty() {
+        return None;
+    }
     let offset = reader.offset()?;
-    let seconds = day.to_epoch() * 86_400 + second - offset;
-    reader.0.is_empty().then_some(Moment { micros: seconds * SECOND + micros, digits })
+    let zone = reader.zone()?;
+    let seconds = day.to_epoch() * 86_400 + second;
+    let local = Moment { micros: seconds * SECOND + micros, digits };
+    reader.0.is_empty().then_some(Stamp { local, offset, zone })
+}
+
+/// A date, `T`, a time, an optional fraction, offset and zone. Seconds may be left out where the text says an offset or a zone.
+pub(super) fn date_time(text: &str, space: bool) -> Option<Stamp> {
+    let with_seconds = stamp(text, Form { space, brief: false });
+    with_seconds.or_else(|| stamp(text, Form { space, brief: true }).filter(Stamp::is_placed))
 }
 
 const MONTHS: [&str; 12] =
@@ -150,8 +218,9 @@ pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
     let year = words.next().filter(|year| year.len() == 4)?;
     let day = Day::new(Reader(year).digits(4)?, month as u8, day as u8)?;
     let mut clock = Reader(words.next()?);
-    let second = clock.clock()?;
-    clock.0.is_empty().then_some(Moment { micros: (day.to_epoch() * 86_400 + second) * SECOND, digits: 0 })
+    let (second, (_, digits)) = clock.clock(false)?;
+    (clock.0.is_empty() && digits == 0)
+        .then_some(Moment { micros: (day.to_epoch() * 86_400 + second) * SECOND, digits: 0 })
 }
 
 /// An ISO 8601 duration of days, hours, minutes and seconds, such as `P1DT2H30M` or `PT1.5S`: milliseconds.
@@ -225,8 +294,11 @@ mod tests {
             ("1970-01-01T02:00:00+0200", 0, 0),
             ("1970-01-01T02:00:00+02", 0, 0),
             ("1969-12-31T18:30:00-05:30", 0, 0),
+            ("1969-12-31T18:30-05:30", 0, 0),
+            ("1970-01-01T01:00+01:00[Europe/Berlin]", 0, 0),
+            ("1970-01-01T01:00:00[Europe/Berlin]", 0, 0),
         ] {
-            assert_eq!(date_time(text, false), Some(Moment { micros, digits }), "{text}");
+            assert_eq!(moment(text), Some(Moment { micros, digits }), "{text}");
         }
         for text in [
             "T",
@@ -238,15 +310,28 @@ mod tests {
             "2024-01-15T10:30:00.Z",
             "2024-01-15T10:30:00+2:00",
             "2024-01-15T10:30:00Zx",
+            "2024-01-15T10:30:00 Z",
+            "2024-01-15T10:30:00Z[Europe/Berln]",
+            "2024-01-15T10:30:00Z[Europe/Berlin",
+            "2024-01-15T10:30:00Z[]",
         ] {
             assert_eq!(date_time(text, false), None, "{text}");
         }
-        assert!(date_time("2024-01-15 10:30:00", true).is_some());
+        for text in ["2024-01-15 10:30:00", "2024-01-15 10:30:00 +0200", "2024-01-15 10:30+02"] {
+            assert!(date_time(text, true).is_some(), "{text}");
+        }
+        for text in ["2024-01-15 10:30", "2024-01-15 10:30:00 ", "2024-01-15  10:30:00"] {
+            assert_eq!(date_time(text, true), None, "{text}");
+        }
+    }
+
+    fn moment(text: &str) -> Option<Moment> {
+        date_time(text, false)?.moment()
     }
 
     #[test]
     fn mail_dates_ignore_their_zone() {
-        let want = date_time("2026-01-08T14:30:00Z", false);
+        let want = moment("2026-01-08T14:30:00Z");
         for text in ["Thu, 8 Jan 2026 14:30:00 +0000", "8 Jan 2026 14:30:00 +0500", "08 Jan 2026 14:30:00"] {
             assert_eq!(rfc_2822(text), want, "{text}");
         }
@@ -299,7 +384,7 @@ mod tests {
     }
 
     fn micros(text: &str) -> Option<i64> {
-        date_time(text, false).map(|moment| moment.micros)
+        moment(text).map(|moment| moment.micros)
     }
 
     #[test]

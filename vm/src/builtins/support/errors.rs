@@ -59,6 +59,8 @@ pub(crate) fn java_type_name(value: &Value) -> &'static str {
             Temporal::Date(_) => "LocalDate",
             Temporal::Instant { .. } => "DateTime",
             Temporal::Duration(_) => "Duration",
+            Temporal::Local { .. } => "LocalDateTime",
+            Temporal::Zoned { .. } => "ZonedDateTime",
         },
         _ => "non-string",
     }

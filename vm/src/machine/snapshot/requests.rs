@@ -5,7 +5,9 @@
 use super::Damage;
 use crate::graph::{Reader, Writer};
 use crate::json;
-use crate::machine::{BadArguments, Feature, FeatureRequest, HostRequest, ToolArguments, UpstreamCall};
+use crate::machine::{
+    BadArguments, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS, ToolArguments, UpstreamCall,
+};
 use crate::value::Value;
 
 /// The forms of discovery that ask the host.
@@ -49,6 +51,10 @@ impl HostRequest {
                 if let Some(schema) = schema {
                     to.bytes(schema);
                 }
+            }
+            HostRequest::Sleep { millis } => {
+                to.byte(5);
+                to.unsigned(u64::from(*millis));
             }
         }
     }
@@ -101,6 +107,13 @@ impl HostRequest {
                 let message = from.text()?.to_owned();
                 let schema = if from.flag()? { Some(object(from.bytes()?)?) } else { None };
                 HostRequest::Ask { message, schema }
+            }
+            5 => {
+                let millis = from.unsigned_32()?;
+                if millis > MOST_SLEEP_MS {
+                    return Err(DAMAGE);
+                }
+                HostRequest::Sleep { millis }
             }
             _ => return Err(DAMAGE),
         })
@@ -224,6 +237,7 @@ mod tests {
                 argument: Some(("a".to_owned(), "b".to_owned())),
             }),
             HostRequest::Ask { message: "Sure?".to_owned(), schema: None },
+            HostRequest::Sleep { millis: 10_000 },
             HostRequest::Ask {
                 message: "Which?".to_owned(),
                 schema: Some(br#"{"type":"object","properties":{}}"#.to_vec()),

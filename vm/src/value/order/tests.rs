@@ -1,6 +1,6 @@
 use super::*;
 use crate::meter::Account;
-use crate::value::{Combinator, CombinatorKind, Map, Set, Temporal, Vector};
+use crate::value::{Combinator, CombinatorKind, Map, Set, Temporal, Vector, Zone};
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use std::cmp::Ordering::{Equal, Greater, Less};
@@ -72,6 +72,13 @@ fn ascending() -> Vec<Value> {
         Value::Temporal(Rc::new(Temporal::Instant { micros: -5, digits: 0 })),
         Value::Temporal(Rc::new(Temporal::Instant { micros: 5, digits: 3 })),
         Value::Temporal(Rc::new(Temporal::Duration(1))),
+        Value::Temporal(Rc::new(Temporal::Local { micros: -7, digits: 0 })),
+        Value::Temporal(Rc::new(Temporal::Zoned { micros: -9, digits: 0, zone: Zone::UTC })),
+        Value::Temporal(Rc::new(Temporal::Zoned {
+            micros: -9,
+            digits: 0,
+            zone: Zone::named("Europe/Berlin").expect("a zone"),
+        })),
         set(&[]),
         set(&[Value::Int(9)]),
         set(&[float(9.0)]),

@@ -3,7 +3,7 @@
 use super::memory::{LONG, Paired, Stack, identity};
 use super::{Rank, compare_strings, compare_text, functions, numbers, rank};
 use crate::meter;
-use crate::value::{Combinator, MapIter, SetIter, Temporal, Value, VectorIter};
+use crate::value::{Combinator, MapIter, SetIter, Temporal, Value, VectorIter, Zone};
 use functions::Opaque;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -197,7 +197,9 @@ fn look(a: &Value, b: &Value, mode: Mode) -> Look {
                 return Look::Enter(Level::Sets(a, b));
             }
         }
-        (Value::Temporal(x), Value::Temporal(y)) => temporal_key(x).cmp(&temporal_key(y)),
+        (Value::Temporal(x), Value::Temporal(y)) => {
+            temporal_key(x).cmp(&temporal_key(y)).then_with(|| zone(x).cmp(&zone(y)))
+        }
         _ => match rank_a {
             Rank::Number => numbers::compare(a, b, mode.strict),
             Rank::Nil => Ordering::Equal,
@@ -220,12 +222,22 @@ fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float(x) if x.is_nan())
 }
 
-/// Dates before instants before durations, each by time. Instants of the same time that were given with different
-/// numbers of digits differ, as they do in print.
+/// Dates before instants before durations before times without and with a zone, each by time. Instants of the same time that were
+/// given with different numbers of digits differ, as they do in print.
 pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     match value {
         Temporal::Date(days) => (0, *days, 0),
         Temporal::Instant { micros, digits } => (1, *micros, *digits),
         Temporal::Duration(millis) => (2, *millis, 0),
+        Temporal::Local { micros, digits } => (3, *micros, *digits),
+        Temporal::Zoned { micros, digits, .. } => (4, *micros, *digits),
+    }
+}
+
+/// What tells apart times of one instant.
+fn zone(value: &Temporal) -> Option<Zone> {
+    match value {
+        Temporal::Zoned { zone, .. } => Some(*zone),
+        _ => None,
     }
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
+use ptc_vm::paging::Parameters;
 
+use super::paging::parameters;
 use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
@@ -36,6 +38,8 @@ pub struct ToolEntry {
     pub annotations: Option<Value>,
     /// Our own `_ptc` data: set for OpenAPI tools (`operationId`, `method`, `path`, `defaultArgs`), else empty.
     pub meta: Map,
+    /// What it takes, as far as that tells how it answers page by page.
+    pub(crate) parameters: Arc<Parameters>,
     pub(super) tokens: Tokens,
 }
 
@@ -78,7 +82,25 @@ impl ToolEntry {
         let title = tool.get("title").or(in_annotations).and_then(Value::as_str).map(readable);
         let tokens = Tokens::of_tool(&name, &description, &input_schema, annotations.as_ref());
         let output_schema = non_null(tool.remove("outputSchema"));
-        Ok(Self { name, description, input_schema, output_schema, title, annotations, meta, tokens })
+        let parameters = Arc::new(parameters(&input_schema));
+        Ok(Self {
+            name,
+            description,
+            input_schema,
+            output_schema,
+            title,
+            annotations,
+            meta,
+            parameters,
+            tokens,
+        })
+    }
+
+    /// Whether it says of itself that it changes nothing. Operations of a REST service say so.
+    pub(crate) fn only_reads(&self) -> bool {
+        let hint =
+            |name| self.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool);
+        hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
     }
 
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].

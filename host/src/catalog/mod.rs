@@ -14,6 +14,7 @@ mod doc;
 mod entry;
 #[cfg(test)]
 mod fixtures;
+mod paging;
 mod payload;
 mod rest_arguments;
 mod search;

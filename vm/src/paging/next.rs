@@ -70,14 +70,14 @@ impl Following<'_, '_> {
         // One whose name an argument has comes before one that is taken for want of that.
         let (exact, other): (Vec<_>, Vec<_>) = cursors().partition(|found| self.is_named(found));
         for found in exact.into_iter().chain(other) {
-            let sign = said(found.key, found.value);
+            let sign = format!("{} is given", shown(found.key));
             match self.by_cursor(found) {
                 Some(arguments) => return self.follow(arguments, sign),
                 None => without_way = Some(sign),
             }
         }
         if let Some((key, address)) = signs.address {
-            let sign = format!("{key:?} is an address");
+            let sign = format!("{} is an address", shown(key));
             match self.by_address(key, address) {
                 Some(arguments) => return self.follow(arguments, sign),
                 None => without_way = Some(sign),
@@ -123,22 +123,22 @@ impl Following<'_, '_> {
     fn says_more(&self, before: Option<i64>) -> Option<String> {
         let signs = &self.page.signs;
         if let Some(more) = signs.more.filter(|more| more.what) {
-            return Some(format!("{:?} says so", more.key));
+            return Some(format!("{} says so", shown(more.key)));
         }
         if let Some(rest) = signs.remaining.filter(|rest| rest.what > 0 && self.count > 0) {
-            return Some(format!("{:?} is {}", rest.key, rest.what));
+            return Some(format!("{} is {}", shown(rest.key), rest.what));
         }
         if let (Some(total), Some(consumed)) = (signs.total, self.consumed(before))
             && total.what > consumed
         {
-            return Some(format!("{:?} is {}", total.key, total.what));
+            return Some(format!("{} is {}", shown(total.key), total.what));
         }
         if let (Some(pages), Some(page)) = (signs.pages, self.page_from_one())
             && pages.what > page
             // A total that has been reached is the better word.
             && signs.total.is_none_or(|_| self.consumed(before).is_none())
         {
-            return Some(format!("{:?} is {}", pages.key, pages.what));
+            return Some(format!("{} is {}", shown(pages.key), pages.what));
         }
         None
     }
@@ -447,9 +447,9 @@ fn is_named_like_a_state(name: &str) -> bool {
     ["token", "cursor", "after", "state", "mark"].iter().any(|part| plain.as_str().contains(part))
 }
 
-/// `"next_cursor" is "abc"`, for a reader.
-fn said(key: &str, value: &Value) -> String {
-    format!("{key:?} is {}", crate::print::literal(value))
+/// A key as a reader is shown it.
+fn shown(key: &str) -> String {
+    crate::print::literal(&Value::str(key))
 }
 
 /// The argument of a tool that does not say what it takes.

@@ -35,12 +35,12 @@ pub enum More {
 }
 
 /// How to get the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `tool/pages` gets all.
     Pages,
-    /// A greater number of items at a time may.
-    Limit,
+    /// A greater number of items at a time may: the argument for that.
+    Limit(Box<str>),
     /// Nobody knows.
     Unknown,
 }
@@ -84,22 +84,23 @@ impl Standing {
                     .maximum
                     .is_none_or(|most| sent.limit().or(limit.default).is_none_or(|size| size < most)) =>
             {
-                Way::Limit
+                Way::Limit(limit.name.as_str().into())
             }
             _ => Way::Unknown,
         };
+        let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some();
+        let is_all = total.is_none() && signs.total.is_some_and(|total| total.strong);
+        let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
         let (more, sign, way) = match next(&page, parameters, sent, before) {
             Next::Page { sign, .. } => (More::Yes, sign, Way::Pages),
             Next::Stuck { sign } => (More::Yes, sign, without_way()),
             // Who names a number knows that there may be more.
-            Next::Perhaps { is_full: true, .. } if sent.limit().is_none() => {
+            Next::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
                 (More::Perhaps, String::new(), Way::Pages)
             }
             Next::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
             Next::End | Next::Perhaps { .. } | Next::Full { .. } => (More::No, String::new(), Way::Unknown),
         };
-        let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some() && more == More::No;
-        let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all(&page, total));
         Some(Standing {
             items: items.map(|items| items as u64),
             total: total.and_then(|total| u64::try_from(total).ok()),
@@ -109,9 +110,4 @@ impl Standing {
             clamped: clamped.and_then(|(asked, most)| Some((asked.try_into().ok()?, most.try_into().ok()?))),
         })
     }
-}
-
-/// Whether a page says that it has all that there is. `more`: a total beyond it.
-fn is_all(page: &Page<'_>, more: Option<i64>) -> bool {
-    more.is_none() && page.signs.total.is_some_and(|total| total.strong)
 }

@@ -87,7 +87,7 @@ async fn content(
                 match read {
                     Ok(reply) => {
                         run.arrived.borrow_mut().push(charge);
-                        return attempt.succeeded(recorded, began, reply, false);
+                        return attempt.succeeded(recorded, began, reply, None);
                     }
                     Err(fault) => {
                         let tried = !fault.uncounted;

@@ -524,6 +524,13 @@ fn what_next_reads_is_taken_by_the_argument_that_fits() {
             run(&format!("(mapv :id (tool/pages 's/list_things {{}} {options}))"), "token", by_token);
         assert_eq!(got, "[1 2 3 4 5 6 7]", "{options}");
     }
+    // Items that only the program finds move the place, too.
+    let by_place = |args: &Args<'_>| {
+        let list = items(args.number("offset").unwrap_or(0));
+        format!(r#"{{"one":{list},"two":[[9]],"total":7}}"#)
+    };
+    let (got, ..) = run("(mapv :id (tool/pages 's/list_things {} {:items :one}))", "offset!", by_place);
+    assert_eq!(got, "[1 2 3 4 5 6 7]");
     let (got, ..) =
         run("(tool/pages 's/list_things {} {:items :stuff :next [:goOn :from]})", "status", by_token);
     assert!(

@@ -5,7 +5,7 @@ use super::support::keys::key_name;
 use super::support::{Builder, callee};
 use super::tools::{PAGE, qualified};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
 use crate::paging::{Next, Page, Parameters, Sent, is_list, next, pairs};
 use crate::print;
 use crate::value::{Map, Str, Value, equal};
@@ -69,7 +69,7 @@ pub(crate) struct Pages {
     asked: Map,
     /// The items of the page before.
     before: Value,
-    /// Items so far.
+    /// Items of the pages so far.
     count: i64,
     /// Whether the first page is that of all items.
     from_start: bool,
@@ -256,7 +256,6 @@ impl Pages {
             _ => {}
         }
         list.iter().try_for_each(|item| self.out.push(item))?;
-        self.count = self.count.saturating_add(i64::try_from(list.len()).unwrap_or(i64::MAX));
         self.before = items;
         Ok(true)
     }
@@ -299,12 +298,15 @@ impl Pages {
             self.from_start = !sent.chooses_a_place();
         }
         let page = Page::read(&value, &self.tool(), Some(&self.path));
-        let in_page = page.count().and_then(|count| i64::try_from(count).ok());
-        let before = in_page.filter(|_| self.from_start).map(|count| (self.count - count).max(0));
+        // What `:items` gives may be more or less than the page has.
+        let count =
+            page.count().or_else(|| count_of(&self.before)).and_then(|count| i64::try_from(count).ok());
+        let (count, before) = (count.unwrap_or(0), self.from_start.then_some(self.count));
+        self.count = self.count.saturating_add(count);
         if let Some(total) = page.total() {
             self.total = Some(total);
         }
-        match next(&page, &parameters, &sent, before) {
+        match next(&page, count, &parameters, &sent, before) {
             Next::End => self.finish(ctx),
             Next::Page { arguments, is_probe, by_cursor, .. } => {
                 let because = match (by_cursor, is_probe) {
@@ -400,15 +402,18 @@ impl Pages {
         if self.left > 0 {
             return Ok(self.call());
         }
-        if !matches!(self.because, Because::Guess | Because::GuessedProbe) {
-            let text = format!(
-                "tool/pages of {:?} stopped at :max-pages {}; there are further pages",
-                self.name(),
-                self.most
-            );
-            ctx.note(Str::from(text));
-        }
+        let is_guess = matches!(self.because, Because::Guess | Because::GuessedProbe);
+        ctx.note(self.ended_early(if is_guess { "may be" } else { "are" }));
         Ok(Flow::Return(self.out.take()))
+    }
+
+    fn ended_early(&self, are: &str) -> Str {
+        let text = format!(
+            "tool/pages of {:?} stopped at :max-pages {}; there {are} further pages",
+            self.name(),
+            self.most
+        );
+        Str::from(text)
     }
 
     /// Gives all items, and says so where pages speak of more.
@@ -480,6 +485,14 @@ impl Pages {
 /// What to do where pages do not say enough.
 const HELP: &str = "Say how by {:next \"key\"}, {:next (fn [page] {:argument value})} or, if this is all, {:next (fn [page] nil)}";
 
+/// How many items a list has.
+fn count_of(list: &Value) -> Option<usize> {
+    match list {
+        Value::Vector(list) | Value::List(list) | Value::Queue(list) => Some(list.len()),
+        _ => None,
+    }
+}
+
 /// The first keys of a page.
 fn shown_keys(page: &Page<'_>) -> String {
     let keys: Vec<String> =
@@ -532,28 +545,4 @@ impl NativeFrame for Pages {
             },
         }
     }
-}
-
-/// The value of an upstream call that succeeded, or the end of the program with its message.
-pub(crate) struct Unwrap;
-
-portable!(Unwrap {});
-
-impl super::support::Continuation for Unwrap {
-    fn finish(self, _: &mut Ctx<'_>, result: Value) -> Result<Flow> {
-        let Value::Map(map) = &result else { return Ok(Flow::Return(result)) };
-        let part = |name| map.get_flexible(&Value::keyword(name)).cloned();
-        if matches!(part("ok"), Some(Value::True)) {
-            return Ok(Flow::Return(part("value").unwrap_or_default()));
-        }
-        let message = part("message").or_else(|| part("reason")).unwrap_or_default();
-        let shown = print::readable(&message)?;
-        Err(Error::fail(message, shown))
-    }
-}
-
-/// `(tool/call! …)`: as `tool/call`
-pub(super) fn call_or_fail(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let args: Args = args.iter_mut().map(take).collect();
-    super::support::call_then(ctx, Value::Tool(Str::new("call")), args, Unwrap)
 }

@@ -24,7 +24,7 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     if ctx.has_upstreams() && !registered {
         match name {
-            "call!" => return super::pages::call_or_fail(ctx, args.to_vec().as_mut_slice()),
+            "call!" => return super::call_or_fail::call_or_fail(ctx, args.to_vec().as_mut_slice()),
             "pages" => return super::pages::pages(args),
             _ => {}
         }

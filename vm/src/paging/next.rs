@@ -32,15 +32,15 @@ pub(crate) enum Next {
     Full { size: i64 },
 }
 
-/// What comes after `page`. `before`: how many items there were before it; `None` if nobody knows.
-pub(crate) fn next(page: &Page<'_>, parameters: &Parameters, sent: &Sent, before: Option<i64>) -> Next {
-    Following {
-        page,
-        parameters,
-        sent,
-        count: page.count().map_or(0, |count| i64::try_from(count).unwrap_or(i64::MAX)),
-    }
-    .next(before)
+/// What comes after `page`, which has so many items. `before`: how many there were before it; `None` if nobody knows.
+pub(crate) fn next(
+    page: &Page<'_>,
+    count: i64,
+    parameters: &Parameters,
+    sent: &Sent,
+    before: Option<i64>,
+) -> Next {
+    Following { page, parameters, sent, count }.next(before)
 }
 
 struct Following<'a, 'v> {

@@ -74,6 +74,7 @@ impl Standing {
         if !is_paged || items.is_none() && signs.more.is_none_or(|more| !more.what || !more.strong) {
             return None;
         }
+        let count = items.map_or(0, |items| i64::try_from(items).unwrap_or(i64::MAX));
         let before = (!sent.chooses_a_place()).then_some(0);
         let is_greater =
             |total: i64| items.is_none_or(|items| total > i64::try_from(items).unwrap_or(i64::MAX));
@@ -91,7 +92,7 @@ impl Standing {
         let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some();
         let is_all = total.is_none() && signs.total.is_some_and(|total| total.strong);
         let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
-        let (more, sign, way) = match next(&page, parameters, sent, before) {
+        let (more, sign, way) = match next(&page, count, parameters, sent, before) {
             Next::Page { sign, .. } => (More::Yes, sign, Way::Pages),
             Next::Stuck { sign } => (More::Yes, sign, without_way()),
             // Who names a number knows that there may be more.

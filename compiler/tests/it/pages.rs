@@ -414,6 +414,24 @@ const SCHEMES: &[Scheme] = &[
         let next = or(at, "null", |next| format!("\"https://h/items/from/{next}\""));
         format!(r#"{{"items":{},"next_page_url":{next}}}"#, items(at))
     }),
+    ("a place to go on", "offset!", |args| {
+        let at = args.number("offset").unwrap_or(0);
+        format!(r#"{{"rows":{},"offset":{},"total_rows":7}}"#, items(at), at + EACH)
+    }),
+    ("a token of a name of its own", "walk_token", |args| {
+        let at = place(args, "walk_token");
+        let token = or(at, "", |next| format!(r#","walk_token":"c{next}""#));
+        format!(r#"{{"rows":{},"state":"open"{token}}}"#, items(at))
+    }),
+    ("a cursor in a map", "cursor", |args| {
+        let at = place(args, "cursor");
+        let next = or(at, "null", |next| format!("\"c{next}\""));
+        format!(r#"{{"rows":{},"cursor":{{"next":{next},"prev":null}}}}"#, items(at))
+    }),
+    ("words of the field in other names", "offset!=0", |args| {
+        let at = args.number("offset").unwrap_or(0);
+        format!(r#"{{"tickets":{},"ticketCount":7}}"#, items(at))
+    }),
     ("a flag and a page", "page!=1", |args| {
         let at = paged_from_one(args, "page");
         format!(r#"{{"rows":{},"hasMore":{}}}"#, items(at), behind(at).is_some())
@@ -453,6 +471,7 @@ fn a_reply_that_says_more_without_a_way_on_fails() {
         (r#"{"tickets":[{"id":1}],"next_cursor":"abc"}"#, "\"next_cursor\" is given"),
         (r#"{"tickets":[{"id":1}],"meta":{"page":1,"total_pages":9}}"#, "\"total_pages\" is 9"),
         (r#"{"tickets":[{"id":1}],"next":"https://h/x?page=2"}"#, "\"next\" is an address"),
+        (r#"{"tickets":[{"id":1}],"next_cursor":{"value":"abc"}}"#, "\"next_cursor\" is given"),
     ] {
         let (got, ..) = run("(tool/pages 's/list_things {})", "status limit!", |_| page.to_owned());
         assert!(got.contains(&format!("says that there is more ({sign})")), "{got}");

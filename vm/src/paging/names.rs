@@ -74,6 +74,7 @@ pub(super) fn role(plain: &str) -> Option<Role> {
         | "exclusivestartkey"
         | "resumptiontoken"
         | "pagingstate"
+        | "pagekey"
         | "pagestate"
         | "nextpageid"
         | "iterator"
@@ -181,7 +182,7 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         | "nextpagelink" | "nextpagepath" | "nextrecordsurl" | "nextresultsurl" | "nexturlpath"
         | "linknext" => Sign::Address,
         "next" => Sign::Next,
-        "link" | "linkheader" => Sign::Link,
+        "link" | "links" | "linkheader" => Sign::Link,
         "hasmore"
         | "hasnext"
         | "hasnextpage"
@@ -209,7 +210,7 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         "more" => Sign::Flag { is_more: true, strong: false },
         "islast" | "islastpage" | "endofresults" | "endoflist" | "nomore" | "isend" | "isfinal"
         | "isdone" => Sign::Flag { is_more: false, strong: true },
-        "last" | "done" | "exhausted" | "eof" => Sign::Flag { is_more: false, strong: false },
+        "last" | "done" | "exhausted" | "finished" | "eof" => Sign::Flag { is_more: false, strong: false },
         "totalcount"
         | "totalresults"
         | "totalitems"
@@ -235,7 +236,9 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         | "odatacount"
         | "resultstotal"
         | "itemstotal" => Sign::Total { strong: true },
-        "total" | "count" | "found" | "matches" | "hits" => Sign::Total { strong: false },
+        "totalmatched" | "totalavailable" | "totalfound" => Sign::Total { strong: true },
+        "total" | "count" | "found" | "matches" | "matched" | "hits" | "matchcount" | "resultcount"
+        | "recordcount" | "itemcount" | "rowcount" => Sign::Total { strong: false },
         "remaining" | "remainingcount" | "remainingitems" | "remainingitemcount" | "itemsremaining"
         | "moreitemscount" => Sign::Remaining,
         "totalpages" | "totalpage" | "totalpagecount" | "pagecount" | "numpages" | "nbpages"
@@ -251,8 +254,34 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         "limit" | "perpage" | "pagesize" | "pagelen" | "maxresults" | "itemsperpage" | "resultsperpage"
         | "hitsperpage" | "recordsperpage" | "pagelimit" => Sign::Limit,
         "lastid" => Sign::LastId,
-        _ => return None,
+        _ => return other_sign(plain),
     })
+}
+
+/// What an entry says whose name is not among the known ones: it may be made of their words.
+fn other_sign(plain: &str) -> Option<Sign> {
+    const PARTS: [&str; 9] = ["page", "cursor", "token", "offset", "marker", "link", "url", "start", "batch"];
+    let rest = plain.strip_prefix("next").or_else(|| plain.strip_suffix("next"));
+    if rest.is_some_and(|rest| PARTS.iter().any(|part| rest.contains(part))) {
+        return Some(Sign::Cursor { strong: true });
+    }
+    (role(plain) == Some(Role::Cursor)).then_some(Sign::Cursor { strong: false })
+}
+
+/// Whether a name says how many items there are that lie under this key: `total_tickets`, `ticketCount`; and whether that may be
+/// of the page alone.
+pub(super) fn total_of(plain: &str, items: &str) -> Option<Sign> {
+    let one = items.trim_end_matches('s');
+    if one.is_empty() {
+        return None;
+    }
+    if let Some(rest) = plain.strip_prefix("total").or_else(|| plain.strip_suffix("total")) {
+        return (rest == items || rest == one).then_some(Sign::Total { strong: true });
+    }
+    let rest = plain.strip_suffix("count").or_else(|| plain.strip_prefix("num"));
+    let rest = rest.or_else(|| plain.strip_prefix("numberof"))?;
+    let rest = rest.strip_prefix("total").unwrap_or(rest);
+    (rest == items || rest == one).then_some(Sign::Total { strong: false })
 }
 
 /// Maps of a page that speak of the page and hold no items.

@@ -93,6 +93,9 @@ impl Following<'_, '_> {
             if spent && signs.cursors.is_empty() {
                 return Next::End;
             }
+            if let Some((arguments, sign)) = self.by_state() {
+                return self.follow(arguments, sign);
+            }
             return match self.by_last_item().filter(|_| !self.speaks_of_places()) {
                 Some(arguments) => self.follow(arguments, sign),
                 None => match self.by_place() {
@@ -109,10 +112,14 @@ impl Following<'_, '_> {
             || !signs.cursors.is_empty()
             || signs.pages.is_some()
             || self.is_total_reached(before);
-        if says_end || self.count == 0 {
+        if self.count == 0 {
             return Next::End;
         }
-        self.silent()
+        match self.by_state() {
+            _ if says_end => Next::End,
+            Some((arguments, sign)) => self.follow(arguments, sign),
+            None => self.silent(),
+        }
     }
 
     fn follow(&self, arguments: Arguments, sign: String) -> Next {
@@ -187,23 +194,8 @@ impl Following<'_, '_> {
     }
 
     fn is_echo(&self, found: &Found<'_>) -> bool {
-        let by_own_name = matches!(
-            found.plain.as_str(),
-            "cursor"
-                | "after"
-                | "marker"
-                | "continuation"
-                | "continue"
-                | "pagetoken"
-                | "bookmark"
-                | "continuationtoken"
-                | "paginationtoken"
-                | "pagingtoken"
-                | "pagingstate"
-                | "skiptoken"
-                | "startingafter"
-                | "offset"
-        ) && self.sent.has(found.plain.as_str(), found.value);
+        let by_own_name =
+            !found.plain.as_str().starts_with("next") && self.sent.has(found.plain.as_str(), found.value);
         // Solr repeats the mark when there is nothing behind it.
         by_own_name || found.plain.as_str() == "nextcursormark" && self.sent.has("cursormark", found.value)
     }
@@ -244,6 +236,9 @@ impl Following<'_, '_> {
     fn argument(&self, key: &str, value: &Value) -> Option<(String, Value)> {
         let plain = Plain::of(key);
         let plain = plain.as_str();
+        if matches!(value, Value::Map(_)) && plain != "lastevaluatedkey" {
+            return None;
+        }
         if !self.parameters.are_known() {
             return Some((undescribed(key, value), value.clone()));
         }
@@ -326,6 +321,19 @@ impl Following<'_, '_> {
         names.filter(|_| self.parameters.are_known())
     }
 
+    /// A state that the page gives under the name of an argument which takes one.
+    fn by_state(&self) -> Option<(Arguments, String)> {
+        self.page.entries().find_map(|(key, value)| {
+            let parameter = self.parameters.named(Plain::of(key).as_str())?;
+            let is_state = parameter.kind != Kind::Number
+                && is_named_like_a_state(key)
+                && matches!(value, Value::Str(text) if !text.as_str().is_empty())
+                && !self.sent.has(parameter.plain().as_str(), value);
+            let sign = || format!("{} is given", shown(key));
+            is_state.then(|| (vec![(parameter.name.clone(), value.clone())], sign()))
+        })
+    }
+
     /// The id of the last item, where an argument takes it.
     fn by_last_item(&self) -> Option<Arguments> {
         let signs = &self.page.signs;
@@ -391,8 +399,14 @@ impl Following<'_, '_> {
             (None, None, Some(offset)) if !self.parameters.are_known() => offset.key.to_owned(),
             _ => return None,
         };
-        let place = sent.map(|(place, _)| place).or_else(|| signs.offset.map(|offset| offset.what));
-        let place = place.unwrap_or_else(|| self.first_place(&name)).checked_add(self.count)?;
+        let first = self.first_place(&name);
+        let said = signs.offset.map(|offset| offset.what);
+        let place = match (sent, said) {
+            (Some((place, _)), _) => place.checked_add(self.count)?,
+            (None, Some(place @ (0 | 1))) => place.checked_add(self.count)?,
+            // Some say where to go on, and not where the page is.
+            (None, _) => first.checked_add(self.count)?,
+        };
         Some((vec![(name, Value::Int(place))], false))
     }
 
@@ -441,10 +455,11 @@ impl Following<'_, '_> {
     }
 }
 
-/// Whether an argument without a role may still be what an address moves on.
+/// Whether an argument without a role may still take what a page gives, and is no credential.
 fn is_named_like_a_state(name: &str) -> bool {
     let plain = Plain::of(name);
-    ["token", "cursor", "after", "state", "mark"].iter().any(|part| plain.as_str().contains(part))
+    let has = |parts: &[&str]| parts.iter().any(|part| plain.as_str().contains(part));
+    has(&["token", "cursor"]) && !has(&["auth", "access", "api", "secret"])
 }
 
 /// A key as a reader is shown it.

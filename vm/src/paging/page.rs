@@ -57,7 +57,8 @@ impl<'v> Page<'v> {
                 if !path.is_some_and(|path| page.follow(map, path)) {
                     page.walk(map, tool);
                 }
-                page.signs = Signs::of(page.around.iter().rev().copied());
+                let items = page.list.and(page.path.last()).copied().unwrap_or_default();
+                page.signs = Signs::of(page.around.iter().rev().copied(), items);
             }
             list if is_list(list) => page.list = Some(list),
             _ => {}
@@ -155,10 +156,15 @@ impl<'v> Page<'v> {
         names.iter().find_map(found).filter(|id| matches!(id, Value::Str(_) | Value::Int(_)))
     }
 
+    /// The entries of the maps around the items.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'v str, &'v Value)> {
+        self.around.iter().flat_map(|map| entries(map))
+    }
+
     /// The first keys of the maps around the items.
     pub(crate) fn keys(&self, most: usize) -> Vec<&'v str> {
         let mut keys: Vec<&str> = Vec::new();
-        for (key, _) in self.around.iter().flat_map(|map| entries(map)) {
+        for (key, _) in self.entries() {
             if keys.len() < most && !keys.contains(&key) {
                 keys.push(key);
             }

@@ -1,7 +1,7 @@
 //! What a page says of itself and of what follows.
 
 use super::address::{is_address, linked};
-use super::names::{Plain, Sign, is_envelope, sign};
+use super::names::{Plain, Sign, is_envelope, sign, total_of};
 use super::page::{MOST_ENTRIES, entries, is_list};
 use crate::value::{Map, Value};
 use smallvec::SmallVec;
@@ -47,12 +47,14 @@ pub(super) struct Signs<'v> {
     pub(super) offset: Option<Said<'v, i64>>,
     pub(super) limit: Option<Said<'v, i64>>,
     pub(super) last_id: Option<Found<'v>>,
+    /// The key of the items.
+    items: Plain,
 }
 
 impl<'v> Signs<'v> {
-    /// What these maps say, those around the items first.
-    pub(super) fn of(maps: impl IntoIterator<Item = &'v Map>) -> Signs<'v> {
-        let mut signs = Signs::default();
+    /// What these maps say, those around the items first, which lie under this key.
+    pub(super) fn of(maps: impl IntoIterator<Item = &'v Map>, items: &str) -> Signs<'v> {
+        let mut signs = Signs { items: Plain::of(items), ..Signs::default() };
         maps.into_iter().for_each(|map| signs.take(map, 0));
         signs.cursors.sort_by_key(|found| !found.strong);
         // `number` and `pages` mean much: they speak of pages where the other one is there too.
@@ -75,10 +77,12 @@ impl<'v> Signs<'v> {
     fn take(&mut self, map: &'v Map, depth: usize) {
         for (key, value) in entries(map) {
             let plain = Plain::of(key);
-            let known = sign(plain.as_str());
+            let known = sign(plain.as_str()).or_else(|| total_of(plain.as_str(), self.items.as_str()));
             match value {
                 Value::Map(inner) => match known {
-                    Some(Sign::Next) if depth < MOST_DEPTH => self.take_next(key, inner),
+                    Some(Sign::Next) if depth < MOST_DEPTH => {
+                        self.take_next(inner, Found { key, plain, value, strong: false });
+                    }
                     Some(Sign::Total { strong }) => {
                         if let Some(count @ Value::Int(_)) = entry(inner, "value") {
                             self.take_sign(Sign::Total { strong }, key, plain, count);
@@ -90,7 +94,9 @@ impl<'v> Signs<'v> {
                     {
                         self.cursor(Found { key, plain, value, strong: true });
                     }
-                    Some(Sign::Cursor { strong: true }) if depth < MOST_DEPTH => self.take_next(key, inner),
+                    Some(Sign::Cursor { strong: true }) if depth < MOST_DEPTH => {
+                        self.take_next(inner, Found { key, plain, value, strong: true });
+                    }
                     _ if is_envelope(plain.as_str()) && depth < MOST_DEPTH => self.take(inner, depth + 1),
                     _ => {}
                 },
@@ -168,21 +174,30 @@ impl<'v> Signs<'v> {
         self.total.is_some_and(|total| total.strong)
     }
 
-    /// `next` as a map: `{after link}`, `{href}`, `{page starting_after}`, `{offset path uri}`.
-    fn take_next(&mut self, key: &'v str, next: &'v Map) {
+    /// `next` as a map: `{after link}`, `{href}`, `{page starting_after}`, `{offset path uri}`. One that says nothing of this is a
+    /// cursor that nobody can read.
+    fn take_next(&mut self, next: &'v Map, found: Found<'v>) {
+        let mut is_read = false;
         for (inner, value) in entries(next) {
             let plain = Plain::of(inner);
             match (plain.as_str(), value) {
                 ("href" | "url" | "uri" | "link" | "path", Value::Str(text)) if is_address(text.as_str()) => {
-                    self.point(key, text.as_str());
+                    self.point(found.key, text.as_str());
                 }
                 (
                     "after" | "cursor" | "startingafter" | "token" | "pagetoken" | "nextcursor" | "offset"
                     | "page" | "start" | "skip" | "continuation" | "marker",
                     Value::Str(_) | Value::Int(_),
                 ) => self.take_cursor(Found { key: inner, plain, value, strong: true }),
-                _ => {}
+                (_, Value::Nil) => {}
+                _ => continue,
             }
+            is_read = true;
+        }
+        match (is_read, next.is_empty()) {
+            (true, _) => {}
+            (false, true) => self.spend(found.key),
+            (false, false) => self.cursor(found),
         }
     }
 

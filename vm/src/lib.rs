@@ -14,6 +14,7 @@
 //! | [`builtins`] | the library, one file per family, and the table of all of them |
 //! | [`meter`] | steps and memory of the running machine |
 //! | `number` | arithmetic |
+//! | [`paging`] | answers that come page by page |
 //! | [`mod@print`], [`json`] | values as text |
 //! | `regex` | the engines behind regular expressions |
 //! | [`graph`] | values as bytes and back |
@@ -29,6 +30,7 @@ pub mod json;
 pub mod machine;
 pub mod meter;
 mod number;
+pub mod paging;
 pub mod print;
 mod regex;
 pub mod special_forms;

@@ -10,6 +10,7 @@ mod keywords;
 mod lists;
 mod messages;
 mod nil_origins;
+mod pages;
 mod patterns;
 mod programs;
 mod queues;

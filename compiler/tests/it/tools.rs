@@ -3,6 +3,8 @@
 use ptc_compiler::{CompileOptions, compile};
 use ptc_vm::builtins::library;
 use ptc_vm::machine::{BadArguments, HostRequest, Limits, Payload, Reply, Setup, UpstreamCall};
+use ptc_vm::paging::Asked;
+use ptc_vm::value::ReplyWatch;
 use ptc_vm::{Machine, Step, print};
 use std::rc::Rc;
 
@@ -17,7 +19,16 @@ fn roomy() -> Setup {
 }
 
 /// Runs a program, answering each request of its host.
-fn run(source: &str, setup: Setup, mut host: impl FnMut(HostRequest) -> Reply) -> String {
+fn run(source: &str, setup: Setup, host: impl FnMut(HostRequest) -> Reply) -> String {
+    run_noted(source, setup, host).0
+}
+
+/// As [`run`], with the notes of the program.
+fn run_noted(
+    source: &str,
+    setup: Setup,
+    mut host: impl FnMut(HostRequest) -> Reply,
+) -> (String, Vec<String>) {
     let program = compile(source, library(), &CompileOptions::default()).expect("a program");
     let mut machine = Machine::new(Rc::new(program), setup);
     loop {
@@ -33,10 +44,13 @@ fn run(source: &str, setup: Setup, mut host: impl FnMut(HostRequest) -> Reply) -
             }
         }
     }
-    match machine.finish(true).result {
+    let outcome = machine.finish(true);
+    let notes = outcome.notes.iter().map(|note| note.as_str().to_owned()).collect();
+    let shown = match outcome.result {
         Ok(value) => print::readable(&value).expect("printable"),
         Err(error) => format!("!{} {}", error.reason(), error.message()),
-    }
+    };
+    (shown, notes)
 }
 
 fn never(request: HostRequest) -> Reply {
@@ -325,15 +339,31 @@ fn programs_describe_themselves() {
 
 /// Runs a program against a server that answers each request's arguments by `answer`; how often it was asked.
 fn paged(source: &str, answer: impl Fn(&str) -> Reply) -> (String, usize) {
+    let (got, _, asked) = paged_by(source, answer);
+    (got, asked)
+}
+
+/// As [`paged`], with the notes of the program.
+pub(crate) fn paged_by(source: &str, answer: impl Fn(&str) -> Reply) -> (String, Vec<String>, usize) {
     let mut asked = 0;
-    let got = run(source, setup(&[], true), |request| match request {
+    let (got, notes) = run_noted(source, setup(&[], true), |request| match request {
         HostRequest::Upstream(call) => {
             asked += 1;
             answer(std::str::from_utf8(&call.arguments.expect("arguments").json).expect("JSON"))
         }
         other => panic!("not an upstream call: {other:?}"),
     });
-    (got, asked)
+    (got, notes, asked)
+}
+
+/// An answer to a call of which so much is known.
+pub(crate) fn success_of(json: &str, asked: Asked) -> Reply {
+    Reply::Success {
+        payload: Payload::Json(json.as_bytes().to_vec().into()),
+        content: Vec::new(),
+        raw: None,
+        watch: Some(Rc::new(ReplyWatch::of_call(asked))),
+    }
 }
 
 fn success(json: &str) -> Reply {

@@ -2,12 +2,15 @@
 
 use super::audit::AuditedCall;
 use super::overview::overview;
+use super::page_keys::page_keys;
 use super::runtime::Aggregator;
 use super::seen::SeenTool;
 use crate::catalog::ToolEntry;
 use crate::config::UpstreamConfig;
 use crate::credentials::Redactor;
-use crate::engine::{AnswerBlocks, CallAuth, CallRecord, CallStatus, RunContext, ValueSource, whole_millis};
+use crate::engine::{
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, RunContext, ValueSource, whole_millis,
+};
 use crate::questions::{AnsweredBy, ArgumentsDigest};
 use crate::seen_shape::SAMPLE_BYTES;
 use crate::time::{self, Instant};
@@ -15,6 +18,8 @@ use crate::upstream::FaultReason;
 use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
 use bytes::Bytes;
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
+use ptc_vm::paging::Asked;
+use ptc_vm::value::ReplyWatch;
 use std::borrow::Cow;
 use std::cell::Cell;
 
@@ -23,6 +28,15 @@ const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// Bytes of a value that its record keeps, and those in which a secret may end that begins among them.
 const BEGINNING: usize = 80;
 const LOOKED_THROUGH: usize = 4096;
+
+/// The tool of a call.
+#[derive(Clone, Copy)]
+pub(super) struct CalledTool<'a> {
+    /// What is known of it.
+    pub(super) entry: Option<&'a ToolEntry>,
+    /// Whether the call is one for a page of `tool/pages`.
+    pub(super) by_pages: bool,
+}
 
 /// One call of a tool that a program tried.
 pub(super) struct Attempt<'a> {
@@ -96,15 +110,16 @@ impl<'a> Attempt<'a> {
         self.sent.set(Some(began));
     }
 
-    /// Records a success and gives it to the program. `undescribed`: the tool, if it does
-    /// not say what it answers.
+    /// Records a success and gives it to the program. `called`: the tool, where it was one.
     pub(super) fn succeeded(
         &self,
         arguments: &[u8],
         began: Instant,
         reply: CallReply,
-        undescribed: Option<&ToolEntry>,
+        called: Option<CalledTool<'_>>,
     ) -> Reply {
+        let tool = called.and_then(|called| called.entry);
+        let undescribed = tool.filter(|tool| tool.output_schema.is_none());
         self.audited(Some(began), None);
         let overview = match self.aggregator.overviews {
             true => overview(&reply.payload, &self.redactor()),
@@ -117,15 +132,21 @@ impl<'a> Attempt<'a> {
             seen.note(principal, SeenTool::of(self.server, tool), beginning, &self.redactor());
         }
         let sample = beginning.filter(|_| self.run.log.wants_sample(self.server, self.tool)).map(Box::from);
-        let watch = self.run.log.push_watched(CallRecord {
+        let (page, watch) = match called {
+            Some(called) => self.paged(arguments, called),
+            None => (None, ReplyWatch::default()),
+        };
+        let record = CallRecord {
             sample,
             beginning: self.beginning(&reply.payload),
             result_bytes: Some(reply.result_bytes),
             overview,
             blocks: blocks(&reply),
             answer_note: reply.note.map(Box::from),
+            page,
             ..self.begun(arguments, Some(began))
-        });
+        };
+        let watch = self.run.log.push_watched(record, watch);
         Reply::Success {
             payload: payload(reply.payload),
             content: reply.content.into_iter().map(block).collect(),
@@ -134,8 +155,26 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Which page of what the answer of a tool is, once its value has been read.
+    fn paged(&self, arguments: &[u8], called: CalledTool<'_>) -> (Option<Box<PageRecord>>, ReplyWatch) {
+        let CalledTool { entry, by_pages } = called;
+        let parameters = entry.map(|tool| tool.parameters.clone()).unwrap_or_default();
+        let (sent, page) = page_keys(arguments, &parameters, by_pages);
+        let asked = Asked { tool: self.tool.into(), parameters, sent, by_pages };
+        (Some(Box::new(page)), ReplyWatch::of_call(asked))
+    }
+
     /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
+        self.fault(arguments, began, fault, false)
+    }
+
+    /// Records a refusal after which the call is sent again: the program has no part in it.
+    pub(super) fn refused(&self, arguments: &[u8], began: Instant, fault: CallFault) {
+        self.fault(arguments, Some(began), fault, true);
+    }
+
+    fn fault(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault, looked_at: bool) -> Reply {
         let fault = match (fault.reason, began) {
             (FaultReason::Timeout, Some(began)) => fault.with_hint(&self.limit(began)),
             _ => fault,
@@ -145,7 +184,7 @@ impl<'a> Attempt<'a> {
         let sent = Some(fault.sent && began.is_some());
         let message = self.redactor().scrub_beginning(fault.message, MAX_MESSAGE_BYTES);
         let reason = fault.reason.as_str().to_owned();
-        let watch = self.run.log.push_watched(CallRecord {
+        let record = CallRecord {
             status: CallStatus::Error,
             reason: Some(reason.clone()),
             sent,
@@ -153,8 +192,10 @@ impl<'a> Attempt<'a> {
             result_bytes: (oversize || fault.received_bytes > 0).then_some(fault.received_bytes),
             oversize,
             http_status: fault.http_status,
+            looked_at,
             ..self.begun(arguments, began)
-        });
+        };
+        let watch = self.run.log.push_watched(record, ReplyWatch::default());
         let wants_raw = self.config.is_some_and(|config| config.raw_envelope.for_tool(self.tool));
         let (data, envelope) =
             fault.answer.map_or((None, None), |answer| (answer.data, Some(answer.envelope)));
@@ -249,6 +290,7 @@ impl<'a> Attempt<'a> {
             sample: None,
             beginning: None,
             seen_shape: None,
+            page: None,
         }
     }
 }

@@ -1,17 +1,18 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
 use super::approval::{Allowed, Wanted, allowed, needed};
-use super::attempt::Attempt;
+use super::attempt::{Attempt, CalledTool};
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
 use super::input::Exchange;
 use super::input_progress::Progress;
 use super::present::renewed;
 use super::program_fault::raise;
+use super::rate::{MOST_TRIES, wait_before};
 use super::runtime::Aggregator;
 use super::sign_in::{SignIns, Wanted as Asked};
 use super::usage::{cap_exhausted, give_back, give_back_uncounted, take_call};
-use crate::catalog::{MAX_TOOL_NAME, check_large_call};
+use crate::catalog::{MAX_TOOL_NAME, ToolEntry, check_large_call};
 use crate::engine::{Desk, RunContext};
 use crate::memory::ReplyCharge;
 use crate::questions::MAX_ASKED_BYTES;
@@ -102,6 +103,7 @@ pub(super) async fn answer(
         return raise(&too_long_to_ask(server, tool, arguments.len()));
     }
     let mut given: Option<Allowed> = None;
+    let mut refusals = 0;
     loop {
         let is_allowed = before.is_some() || given.as_ref().is_some_and(|given| given.is_fresh(&aggregator));
         if let (false, Some(level)) = (is_allowed, level) {
@@ -158,13 +160,31 @@ pub(super) async fn answer(
         let fault = match exchange.answer(before.take()).await {
             Ok(reply) => {
                 run.arrived.borrow_mut().push(charge);
-                let undescribed = described.filter(|tool| tool.output_schema.is_none());
-                return attempt.succeeded(&arguments, began, reply, undescribed);
+                let called = CalledTool { entry: described, by_pages: call.by_pages };
+                return attempt.succeeded(&arguments, began, reply, Some(called));
             }
             Err(fault) => fault,
         };
         if fault.answer.is_some() {
             run.arrived.borrow_mut().push(charge);
+        }
+        // What an approval was given for is sent once.
+        let may_repeat = level.is_none() && described.is_some_and(ToolEntry::only_reads);
+        if may_repeat
+            && refusals < MOST_TRIES
+            && let Some(wait) = wait_before(&fault, refusals)
+            && run.calls.get() < aggregator.limits.max_calls
+            && time::now() + wait < run.deadline()
+        {
+            refusals += 1;
+            attempt.refused(&arguments, began, fault);
+            time::sleep(wait).await;
+            // Others of the program may have taken the last number meanwhile.
+            if !take_call(&run, aggregator.limits.max_calls) {
+                return attempt.failed(&arguments, None, cap_exhausted(&run, aggregator.limits.max_calls));
+            }
+            began = time::now();
+            continue;
         }
         // In a box, as most calls need no sign-in.
         if let Err(fault) = Box::pin(sign_ins.awaited(fault)).await {

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use ptc_vm::value::{KeyName, MissedKey};
 
+use super::notes_on_pages::notes_on_pages;
 use crate::engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
 use crate::seen_shape::are_names;
 use crate::text::string_literal;
 use crate::upstream::FaultReason;
 
 /// Tools, kinds of failures and misses that are told.
-const MOST: usize = 3;
+pub(super) const MOST: usize = 3;
 /// Keys that a note lists.
 const MOST_KEYS: usize = 16;
 
@@ -19,10 +20,11 @@ pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
     let mut notes = notes_on_calls(calls);
     notes.extend(outcome.notes.iter().cloned());
+    notes.extend(notes_on_pages(calls));
     notes.extend(cut_lists(&outcome.catalog_ops));
-    if outcome.result.is_ok() {
-        notes.extend(note_on_failures(calls));
-    }
+    let failures = note_on_failures(calls);
+    // A program that failed says itself why; what the cap took from it is no word of its own.
+    notes.extend(failures.filter(|_| outcome.result.is_ok() || calls.iter().any(is_beyond_cap)));
     let misses: Vec<String> = outcome.missed_keys.iter().take(MOST).filter_map(miss).collect();
     // An error shows the shapes by itself.
     if !misses.is_empty() && outcome.result.is_ok() {
@@ -112,10 +114,19 @@ fn cut_lists(asked: &[CatalogOp]) -> Vec<String> {
     told
 }
 
-/// Failed calls of a program that came to a value, unless it looked at each of them.
+/// Whether a call was not sent because of the program's cap.
+fn is_beyond_cap(call: &CallRecord) -> bool {
+    call.reason.as_deref() == Some(FaultReason::CapExhausted.as_str())
+}
+
+/// Failed calls of a program that came to a value, unless it looked at each of them. What the cap refused is told in any case: it
+/// may be missing from the value although the program has looked, as `(filter :ok …)` does.
 pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
-    let failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();
+    let mut failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();
     if failed.iter().all(|call| call.looked_at) {
+        failed.retain(|call| is_beyond_cap(call));
+    }
+    if failed.is_empty() {
         return None;
     }
     let mut kinds: Vec<((&str, &str, &str), usize)> = Vec::new();
@@ -142,6 +153,10 @@ pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
         |call: &&&CallRecord| call.reason.as_deref() == Some(FaultReason::AuthRequired.as_str());
     if let Some(step) = failed.iter().find(needs_person).and_then(|call| call.error.as_deref()) {
         let _ = write!(text, "; {}", step.lines().next().unwrap_or_default());
+    }
+    let cap = failed.iter().find(|call| is_beyond_cap(call)).and_then(|call| call.error.as_deref());
+    if let Some((cap, _)) = cap.and_then(|cap| cap.strip_prefix("cap_exhausted: ")?.rsplit_once(';')) {
+        let _ = write!(text, "; {cap}");
     }
     Some(text)
 }

@@ -68,7 +68,7 @@ impl Default for AggregatorLimits {
             max_response_bytes: 2_097_152,
             max_request_bytes: MAX_REQUEST_BYTES,
             max_binary_bytes: 5_242_880,
-            max_calls: 50,
+            max_calls: 250,
             max_discoveries: 25,
             max_discovery_bytes: 262_144,
             max_samplings: 8,

@@ -253,6 +253,7 @@ mod tests {
             server: Ok(server.to_owned()),
             tool: Ok(tool.to_owned()),
             arguments: Ok(ToolArguments { json: json.as_bytes().to_vec(), hyphenated: Vec::new() }),
+            by_pages: false,
         }
     }
 
@@ -278,6 +279,7 @@ mod tests {
             server: Err("nil".to_owned()),
             tool: Err("42".to_owned()),
             arguments: Err(BadArguments::NotAMap("5".to_owned())),
+            by_pages: false,
         };
         assert_eq!(
             error(&bad),
@@ -336,6 +338,7 @@ mod tests {
                 server: server.map(str::to_owned).map_err(str::to_owned),
                 tool: tool.map(str::to_owned).map_err(str::to_owned),
                 arguments: Err(BadArguments::NotAMap("[1]".to_owned())),
+                by_pages: false,
             })
         };
         let example = "Write (tool/call {:server \"fs\" :tool \"read_text_file\" :args {:path ...}})";

@@ -5,7 +5,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use ptc_mcp::json::{Map, Value};
+use ptc_vm::paging::Parameters;
 
+use super::paging::parameters;
 use super::tokens::Tokens;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
@@ -40,6 +42,8 @@ pub struct ToolEntry {
     /// The shape of an answer that was seen before this start, for a tool that describes none: keys and types, no values.
     pub seen_shape: Option<String>,
     definition: u64,
+    /// What it takes, as far as that tells how it answers page by page.
+    pub(crate) parameters: Arc<Parameters>,
     pub(super) tokens: Tokens,
 }
 
@@ -85,6 +89,7 @@ impl ToolEntry {
         let mut hasher = DefaultHasher::new();
         (&description, input_schema.to_string()).hash(&mut hasher);
         let definition = hasher.finish();
+        let parameters = Arc::new(parameters(&input_schema));
         Ok(Self {
             name,
             description,
@@ -95,6 +100,7 @@ impl ToolEntry {
             meta,
             seen_shape: None,
             definition,
+            parameters,
             tokens,
         })
     }
@@ -102,6 +108,13 @@ impl ToolEntry {
     /// Stands for the tool as it describes itself: of another number it is another tool, whatever its name.
     pub(crate) fn definition(&self) -> u64 {
         self.definition
+    }
+
+    /// Whether it says of itself that it changes nothing. Operations of a REST service say so.
+    pub(crate) fn only_reads(&self) -> bool {
+        let hint =
+            |name| self.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool);
+        hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
     }
 
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].

@@ -15,6 +15,7 @@ mod doc;
 mod entry;
 #[cfg(test)]
 mod fixtures;
+mod paging;
 mod payload;
 mod prose;
 mod rest_arguments;

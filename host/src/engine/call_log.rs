@@ -51,8 +51,8 @@ impl CallLog {
     }
 
     /// Adds the record of a result that tells what becomes of it.
-    pub(crate) fn push_watched(&self, record: CallRecord) -> Rc<ReplyWatch> {
-        let watch = Rc::new(ReplyWatch::default());
+    pub(crate) fn push_watched(&self, record: CallRecord, watch: ReplyWatch) -> Rc<ReplyWatch> {
+        let watch = Rc::new(watch);
         self.watches.borrow_mut().push((self.len(), watch.clone()));
         self.push(record);
         watch
@@ -89,6 +89,9 @@ fn settle(record: &mut CallRecord, watch: &ReplyWatch) {
         record.answer_note = Some(text.into());
     } else if watch.is_python() {
         record.answer_note = Some("is a text of Python literals, and came as the data that it writes".into());
+    }
+    if let (Some(page), Some(standing)) = (&mut record.page, watch.standing()) {
+        page.standing = Some(standing);
     }
     if let Some(why) = watch.unreadable() {
         record.status = CallStatus::Error;

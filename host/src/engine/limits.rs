@@ -60,7 +60,7 @@ impl Limits {
 
     /// The defaults with upstreams: 10 s, 100 MiB, 65 536 program bytes.
     pub fn aggregator() -> Limits {
-        let timeout = Duration::from_secs(10);
+        let timeout = Duration::from_secs(30);
         Limits { timeout, memory_bytes: 100 << 20, steps: Limits::steps_for(timeout), program_bytes: 65_536 }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
     AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
-    Failure, FinalValue, HistoryNotice, ResultOverview, ResumeFault, SavedSession, SessionDraft,
+    Failure, FinalValue, HistoryNotice, PageRecord, ResultOverview, ResumeFault, SavedSession, SessionDraft,
     SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};

@@ -23,7 +23,7 @@ use crate::pace::apart;
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
 use crate::upstream::lifecycle::{Connection, End, Lifecycle, Started, closed};
-use crate::upstream::refused::{explain, explain_redirect};
+use crate::upstream::refused::{RetryAfter, explain, explain_redirect};
 use crate::upstream::signed::Signed;
 use crate::upstream::slots::Slots;
 use crate::upstream::{
@@ -74,7 +74,7 @@ pub(crate) struct HttpAnswer {
     /// The status.
     pub status: u16,
     /// Its `Retry-After`.
-    pub retry_after: Option<String>,
+    pub retry_after: Option<RetryAfter>,
     /// Where a redirect points, which is not followed: it could carry credentials away.
     pub moved_to: Option<String>,
     /// Its challenge, if it has to do with a token.
@@ -296,7 +296,7 @@ impl<H: HttpGet> Service<H> {
         request.arrivals = call.arrivals;
         match self.get(request, Some(call.tool)).await {
             Ok(answer) => decode(answer.status, answer.body).map_err(|fault| {
-                let fault = explain(fault, &url, &self.entry.auth, answer.retry_after.as_deref());
+                let fault = explain(fault, &url, &self.entry.auth, answer.retry_after.as_ref());
                 let remedy = |_: &str| "if the service has moved there, change its base_url".to_owned();
                 explain_moved(fault, (&url, answer.moved_to.as_deref()), remedy)
             }),

@@ -1,6 +1,7 @@
 //! World faults: failures between the host and an upstream.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -88,6 +89,8 @@ pub struct CallFault {
     pub answer: Option<Box<FailureAnswer>>,
     /// The code of the JSON-RPC error that caused the fault, if one did.
     pub rpc_code: Option<i64>,
+    /// How long the upstream wants to be left alone, if its answer says so (`Retry-After`).
+    pub retry_after: Option<Duration>,
     /// What the upstream wants before it answers, if the call has no answer yet.
     pub unfinished: Option<Box<Unfinished>>,
     /// Where another sign-in of a person would help: when the one was made that is of no use, in milliseconds since 1970; 0 if there was
@@ -117,6 +120,7 @@ impl CallFault {
             uncounted: false,
             answer: None,
             rpc_code: None,
+            retry_after: None,
             unfinished: None,
             sign_in_after: None,
         }
@@ -169,6 +173,13 @@ impl CallFault {
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.http_status = Some(status);
+        self
+    }
+
+    /// The same fault of an upstream that wants to be left alone for so long.
+    #[must_use]
+    pub(crate) fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.retry_after = wait;
         self
     }
 

@@ -1,27 +1,74 @@
 //! What a refusal by HTTP says beneath its fixed first line: the status, where it came from, and what to do.
 
 use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
 
-use http::header::{LOCATION, RETRY_AFTER};
+use http::header::{DATE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::{CallFault, FaultReason};
 use crate::credentials::HttpAuth;
+use crate::time;
 
 /// Longest `Retry-After` that is shown, in characters.
 const MAX_RETRY_AFTER: usize = 40;
 
-/// The `Retry-After` of an answer, in the server's own words.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<String> {
+/// The `Retry-After` of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RetryAfter {
+    /// In the server's own words.
+    shown: String,
+    /// How long that is, if it can be read.
+    pub(crate) wait: Option<Duration>,
+}
+
+/// The `Retry-After` of an answer: seconds, or a date by the server's clock if it shows it, else by ours.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    (!text.is_empty()).then(|| text.chars().take(MAX_RETRY_AFTER).collect())
+    if text.is_empty() {
+        return None;
+    }
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let until = || {
+        let sent = headers.get(DATE).and_then(|date| http_date(date.to_str().ok()?));
+        let now = sent.unwrap_or_else(time::time_of_day);
+        Some(http_date(text)?.duration_since(now).unwrap_or(Duration::ZERO))
+    };
+    Some(RetryAfter { wait: seconds.or_else(until), shown: text.chars().take(MAX_RETRY_AFTER).collect() })
+}
+
+/// A date as HTTP writes it: `Wed, 21 Oct 2015 07:28:00 GMT`.
+fn http_date(text: &str) -> Option<SystemTime> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = text.split_once(", ")?.1.split(' ');
+    let day: u64 = parts.next()?.parse().ok().filter(|day| matches!(day, 1..=31))?;
+    let month = parts.next()?;
+    let month = MONTHS.iter().position(|known| *known == month)? as u64 + 1;
+    let year: u64 = parts.next()?.parse().ok().filter(|year| matches!(year, 1970..=9999))?;
+    let mut clock = parts.next()?.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    if parts.next()? != "GMT" || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    // Years that begin in March end with the day that leap years have more.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
 /// `fault`, with a second line where the server refused credentials or asked for patience:
 /// `http 429 from https://h.example/mcp; Retry-After: 30`.
-pub(crate) fn explain(fault: CallFault, url: &Url, auth: &HttpAuth, retry_after: Option<&str>) -> CallFault {
+pub(crate) fn explain(
+    fault: CallFault,
+    url: &Url,
+    auth: &HttpAuth,
+    retry_after: Option<&RetryAfter>,
+) -> CallFault {
     let Some(status) = fault.http_status else { return fault };
+    let fault = fault.with_retry_after(retry_after.and_then(|after| after.wait));
     let mut line = format!("http {status} from {}", place(url));
     match fault.reason {
         FaultReason::AuthFailed => match auth.emitters.as_slice() {
@@ -38,7 +85,7 @@ pub(crate) fn explain(fault: CallFault, url: &Url, auth: &HttpAuth, retry_after:
         _ => return fault,
     }
     if let Some(after) = retry_after {
-        let _ = write!(line, "; Retry-After: {after}");
+        let _ = write!(line, "; Retry-After: {}", after.shown);
     }
     fault.with_hint(&line)
 }
@@ -132,7 +179,7 @@ mod tests {
         let after = retry_after(&headers);
         let limited = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(429);
         assert_eq!(
-            explain(limited, &url, &HttpAuth::default(), after.as_deref()).message,
+            explain(limited, &url, &HttpAuth::default(), after.as_ref()).message,
             "rate_limited\nhttp 429 from https://h.example:8443/mcp; Retry-After: 30"
         );
         let refused = || CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
@@ -150,8 +197,37 @@ mod tests {
     fn what_a_server_says_is_bounded() {
         let mut headers = HeaderMap::new();
         headers.insert(RETRY_AFTER, HeaderValue::try_from("9".repeat(500)).unwrap());
-        assert_eq!(retry_after(&headers).unwrap().len(), MAX_RETRY_AFTER);
+        let long = retry_after(&headers).unwrap();
+        assert_eq!((long.shown.len(), long.wait), (MAX_RETRY_AFTER, None));
         headers.insert(RETRY_AFTER, HeaderValue::from_bytes(b"caf\xe9").unwrap());
         assert_eq!(retry_after(&headers), None);
+    }
+
+    #[test]
+    fn waits_are_seconds_or_dates() {
+        let wait = |pairs: &[(http::HeaderName, &'static str)]| {
+            let pairs = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            retry_after(&pairs.collect::<HeaderMap>()).and_then(|after| after.wait)
+        };
+        let date = "Wed, 21 Oct 2015 07:28:00 GMT";
+        for (pairs, seconds) in [
+            (vec![(RETRY_AFTER, "30")], Some(30.0)),
+            (vec![(RETRY_AFTER, "1.5")], Some(1.5)),
+            (vec![(RETRY_AFTER, "Wed, 21 Oct 2015 07:28:30 GMT"), (DATE, date)], Some(30.0)),
+            (
+                vec![(RETRY_AFTER, "Sat, 01 Mar 2025 00:00:05 GMT"), (DATE, "Fri, 28 Feb 2025 23:59:55 GMT")],
+                Some(10.0),
+            ),
+            (vec![(RETRY_AFTER, date), (DATE, "Thu, 22 Oct 2015 07:28:00 GMT")], Some(0.0)),
+            (vec![(RETRY_AFTER, date)], Some(0.0)),
+            (vec![(RETRY_AFTER, "soon")], None),
+            (vec![(RETRY_AFTER, "-1")], None),
+            (vec![(RETRY_AFTER, "Wed, 32 Oct 2015 07:28:30 GMT")], None),
+            (vec![(DATE, date)], None),
+        ] {
+            assert_eq!(wait(&pairs).map(|wait| wait.as_secs_f64()), seconds, "{pairs:?}");
+        }
+        let known = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_480);
+        assert_eq!(http_date(date), Some(known));
     }
 }

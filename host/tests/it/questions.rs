@@ -129,6 +129,7 @@ fn record(tool: &str) -> CallRecord {
         sample: None,
         beginning: None,
         seen_shape: None,
+        page: None,
     }
 }
 

@@ -11,6 +11,7 @@ mod fault_proxy;
 mod faults;
 mod http;
 mod old_sse;
+mod paged_programs;
 mod questions;
 mod routes;
 mod sampling_programs;
@@ -38,6 +39,7 @@ fn main() {
                 asking_programs::trials(),
                 task_programs::trials(),
                 sampling_programs::trials(),
+                paged_programs::trials(),
                 routes::trials(),
                 tls::trials(),
                 certificates::trials(),

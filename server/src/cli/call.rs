@@ -98,6 +98,7 @@ async fn ask(
         server: Ok(server.clone()),
         tool: Ok(tool.clone()),
         arguments: Ok(ToolArguments { json: arguments, hyphenated: Vec::new() }),
+        by_pages: false,
     };
     // An unknown server is refused before anything is started.
     check_call(&catalog, &wanted(args.args.as_bytes().to_vec())).map_err(for_a_shell)?;

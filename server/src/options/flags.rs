@@ -141,7 +141,7 @@ pub const CORE: Group = Group {
         flag(
             "program-timeout-ms",
             Positive,
-            Derived("1000; 10000 with upstreams"),
+            Derived("1000; 30000 with upstreams"),
             "Time one program may take",
         ),
         flag(
@@ -232,7 +232,7 @@ pub(crate) const AGGREGATOR: Group = Group {
             Number(5_242_880),
             "Binary content that one answer may carry, of an upstream or to a client",
         ),
-        flag("max-upstream-calls-per-program", Positive, Number(50), "`tool/call`s one program may make"),
+        flag("max-upstream-calls-per-program", Positive, Number(250), "`tool/call`s one program may make"),
         flag(
             "approval-ttl-ms",
             Positive,

@@ -184,8 +184,8 @@ fn words_out_of_a_fixed_set() {
 fn an_upstreams_file_changes_two_defaults() {
     let settings = resolve(&["--upstreams-config", "/nowhere/u.json"], &[]).unwrap();
     assert!(settings.aggregator.config.is_some());
-    assert_eq!(settings.limits.program.timeout.as_millis(), 10_000);
-    assert_eq!(settings.limits.program.steps, 250_000_000);
+    assert_eq!(settings.limits.program.timeout.as_millis(), 30_000);
+    assert_eq!(settings.limits.program.steps, 750_000_000);
     assert_eq!(settings.limits.program.memory_bytes, 104_857_600);
     let variable = resolve(&[], &[("PTC_UPSTREAMS", "/nowhere/v.json")]).unwrap();
     let location = variable.aggregator.config.unwrap();

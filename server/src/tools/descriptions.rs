@@ -405,7 +405,7 @@ mod tests {
             let card = UpstreamCard { max_calls, ..UpstreamCard::default() };
             lisp_eval(Profile::Debug, Some(&card), Duration::from_millis(milliseconds), false)
         };
-        assert!(told(50, 10_000).contains("A program may make 50 calls and run 10 s."));
+        assert!(told(250, 30_000).contains("A program may make 250 calls and run 30 s."));
         assert!(told(1, 1_500).contains("A program may make 1 call and run 1.5 s."));
     }
 

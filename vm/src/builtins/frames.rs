@@ -5,6 +5,7 @@
 //! snapshot tells the kind, and reads it.
 
 use super::aggregate::{extremes, fold, grouping, sums};
+use super::call_or_fail;
 use super::collection_predicates::quantifiers;
 use super::combinators::calling;
 use super::discovery::functions as discovery;
@@ -68,7 +69,7 @@ frame_kinds! {
     "select" Each<relational::Kept>;
     "sort" sort::Sorting;
     "sort keys" sort::Keys;
-    "tool/call!" Then<pages::Unwrap>;
+    "tool/call!" Then<call_or_fail::Unwrap>;
     "total by key" Each<sums::Total>;
     "trampoline" calling::Trampoline;
     "transducers" pipeline::Pipeline;

@@ -11,6 +11,7 @@ mod arithmetic;
 mod ask;
 mod bits;
 mod call_form;
+mod call_or_fail;
 mod characters;
 mod collection_predicates;
 mod combinators;

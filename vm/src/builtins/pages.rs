@@ -1,39 +1,15 @@
-//! `tool/pages`: all items of an upstream tool that answers page by page (functions.md 32).
+//! `tool/pages`: all items of an upstream tool that answers page by page (functions.md 32). What pages say is read in
+//! [`paging`](crate::paging).
 
 use super::support::keys::key_name;
 use super::support::{Builder, callee};
-use super::tools::qualified;
+use super::tools::{PAGE, qualified};
 use crate::error::{Error, Reason, Result};
-use crate::machine::{Args, CallNow, Ctx, Flow, Input, NativeFrame, portable};
+use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
+use crate::paging::{Next, Page, Parameters, Sent, is_list, next, pairs};
 use crate::print;
 use crate::value::{Map, Str, Value, equal};
 use std::mem::take;
-
-/// Where a page names what comes next, and the argument that asks for it.
-const CURSORS: [(&str, &str); 14] = [
-    ("next_cursor", "cursor"),
-    ("nextCursor", "cursor"),
-    ("cursor", "cursor"),
-    ("end_cursor", "after"),
-    ("endCursor", "after"),
-    ("next_page_token", "page_token"),
-    ("nextPageToken", "pageToken"),
-    ("next_token", "next_token"),
-    ("nextToken", "nextToken"),
-    ("continuation_token", "continuation_token"),
-    ("next_offset", "offset"),
-    ("nextOffset", "offset"),
-    ("next_page", "page"),
-    ("nextPage", "page"),
-];
-/// Maps of a page in which the cursor may stand instead.
-const ENVELOPES: [&str; 7] =
-    ["pagination", "paging", "page_info", "pageInfo", "meta", "_meta", "response_metadata"];
-/// What says that no page follows, whatever the cursor.
-const MORE: [&str; 6] = ["has_more", "hasMore", "has_next_page", "hasNextPage", "has_next", "hasNext"];
-/// The list of items, where a page has several lists.
-const LISTS: [&str; 9] =
-    ["items", "results", "data", "records", "entries", "rows", "values", "nodes", "hits"];
 
 /// The keys of a request that are not those of `tool/call`.
 const OPTIONS: [&str; 4] = ["items", "next", "cursor", "max-pages"];
@@ -47,6 +23,25 @@ enum Waiting {
 }
 
 portable!(enum Waiting { 0: Page, 1: Items, 2: Next });
+
+/// Why the page that is waited for was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Because {
+    /// It is the first one.
+    First,
+    /// A cursor or an address asks for it, or the program.
+    Cursor,
+    /// The page before says that there is more, and the next number or place asks for it.
+    Place,
+    /// Nothing says that there is one.
+    Guess,
+    /// As [`Because::Place`], where the number of the first page is not known: this may be the first page once more.
+    Probe,
+    /// As [`Because::Guess`], likewise.
+    GuessedProbe,
+}
+
+portable!(enum Because { 0: First, 1: Cursor, 2: Place, 3: Guess, 4: Probe, 5: GuessedProbe });
 
 /// The pages that have been read so far.
 pub(crate) struct Pages {
@@ -65,9 +60,32 @@ pub(crate) struct Pages {
     out: Builder,
     page: Value,
     waiting: Waiting,
+    because: Because,
+    /// What the tool takes, as the host says it with each page.
+    parameters: Value,
+    /// Where the items of the first page lay; empty where nobody knows.
+    path: Vec<String>,
+    /// The arguments of all pages so far.
+    asked: Map,
+    /// The items of the page before.
+    before: Value,
+    /// Items of the pages so far.
+    count: i64,
+    /// Whether the first page is that of all items.
+    from_start: bool,
+    /// What pages say that there are in all, and the key that says so.
+    total: Option<(String, i64)>,
 }
 
-portable!(Pages { request, args, items, next, argument, left, most, out, page, waiting } if |pages: &Pages| pages.left >= 0);
+portable!(Pages {
+    request, args, items, next, argument, left, most, out, page, waiting, because, parameters, path, asked, before, count,
+    from_start, total
+} if |pages: &Pages| pages.left >= 0 && pages.count >= 0);
+
+/// Keys of a page that an error lists.
+const MOST_KEYS: usize = 12;
+/// Bytes of the tool's name that a sentence shows.
+const MOST_NAME: usize = 60;
 
 #[cold]
 fn fault(text: impl std::fmt::Display) -> Error {
@@ -104,6 +122,14 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
         out: Builder::new(),
         page: Value::Nil,
         waiting: Waiting::Page,
+        because: Because::First,
+        parameters: Value::Nil,
+        path: Vec::new(),
+        asked: Map::new(),
+        before: Value::Nil,
+        count: 0,
+        from_start: true,
+        total: None,
     };
     let mut given = call_args.cloned();
     if let Value::Map(map) = &request {
@@ -149,11 +175,6 @@ fn is_name(value: &Value) -> bool {
     matches!(value, Value::Symbol(_)) || qualified(value).is_some()
 }
 
-/// The value of a key of a page, exactly as it is spelt.
-fn field<'m>(page: &'m Map, name: &str) -> Option<&'m Value> {
-    page.get(&Value::str(name))
-}
-
 impl Pages {
     fn set(&mut self, option: &str, value: &Value) -> Result<()> {
         let is_reader = value.is_callable() || matches!(value, Value::Str(_));
@@ -191,7 +212,7 @@ impl Pages {
             }
             name => callee::two(name.clone(), args),
         };
-        Flow::Call(Value::Tool(Str::new("call")), call)
+        Flow::Call(Value::Tool(Str::new(PAGE)), call)
     }
 
     /// What `function` reads from the page, or the call that has to be waited for.
@@ -205,120 +226,278 @@ impl Pages {
         }
     }
 
-    fn take_items(&mut self, ctx: &mut Ctx<'_>, items: Value) -> Result<()> {
-        match items {
-            Value::Nil => Ok(()),
-            Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
-                ctx.charge(items.len())?;
-                items.iter().try_for_each(|item| self.out.push(item))
+    /// Takes the items of a page. `false`: they are those of the first page once more, whose number was not known.
+    fn take_items(&mut self, ctx: &mut Ctx<'_>, items: Value) -> Result<bool> {
+        let list = match &items {
+            Value::Nil => {
+                self.before = Value::Nil;
+                return Ok(true);
             }
-            other => {
-                let kind = other.kind_label();
-                Err(fault(format_args!(":items gave a {kind}, expected the list of the page's items")))
-            }
-        }
-    }
-
-    /// The only list of the page, or the one with a usual name.
-    fn usual_items(&self) -> Result<Value> {
-        let page = match &self.page {
-            Value::Vector(_) | Value::List(_) | Value::Queue(_) | Value::Nil => return Ok(self.page.clone()),
-            Value::Map(page) if page.is_empty() => return Ok(Value::Nil),
-            Value::Map(page) => page,
+            Value::Vector(list) | Value::List(list) | Value::Queue(list) => list,
             other => {
                 let kind = other.kind_label();
                 return Err(fault(format_args!(
-                    "the page is a {kind}, not a list or a map: read it with tool/call"
+                    ":items gave a {kind}, expected the list of the page's items"
                 )));
             }
         };
-        let is_list = |value: &Value| matches!(value, Value::Vector(_) | Value::List(_) | Value::Queue(_));
-        let mut lists = page.iter().filter(|(_, value)| is_list(value));
-        if let (Some((_, list)), None) = (lists.next(), lists.next()) {
-            return Ok(list.clone());
+        ctx.charge(list.len())?;
+        let is_same = !list.is_empty() && is_list(&self.before) && equal(&items, &self.before);
+        // Cursors differ, so that a few plain values may come twice.
+        let may_repeat = self.because == Because::Cursor && !matches!(list.first(), Some(Value::Map(_)));
+        match self.because {
+            Because::Probe | Because::GuessedProbe if is_same => return Ok(false),
+            _ if is_same && !may_repeat => {
+                return Err(fault(format_args!(
+                    "the same page came twice, the second time for the arguments {}; {HELP}",
+                    print::literal(&Value::Map(self.args.clone()))
+                )));
+            }
+            _ => {}
         }
-        let named = LISTS.iter().filter_map(|name| field(page, name)).find(|value| is_list(value));
-        if let Some(list) = named {
-            return Ok(list.clone());
-        }
-        const SHOWN: usize = 12;
-        let keys: Vec<String> = page.iter().take(SHOWN).map(|(key, _)| print::literal(key)).collect();
-        Err(fault(format_args!(
-            "which list of the page has the items is not plain; keys: {}. Say it by {{:items \"key\"}}",
-            keys.join(", ")
-        )))
+        list.iter().try_for_each(|item| self.out.push(item))?;
+        self.before = items;
+        Ok(true)
     }
 
-    /// What comes next by the usual names, and the argument that asks for it.
-    fn usual_next(&self) -> (Value, &'static str) {
-        let Value::Map(page) = &self.page else { return (Value::Nil, "cursor") };
-        let inner = ENVELOPES.iter().filter_map(|name| match field(page, name) {
-            Some(Value::Map(inner)) => Some(inner),
-            _ => None,
-        });
-        for map in std::iter::once(page).chain(inner) {
-            if MORE.iter().any(|name| matches!(field(map, name), Some(Value::False))) {
-                return (Value::Nil, "cursor");
-            }
-            for (name, argument) in CURSORS {
-                // Some servers repeat the cursor that they were asked for.
-                let is_echo = |cursor: &&Value| {
-                    let sent = self.args.get_flexible(&Value::str(argument));
-                    name == argument && sent.is_some_and(|sent| equal(sent, cursor))
-                };
-                if let Some(cursor) = field(map, name).filter(|cursor| !is_echo(cursor)) {
-                    return (cursor.clone(), argument);
+    /// The items of the page, where its keys say which ones they are.
+    fn usual_items(&mut self) -> Result<Value> {
+        let value = self.page.clone();
+        if !matches!(value, Value::Nil | Value::Map(_)) && !is_list(&value) {
+            let kind = value.kind_label();
+            return Err(fault(format_args!(
+                "the page is a {kind}, not a list or a map: read it with tool/call"
+            )));
+        }
+        if matches!(value, Value::Nil) {
+            return Ok(Value::Nil);
+        }
+        let page = Page::read(&value, &self.tool(), Some(&self.path));
+        match page.items() {
+            Some(items) => {
+                if self.path.is_empty() {
+                    self.path = page.path();
                 }
+                Ok(items)
             }
+            // A last page may leave out what is empty.
+            None if !self.path.is_empty() => Ok(Value::Nil),
+            None => Err(fault(format_args!(
+                "which list of the page has the items is not plain; keys: {}. Say it by {{:items \"key\"}}",
+                shown_keys(&page)
+            ))),
         }
-        (Value::Nil, "cursor")
     }
 
-    /// `tool/pages of "tickets.search" stopped at :max-pages 2; there are further pages`
-    fn ended_early(&self) -> String {
-        const SHOWN: usize = 60;
+    /// Follows what the page says, by the usual names.
+    fn follow_page(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        let value = take(&mut self.page);
+        let parameters = Parameters::of_value(&self.parameters);
+        let sent = Sent::of_map(&self.args, &parameters);
+        if self.because == Because::First {
+            self.from_start = !sent.chooses_a_place();
+        }
+        let page = Page::read(&value, &self.tool(), Some(&self.path));
+        // What `:items` gives may be more or less than the page has.
+        let count =
+            page.count().or_else(|| count_of(&self.before)).and_then(|count| i64::try_from(count).ok());
+        let (count, before) = (count.unwrap_or(0), self.from_start.then_some(self.count));
+        self.count = self.count.saturating_add(count);
+        if let Some(total) = page.total() {
+            self.total = Some(total);
+        }
+        match next(&page, count, &parameters, &sent, before) {
+            Next::End => self.finish(ctx),
+            Next::Page { arguments, is_probe, by_cursor, .. } => {
+                let because = match (by_cursor, is_probe) {
+                    (true, _) => Because::Cursor,
+                    (false, true) => Because::Probe,
+                    (false, false) => Because::Place,
+                };
+                self.go_on(ctx, arguments, because)
+            }
+            Next::Perhaps { arguments, is_probe, .. } => {
+                let because = if is_probe { Because::GuessedProbe } else { Because::Guess };
+                self.go_on(ctx, arguments, because)
+            }
+            Next::Full { size } => {
+                let text = format!(
+                    "tool/pages of {:?}: the page is full ({size} items), and nothing says whether there are more",
+                    self.name()
+                );
+                ctx.note(Str::from(text));
+                self.finish(ctx)
+            }
+            Next::Stuck { sign } => Err(fault(format_args!(
+                "the reply says that there is more ({sign}), and no argument of {:?} is known to get it; keys of the reply: {}; \
+                 arguments: {}. {HELP}",
+                self.name(),
+                shown_keys(&page),
+                parameters.shown(MOST_KEYS),
+            ))),
+        }
+    }
+
+    /// Follows what `:next` has read.
+    fn follow_read(&mut self, ctx: &mut Ctx<'_>, next: Value) -> Result<Flow> {
+        self.page = Value::Nil;
+        let arguments = match next {
+            Value::Nil | Value::False => return self.finish(ctx),
+            Value::Str(text) if text.as_str().is_empty() => return self.finish(ctx),
+            Value::Map(more) => {
+                return self.ask(ctx, more.iter().map(|(k, v)| (k.clone(), v.clone())).collect());
+            }
+            cursor => match &self.argument {
+                Some(argument) => return self.ask(ctx, vec![(argument.clone(), cursor)]),
+                None => {
+                    let parameters = Parameters::of_value(&self.parameters);
+                    let sent = Sent::of_map(&self.args, &parameters);
+                    let key = match &self.next {
+                        Some(Value::Vector(path)) => path.last(),
+                        other => other.clone(),
+                    };
+                    let key = key.as_ref().and_then(key_name).unwrap_or("next_cursor");
+                    pairs(key, &cursor, &parameters, &sent).ok_or_else(|| {
+                        fault(format_args!(
+                            ":next gave {}, and which argument of {:?} takes it is not plain; arguments: {}. Say it by \
+                             {{:cursor \"argument\"}}",
+                            print::literal(&cursor),
+                            self.name(),
+                            parameters.shown(MOST_KEYS),
+                        ))
+                    })?
+                }
+            },
+        };
+        self.go_on(ctx, arguments, Because::Cursor)
+    }
+
+    fn go_on(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        arguments: Vec<(String, Value)>,
+        because: Because,
+    ) -> Result<Flow> {
+        self.because = because;
+        self.ask(ctx, arguments.into_iter().map(|(name, value)| (Value::str(name), value)).collect())
+    }
+
+    /// Asks for the page of these arguments, unless that was done before.
+    fn ask(&mut self, ctx: &mut Ctx<'_>, arguments: Vec<(Value, Value)>) -> Result<Flow> {
+        if self.because == Because::First {
+            self.because = Because::Cursor;
+        }
+        self.asked.insert(Value::Map(self.args.clone()), Value::True);
+        for (key, value) in arguments {
+            put(&mut self.args, &key, value);
+        }
+        let args = Value::Map(self.args.clone());
+        ctx.charge(self.asked.len())?;
+        if self.asked.get(&args).is_some() {
+            return Err(fault(format_args!(
+                "the page asks for itself again, with the arguments {}",
+                print::literal(&args)
+            )));
+        }
+        if self.left > 0 {
+            return Ok(self.call());
+        }
+        let is_guess = matches!(self.because, Because::Guess | Because::GuessedProbe);
+        ctx.note(self.ended_early(if is_guess { "may be" } else { "are" }));
+        Ok(Flow::Return(self.out.take()))
+    }
+
+    fn ended_early(&self, are: &str) -> Str {
+        let text = format!(
+            "tool/pages of {:?} stopped at :max-pages {}; there {are} further pages",
+            self.name(),
+            self.most
+        );
+        Str::from(text)
+    }
+
+    /// Gives all items, and says so where pages speak of more.
+    fn finish(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        let of_pages = self.items.is_none() && self.from_start;
+        if let Some((key, total)) = self.total.as_ref().filter(|(_, total)| of_pages && *total > self.count) {
+            let text = format!(
+                "tool/pages of {:?} got {} items to the end, and the replies say {key:?} {total}",
+                self.name(),
+                self.count
+            );
+            ctx.note(Str::from(text));
+        }
+        Ok(Flow::Return(self.out.take()))
+    }
+
+    /// Page one was the first page: page two is the next one.
+    fn past_first(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        let parameters = Parameters::of_value(&self.parameters);
+        let sent = Sent::of_map(&self.args, &parameters);
+        self.page = Value::Nil;
+        let because = if self.because == Because::Probe { Because::Place } else { Because::Guess };
+        match sent.next_page() {
+            Some(pair) => self.go_on(ctx, vec![pair], because),
+            None => self.finish(ctx),
+        }
+    }
+
+    /// A page that was asked for although nothing said that it is there, and is not.
+    fn guessed_wrong(&mut self, ctx: &mut Ctx<'_>, result: &Map) -> Option<Flow> {
+        let is_guess = matches!(self.because, Because::Guess | Because::GuessedProbe);
+        let reason = result.get_flexible(&Value::keyword("reason")).and_then(key_name)?;
+        if !is_guess || !matches!(reason, "tool_error" | "upstream_error") {
+            return None;
+        }
+        let text = format!(
+            "tool/pages of {:?}: nothing says whether there are more than {} items, and the next page failed",
+            self.name(),
+            self.count
+        );
+        ctx.note(Str::from(text));
+        Some(Flow::Return(self.out.take()))
+    }
+
+    /// The name of the tool without its server.
+    fn tool(&self) -> String {
+        let name = self.full_name();
+        name.split_once('.').map_or(name.clone(), |(_, tool)| tool.to_owned())
+    }
+
+    /// The name of the tool, as sentences show it.
+    fn name(&self) -> String {
+        self.full_name().chars().take(MOST_NAME).collect()
+    }
+
+    fn full_name(&self) -> String {
         let part = |name| match &self.request {
             Value::Map(request) => request.get_flexible(&Value::keyword(name)).and_then(key_name),
             _ => None,
         };
-        let name = match (&self.request, part("server"), part("tool")) {
-            (Value::Symbol(name), ..) => name.as_str().replacen('/', ".", 1),
+        match (&self.request, part("server"), part("tool")) {
+            (Value::Symbol(name) | Value::Str(name), ..) => name.as_str().replacen('/', ".", 1),
             (_, Some(server), Some(tool)) => format!("{server}.{tool}"),
             _ => String::from("a tool"),
-        };
-        let name: String = name.chars().take(SHOWN).collect();
-        format!("tool/pages of {name:?} stopped at :max-pages {}; there are further pages", self.most)
+        }
     }
+}
 
-    /// Goes on with the next page, or gives all items.
-    fn follow(&mut self, ctx: &mut Ctx<'_>, next: Value, argument: &str) -> Result<Flow> {
-        let mut args = self.args.clone();
-        match next {
-            Value::Nil | Value::False => return Ok(Flow::Return(self.out.take())),
-            Value::Str(text) if text.as_str().is_empty() => return Ok(Flow::Return(self.out.take())),
-            Value::Map(more) => {
-                for (key, value) in more.iter() {
-                    put(&mut args, key, value.clone());
-                }
-            }
-            cursor => {
-                let argument = self.argument.clone().unwrap_or_else(|| Value::str(argument));
-                put(&mut args, &argument, cursor);
-            }
-        }
-        if equal(&Value::Map(args.clone()), &Value::Map(self.args.clone())) {
-            return Err(fault(format_args!(
-                "the page asks for itself again, with the arguments {}",
-                print::literal(&Value::Map(args))
-            )));
-        }
-        self.args = args;
-        if self.left > 0 {
-            return Ok(self.call());
-        }
-        ctx.note(Str::from(self.ended_early()));
-        Ok(Flow::Return(self.out.take()))
+/// What to do where pages do not say enough.
+const HELP: &str = "Say how by {:next \"key\"}, {:next (fn [page] {:argument value})} or, if this is all, {:next (fn [page] nil)}";
+
+/// How many items a list has.
+fn count_of(list: &Value) -> Option<usize> {
+    match list {
+        Value::Vector(list) | Value::List(list) | Value::Queue(list) => Some(list.len()),
+        _ => None,
     }
+}
+
+/// The first keys of a page.
+fn shown_keys(page: &Page<'_>) -> String {
+    let keys: Vec<String> =
+        page.keys(MOST_KEYS).into_iter().map(|key| print::literal(&Value::str(key))).collect();
+    if keys.is_empty() { "none".to_owned() } else { keys.join(", ") }
 }
 
 /// Sets an argument, under the key that the program has used for it.
@@ -333,63 +512,37 @@ fn put(args: &mut Map, key: &Value, value: Value) {
 impl NativeFrame for Pages {
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow> {
         let Input::Value(value) = input else { return Ok(self.call()) };
-        let mut items = None;
-        let mut next = None;
-        match self.waiting {
+        let items = match self.waiting {
             Waiting::Page => {
                 let Value::Map(result) = &value else { return Ok(Flow::Return(value)) };
                 if !matches!(result.get_flexible(&Value::keyword("ok")), Some(Value::True)) {
-                    return Ok(Flow::Return(value));
+                    let wrong = self.guessed_wrong(ctx, result);
+                    return Ok(wrong.unwrap_or(Flow::Return(value)));
                 }
                 self.page = result.get_flexible(&Value::keyword("value")).cloned().unwrap_or_default();
+                if let Some(parameters) = result.get(&Value::keyword(PAGING)) {
+                    self.parameters = parameters.clone();
+                }
+                match self.items.clone() {
+                    None => self.usual_items()?,
+                    Some(reader) => match self.read(ctx, &reader, Waiting::Items)? {
+                        Ok(items) => items,
+                        Err(flow) => return Ok(flow),
+                    },
+                }
             }
-            Waiting::Items => items = Some(value),
-            Waiting::Next => next = Some(value),
-        }
-        if next.is_none() {
-            let found = match (items, self.items.clone()) {
-                (Some(items), _) => items,
-                (None, None) => self.usual_items()?,
-                (None, Some(reader)) => match self.read(ctx, &reader, Waiting::Items)? {
-                    Ok(items) => items,
-                    Err(flow) => return Ok(flow),
-                },
-            };
-            self.take_items(ctx, found)?;
-        }
-        let (next, argument) = match (next, self.next.clone()) {
-            (Some(next), _) => (next, "cursor"),
-            (None, None) => self.usual_next(),
-            (None, Some(reader)) => match self.read(ctx, &reader, Waiting::Next)? {
-                Ok(next) => (next, "cursor"),
-                Err(flow) => return Ok(flow),
-            },
+            Waiting::Items => value,
+            Waiting::Next => return self.follow_read(ctx, value),
         };
-        self.page = Value::Nil;
-        self.follow(ctx, next, argument)
-    }
-}
-
-/// The value of an upstream call that succeeded, or the end of the program with its message.
-pub(crate) struct Unwrap;
-
-portable!(Unwrap {});
-
-impl super::support::Continuation for Unwrap {
-    fn finish(self, _: &mut Ctx<'_>, result: Value) -> Result<Flow> {
-        let Value::Map(map) = &result else { return Ok(Flow::Return(result)) };
-        let part = |name| map.get_flexible(&Value::keyword(name)).cloned();
-        if matches!(part("ok"), Some(Value::True)) {
-            return Ok(Flow::Return(part("value").unwrap_or_default()));
+        if !self.take_items(ctx, items)? {
+            return self.past_first(ctx);
         }
-        let message = part("message").or_else(|| part("reason")).unwrap_or_default();
-        let shown = print::readable(&message)?;
-        Err(Error::fail(message, shown))
+        match self.next.clone() {
+            None => self.follow_page(ctx),
+            Some(reader) => match self.read(ctx, &reader, Waiting::Next)? {
+                Ok(next) => self.follow_read(ctx, next),
+                Err(flow) => Ok(flow),
+            },
+        }
     }
-}
-
-/// `(tool/call! …)`: as `tool/call`
-pub(super) fn call_or_fail(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    let args: Args = args.iter_mut().map(take).collect();
-    super::support::call_then(ctx, Value::Tool(Str::new("call")), args, Unwrap)
 }

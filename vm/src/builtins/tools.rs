@@ -12,6 +12,9 @@ use crate::machine::{BadArguments, Ctx, Flow, HostRequest, ToolArguments, Upstre
 use crate::print;
 use crate::value::{Map, Str, Value};
 
+/// The tool reference by which `tool/pages` asks for a page: no program can write it.
+pub(super) const PAGE: &str = "call of a page";
+
 /// Calls the tool that a tool reference names.
 pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow> {
     let name = name.as_str();
@@ -21,15 +24,16 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     if ctx.has_upstreams() && !registered {
         match name {
-            "call!" => return super::pages::call_or_fail(ctx, args.to_vec().as_mut_slice()),
+            "call!" => return super::call_or_fail::call_or_fail(ctx, args.to_vec().as_mut_slice()),
             "pages" => return super::pages::pages(args),
             _ => {}
         }
     }
-    let upstream = name == "call" && ctx.has_upstreams();
+    let by_pages = name == PAGE;
+    let upstream = (name == "call" || by_pages) && ctx.has_upstreams();
     if upstream && let [name, rest @ ..] = args {
         if let Some((server, tool)) = qualified(name) {
-            return by_name(ctx.max_request_bytes(), server, tool, rest, args);
+            return by_name((ctx.max_request_bytes(), by_pages), server, tool, rest, args);
         }
         if let Value::Symbol(_) = name {
             return Err(unqualified(args));
@@ -37,7 +41,7 @@ pub(super) fn call(ctx: &mut Ctx<'_>, name: &Str, args: &[Value]) -> Result<Flow
     }
     let arguments = named_arguments(name, args)?;
     if upstream {
-        return upstream_call(ctx.max_request_bytes(), &arguments);
+        return upstream_call((ctx.max_request_bytes(), by_pages), &arguments);
     }
     if !registered {
         return Err(unknown_tool(ctx, name, &arguments));
@@ -176,13 +180,13 @@ fn unqualified(args: &[Value]) -> Error {
 }
 
 /// `(tool/call 'server/tool)`, `(tool/call 'server/tool args)`
-fn by_name(most: usize, server: &str, tool: &str, rest: &[Value], args: &[Value]) -> Result<Flow> {
+fn by_name(of: (usize, bool), server: &str, tool: &str, rest: &[Value], args: &[Value]) -> Result<Flow> {
     let arguments = match rest {
         [] => None,
         [arguments] => Some(arguments),
         _ => return Err(positional("call", args)),
     };
-    sent(most, Ok(server), Ok(tool), arguments)
+    sent(of, Ok(server), Ok(tool), arguments)
 }
 
 /// What to write for a key that `tool/call` does not have.
@@ -206,7 +210,7 @@ pub(super) const MOST_FLAG: &str = "--max-upstream-request-bytes";
 const PARTS: [&str; 3] = ["server", "tool", "args"];
 
 /// `(tool/call {:server … :tool … :args …})`
-fn upstream_call(most: usize, map: &Map) -> Result<Flow> {
+fn upstream_call(of: (usize, bool), map: &Map) -> Result<Flow> {
     let mut parts: [Option<&Value>; 3] = [None; 3];
     let mut twice = [false; 3];
     for (key, value) in map.iter() {
@@ -221,12 +225,12 @@ fn upstream_call(most: usize, map: &Map) -> Result<Flow> {
         return Err(fault(format!("tool/call got duplicate key :{}", PARTS[part])));
     }
     let [server, tool, arguments] = parts;
-    sent(most, name(server), name(tool), arguments)
+    sent(of, name(server), name(tool), arguments)
 }
 
-/// The call as the host gets it, of at most `most` bytes with its names.
+/// The call as the host gets it, of at most `most` bytes with its names; whether `tool/pages` makes it.
 fn sent(
-    most: usize,
+    (most, by_pages): (usize, bool),
     server: Result<&str, String>,
     tool: Result<&str, String>,
     arguments: Option<&Value>,
@@ -242,7 +246,7 @@ fn sent(
         other => other,
     });
     let (server, tool) = (server.map(str::to_owned), tool.map(str::to_owned));
-    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall { server, tool, arguments })))
+    Ok(Flow::Host(HostRequest::Upstream(UpstreamCall { server, tool, arguments, by_pages })))
 }
 
 /// The name that a non-empty string or a keyword is, or the literal of what stands there instead.

@@ -150,6 +150,8 @@ pub struct UpstreamCall {
     pub tool: Result<String, String>,
     /// `:args`.
     pub arguments: Result<ToolArguments, BadArguments>,
+    /// Whether it asks for a page of `tool/pages`, which is told what the tool takes.
+    pub by_pages: bool,
 }
 
 impl UpstreamCall {
@@ -325,6 +327,9 @@ pub(super) fn reply_keyword(called: &str) -> Option<Value> {
     })
 }
 
+/// The key under which `tool/pages` gets what the tool takes, beside the page. No program sees it.
+pub(crate) const PAGING: &str = "paging";
+
 /// The reason of a success whose value no program can hold (ruling 78).
 const UNREADABLE: &str = "upstream_error";
 
@@ -477,7 +482,9 @@ fn success(
     watch: Option<&ReplyWatch>,
 ) -> std::result::Result<Value, NoValue> {
     let (value, kind) = payload.into_value(watch)?;
-    let mut all = Vec::with_capacity(3 + usize::from(!content.is_empty()) + usize::from(raw.is_some()));
+    let paging = watch.and_then(|watch| watch.note_value(&value));
+    let further = [!content.is_empty(), raw.is_some(), paging.is_some()].map(usize::from);
+    let mut all = Vec::with_capacity(3 + further.iter().sum::<usize>());
     all.push((name(|n| &n.ok), Value::True));
     all.push((name(|n| &n.value), value));
     all.push((name(|n| &n.value_kind), kind));
@@ -486,6 +493,9 @@ fn success(
     }
     if let Some(raw) = raw {
         all.push((name(|n| &n.raw), lenient(&raw)?));
+    }
+    if let Some(paging) = paging {
+        all.push((Value::keyword(PAGING), paging));
     }
     let map = Map::from_entries(all);
     if let Some(shape) = map.shape() {

@@ -39,6 +39,7 @@ pub use fingerprint::fingerprint;
 pub use fork::ForkNote;
 pub(crate) use frame::FrameRow;
 pub use frame::{AnyFrame, Args, Flow, ForkKind, FrameKind, Input, NativeFrame, Reentry};
+pub(crate) use host_call::PAGING;
 pub use host_call::{
     BadArguments, BlockMember, CallId, ContentBlock, Feature, FeatureRequest, HostRequest, MOST_SLEEP_MS,
     Payload, PendingCall, Reply, UpstreamCall,

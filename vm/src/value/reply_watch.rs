@@ -1,6 +1,7 @@
 //! What becomes of the result of a call.
 
 use super::Value;
+use crate::paging::{Asked, Standing};
 use std::cell::{Cell, RefCell};
 
 /// What a program made of the result of a call. Whoever made the reply keeps one end, the result the other.
@@ -10,17 +11,38 @@ pub struct ReplyWatch {
     unreadable: RefCell<Option<String>>,
     mended: Cell<usize>,
     is_python: Cell<bool>,
+    asked: Option<Asked>,
+    standing: RefCell<Option<Standing>>,
 }
 
 impl ReplyWatch {
+    /// One of the answer to a call of which so much is known.
+    pub fn of_call(asked: Asked) -> ReplyWatch {
+        ReplyWatch { asked: Some(asked), ..ReplyWatch::default() }
+    }
+
     /// One of a result that has been looked at or not, and that could not be read or could.
     pub(crate) fn restored(looked_at: bool, unreadable: Option<String>) -> ReplyWatch {
         ReplyWatch {
             looked_at: Cell::new(looked_at),
             unreadable: RefCell::new(unreadable),
-            mended: Cell::default(),
-            is_python: Cell::default(),
+            ..ReplyWatch::default()
         }
+    }
+
+    /// How much of all the answer is, once it has been read.
+    pub fn standing(&self) -> Option<Standing> {
+        self.standing.borrow().clone()
+    }
+
+    /// The value of the answer has been read. What the tool takes, for `tool/pages`.
+    pub(crate) fn note_value(&self, value: &Value) -> Option<Value> {
+        let asked = self.asked.as_ref()?;
+        if asked.by_pages {
+            return Some(asked.parameters.to_value());
+        }
+        *self.standing.borrow_mut() = Standing::of(value, asked);
+        None
     }
 
     /// Whether the program looked at a failure: read `:ok`, `:reason` or `:message` of it, or went through all of it, as

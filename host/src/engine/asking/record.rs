@@ -5,12 +5,13 @@
 use super::board::{Board, Brought, Note};
 use crate::engine::call_log::CallLog;
 use crate::engine::outcome::{
-    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, ResumeFault, ValueSource,
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, CatalogOp, PageRecord, ResumeFault, ValueSource,
 };
 use crate::questions::{Action, Answer, AnsweredBy, Channel, QuestionId, QuestionKind};
 use ptc_mcp::json::Value as Json;
 use ptc_vm::graph::{Reader, Unread, Writer};
 use ptc_vm::machine::{CallId, HostRequest};
+use ptc_vm::paging::{More, Standing, Way};
 use ptc_vm::value::ReplyWatch;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// Most of anything that is counted.
 const MOST: usize = 100_000;
 
@@ -198,6 +199,56 @@ fn write_call(record: &CallRecord, to: &mut Writer) {
     });
     write_text(record.argument_note.as_deref(), to);
     write_text(record.answer_note.as_deref(), to);
+    to.option(record.page.as_deref(), write_page);
+}
+
+const MORE: [More; 3] = [More::No, More::Yes, More::Perhaps];
+
+fn write_page(page: &PageRecord, to: &mut Writer) {
+    to.unsigned(page.group);
+    to.unsigned(page.whole);
+    to.byte(u8::from(page.by_pages));
+    to.option(page.standing.as_ref(), |standing, to| {
+        to.option(standing.items, |items, to| to.unsigned(items));
+        to.option(standing.total, |total, to| to.unsigned(total));
+        to.byte(place(&standing.more, &MORE));
+        to.text(&standing.sign);
+        let (way, limit) = match &standing.way {
+            Way::Pages => (0, None),
+            Way::Limit(name) => (1, Some(&**name)),
+            Way::Unknown => (2, None),
+        };
+        to.byte(way);
+        write_text(limit, to);
+        to.option(standing.clamped, |(asked, most), to| {
+            to.unsigned(asked);
+            to.unsigned(most);
+        });
+    });
+}
+
+fn read_page(from: &mut Reader<'_>) -> Result<PageRecord, ResumeFault> {
+    let number = |from: &mut Reader<'_>| unread(from.unsigned());
+    Ok(PageRecord {
+        group: number(from)?,
+        whole: number(from)?,
+        by_pages: unread(from.flag())?,
+        standing: option(from, |from| {
+            Ok(Standing {
+                items: option(from, number)?,
+                total: option(from, number)?,
+                more: choice(from, &MORE)?,
+                sign: text(from)?.into(),
+                way: match (unread(from.byte())?, option(from, text)?) {
+                    (0, None) => Way::Pages,
+                    (1, Some(name)) => Way::Limit(name.into()),
+                    (2, None) => Way::Unknown,
+                    _ => return Err(RECORD),
+                },
+                clamped: option(from, |from| Ok((number(from)?, number(from)?)))?,
+            })
+        })?,
+    })
 }
 
 /// Overviews and samples stay behind: they are for reports of what has just happened.
@@ -223,6 +274,7 @@ fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
         })?,
         argument_note: option(from, text)?.map(Into::into),
         answer_note: option(from, text)?.map(Into::into),
+        page: option(from, |from| read_page(from).map(Box::new))?,
         sample: None,
         beginning: None,
         seen_shape: None,

@@ -1,6 +1,7 @@
 //! Records of a program's tool calls.
 
 use crate::answer_shape::answer_shape;
+use ptc_vm::paging::Standing;
 use serde::Serialize;
 
 /// Whether an upstream call worked.
@@ -75,6 +76,22 @@ pub struct CallRecord {
     /// The shape of the sample, scrubbed, once there is a need to show it; not part of `upstream_calls`.
     #[serde(skip)]
     pub seen_shape: Option<String>,
+    /// Which page of what the answer is; not part of `upstream_calls`.
+    #[serde(skip)]
+    pub page: Option<Box<PageRecord>>,
+}
+
+/// Which page of what an answer is, for the notes of a reply (decision 184).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRecord {
+    /// Stands for the arguments without those that choose a page: pages of one thing are of one group.
+    pub group: u64,
+    /// Stands for all arguments.
+    pub whole: u64,
+    /// Whether `tool/pages` asked for it, which follows pages by itself.
+    pub by_pages: bool,
+    /// How much of all it is, once its value has been read.
+    pub standing: Option<Standing>,
 }
 
 impl CallRecord {

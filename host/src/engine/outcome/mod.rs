@@ -9,7 +9,9 @@ mod session_report;
 mod suspended;
 
 pub use attachments::Attachments;
-pub use call_record::{AnswerBlocks, CallAuth, CallRecord, CallStatus, ResultOverview, ValueSource};
+pub use call_record::{
+    AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, ResultOverview, ValueSource,
+};
 pub use catalog_op::CatalogOp;
 pub use failure::Failure;
 pub use saved_session::{SavedSession, SessionDraft, SessionFault};

@@ -33,7 +33,7 @@ use crate::maybe_ready::MaybeReady;
 use crate::pace::{AT_ONCE, Pace, STEP, apart};
 use crate::sign_in::SignIn;
 use crate::time::{self, Instant};
-use crate::upstream::refused::{explain, explain_redirect, moved_to, retry_after};
+use crate::upstream::refused::{RetryAfter, explain, explain_redirect, moved_to, retry_after};
 use crate::upstream::signed::{Signed, challenge_of};
 use crate::upstream::{
     Arrivals, Asking, CallFault, Caller, FaultReason, Stopwatch, UpstreamEvent, no_memory,
@@ -700,7 +700,7 @@ impl Endpoint {
     }
 
     /// The fault of a 401.
-    pub(super) fn unauthorized(&self, after: Option<&str>) -> Failure {
+    pub(super) fn unauthorized(&self, after: Option<&RetryAfter>) -> Failure {
         let fault = CallFault::new(FaultReason::AuthFailed, "auth_failed").with_status(401);
         Failure::Unauthorized(explain(fault, &self.entry.url, &self.entry.auth, after))
     }
@@ -729,7 +729,8 @@ impl Endpoint {
                 || error.as_ref().map_or_else(|| told_by_status(status, &first_line(&body)), told_by_error));
         let received = body.len() as u64;
         let plain = || {
-            let fault = plain_fault(status).with_bytes(received);
+            let wait = after.as_ref().and_then(|after| after.wait);
+            let fault = plain_fault(status).with_bytes(received).with_retry_after(wait);
             let fault = match &moved {
                 Some(place) => explain_redirect(
                     fault,
@@ -746,12 +747,12 @@ impl Endpoint {
             }
         };
         Err(match code {
-            401 => self.unauthorized(after.as_deref()),
+            401 => self.unauthorized(after.as_ref()),
             _ if is_lost && code != 429 => Failure::SessionLost,
             429 => {
                 let fault = CallFault::new(FaultReason::RateLimited, "rate_limited").with_status(code);
                 let fault = fault.with_bytes(received).with_hint(&first_line(&body));
-                explain(fault, &self.entry.url, &self.entry.auth, after.as_deref()).into()
+                explain(fault, &self.entry.url, &self.entry.auth, after.as_ref()).into()
             }
             500.. => plain().into(),
             400.. => match error {

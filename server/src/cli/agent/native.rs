@@ -190,6 +190,7 @@ impl Handler {
             server: Ok(self.server.clone()),
             tool: Ok(self.tool.clone()),
             arguments: Ok(ToolArguments { json: arguments.into_bytes(), hyphenated: Vec::new() }),
+            by_pages: false,
         };
         let catalog = self.aggregator.catalog();
         let checked = check_call(&catalog, &wanted)?;

@@ -53,6 +53,7 @@ impl HostCalls for Fs {
                 sample: None,
                 beginning: None,
                 seen_shape: None,
+                page: None,
             });
             match fails {
                 true => Reply::fault("tool_error", "no such file"),

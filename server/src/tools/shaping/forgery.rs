@@ -152,6 +152,7 @@ fn call(text: &str, status: CallStatus) -> CallRecord {
         sample: None,
         beginning: None,
         seen_shape: None,
+        page: None,
     }
 }
 

@@ -66,6 +66,7 @@ fn call(status: CallStatus, bytes: Option<u64>) -> CallRecord {
         sample: None,
         beginning: None,
         seen_shape: None,
+        page: None,
     }
 }
 

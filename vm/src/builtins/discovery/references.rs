@@ -30,8 +30,8 @@ pub(super) static REFERENCES: &[Reference] = &[
             "(tool/pages {:server s :tool t :args m})",
             "(tool/pages {:server s :tool t :args m} {:items key :next f :cursor argument :max-pages 100})",
         ],
-        doc: "All items of all pages as a vector, or the first failed result (a map); follows next_cursor, nextCursor, cursor \
-              and the like, or what :next gives; each page is a call",
+        doc: "All items of all pages as a vector, or the first failed result (a map); follows the usual cursors, addresses, \
+              totals and numbers of pages, or what :next gives; each page is a call",
     },
     Reference {
         name: "tool/servers",

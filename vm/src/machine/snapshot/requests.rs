@@ -76,7 +76,8 @@ impl HostRequest {
                     3 => Err(BadArguments::TooLong { bytes: size(from)?, most: size(from)? }),
                     _ => return Err(DAMAGE),
                 };
-                HostRequest::Upstream(UpstreamCall { server, tool, arguments })
+                let by_pages = from.flag()?;
+                HostRequest::Upstream(UpstreamCall { server, tool, arguments, by_pages })
             }
             2 => {
                 let form = from.text()?;
@@ -124,7 +125,7 @@ impl HostRequest {
 impl UpstreamCall {
     /// Writes it as the request that it is.
     pub fn write(&self, to: &mut Writer) {
-        let UpstreamCall { server, tool, arguments } = self;
+        let UpstreamCall { server, tool, arguments, by_pages } = self;
         to.byte(1);
         write_name(server, to);
         write_name(tool, to);
@@ -152,6 +153,7 @@ impl UpstreamCall {
                 to.count(*most);
             }
         }
+        to.byte(u8::from(*by_pages));
     }
 }
 
@@ -206,8 +208,10 @@ mod tests {
     use super::*;
 
     fn requests() -> Vec<HostRequest> {
-        let upstream =
-            |server, tool, arguments| HostRequest::Upstream(UpstreamCall { server, tool, arguments });
+        let upstream = |server, tool, arguments: Result<ToolArguments, BadArguments>| {
+            let by_pages = arguments.is_ok();
+            HostRequest::Upstream(UpstreamCall { server, tool, arguments, by_pages })
+        };
         let arguments =
             ToolArguments { json: br#"{"a-b":{"c-d":1},"e":"\"x"}"#.to_vec(), hyphenated: vec![2..5, 9..12] };
         vec![

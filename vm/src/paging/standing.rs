@@ -1,0 +1,114 @@
+//! How much of all an answer is, for whoever tells its reader.
+
+use super::names::Role;
+use super::next::{Next, clamped, next};
+use super::page::Page;
+use super::parameters::{Parameters, Sent};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// Longest sentence of a page's own that is passed on, in characters.
+const MOST_SIGN: usize = 80;
+
+/// What is known of a call before its answer comes.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// The tool.
+    pub tool: Box<str>,
+    /// What it takes.
+    pub parameters: Arc<Parameters>,
+    /// What the call gave of that.
+    pub sent: Sent,
+    /// Whether `tool/pages` made the call, which follows pages by itself.
+    pub by_pages: bool,
+}
+
+/// Whether there is more than an answer has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    /// There is not, or nothing speaks of it.
+    No,
+    /// The answer says so.
+    Yes,
+    /// Nothing says so, but it has as many items as the tool gives at a time.
+    Perhaps,
+}
+
+/// How to get the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `tool/pages` gets all.
+    Pages,
+    /// A greater number of items at a time may: the argument for that.
+    Limit(Box<str>),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// How much of all an answer is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Items of the answer, if it is a list of them.
+    pub items: Option<u64>,
+    /// Items in all, if it says so.
+    pub total: Option<u64>,
+    /// Whether there is more.
+    pub more: More,
+    /// What of the answer says so.
+    pub sign: Box<str>,
+    /// How to get the rest.
+    pub way: Way,
+    /// Items that the call asked for, and those that the tool gives at most, where these are fewer and came.
+    pub clamped: Option<(u64, u64)>,
+}
+
+impl Standing {
+    /// That of an answer; `None` where it is no page of anything.
+    pub(crate) fn of(value: &Value, asked: &Asked) -> Option<Standing> {
+        let (parameters, sent) = (&asked.parameters, &asked.sent);
+        let page = Page::read(value, &asked.tool, None);
+        let signs = &page.signs;
+        // What a weak name says may be of something else, as the total of an order is.
+        let is_paged = parameters.choose_pages() || signs.are_strong();
+        let items = page.count();
+        if !is_paged || items.is_none() && signs.more.is_none_or(|more| !more.what || !more.strong) {
+            return None;
+        }
+        let count = items.map_or(0, |items| i64::try_from(items).unwrap_or(i64::MAX));
+        let before = (!sent.chooses_a_place()).then_some(0);
+        let is_greater =
+            |total: i64| items.is_none_or(|items| total > i64::try_from(items).unwrap_or(i64::MAX));
+        let total = signs.total.map(|total| total.what).filter(|total| is_greater(*total));
+        let without_way = || match parameters.of_role(Role::Limit).next() {
+            Some(limit)
+                if limit
+                    .maximum
+                    .is_none_or(|most| sent.limit().or(limit.default).is_none_or(|size| size < most)) =>
+            {
+                Way::Limit(limit.name.as_str().into())
+            }
+            _ => Way::Unknown,
+        };
+        let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some();
+        let is_all = total.is_none() && signs.total.is_some_and(|total| total.strong);
+        let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
+        let (more, sign, way) = match next(&page, count, parameters, sent, before) {
+            Next::Page { sign, .. } => (More::Yes, sign, Way::Pages),
+            Next::Stuck { sign } => (More::Yes, sign, without_way()),
+            // Who names a number knows that there may be more.
+            Next::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
+                (More::Perhaps, String::new(), Way::Pages)
+            }
+            Next::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
+            Next::End | Next::Perhaps { .. } | Next::Full { .. } => (More::No, String::new(), Way::Unknown),
+        };
+        Some(Standing {
+            items: items.map(|items| items as u64),
+            total: total.and_then(|total| u64::try_from(total).ok()),
+            more,
+            sign: sign.chars().take(MOST_SIGN).collect::<String>().into(),
+            way,
+            clamped: clamped.and_then(|(asked, most)| Some((asked.try_into().ok()?, most.try_into().ok()?))),
+        })
+    }
+}

@@ -19,6 +19,7 @@ use crate::credentials::Redactor;
 use crate::ordinary_file;
 use crate::time;
 use crate::upstream::{Introduction, Offers, ToolInfo};
+use crate::visible::visible_line;
 
 /// Longest file that is read or written, in bytes.
 const MAX_BYTES: usize = 8 << 20;
@@ -67,6 +68,13 @@ fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
     configured
 }
 
+/// What one upstream has listed, and what it says of itself.
+pub(super) struct Listed {
+    pub(super) tools: Arc<[ToolInfo]>,
+    pub(super) introduction: Introduction,
+    pub(super) roots: Vec<String>,
+}
+
 /// The lists of one configuration.
 #[derive(Debug)]
 pub(super) struct CachedLists {
@@ -97,7 +105,9 @@ impl CachedLists {
                 offers: Offers::default(),
             };
             let entry = ServerEntry::loaded(upstream, tools.clone(), redactor);
-            servers.insert(upstream.name.clone(), entry.introduced(&introduction, redactor));
+            let roots = server["roots"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let roots = roots.map(|root| visible_line(root).into_owned()).collect();
+            servers.insert(upstream.name.clone(), entry.introduced(&introduction, redactor).serving(roots));
         }
         servers
     }
@@ -106,18 +116,19 @@ impl CachedLists {
     #[expect(clippy::disallowed_methods, reason = "entry point: CachedLists.write")]
     pub(super) fn write<'a>(
         &self,
-        listed: impl Iterator<Item = (&'a str, Arc<[ToolInfo]>, Introduction)>,
+        listed: impl Iterator<Item = (&'a str, Listed)>,
         redactor: &Redactor,
     ) -> Option<JoinHandle<()>> {
         let mut listed = listed.peekable();
         listed.peek()?;
         let known = read_json(&self.path).filter(Value::is_object);
         let mut servers = known.unwrap_or_else(|| Value::from(ptc_mcp::json::Map::new()));
-        for (name, tools, introduction) in listed {
+        for (name, Listed { tools, introduction, roots }) in listed {
             let tools: Vec<Value> =
                 tools.iter().filter_map(|tool| serde_json::from_str(tool.json.get()).ok()).collect();
             let mut server = json!({
-                "title": &*introduction.title, "instructions": &*introduction.instructions, "tools": tools
+                "title": &*introduction.title, "instructions": &*introduction.instructions, "tools": tools,
+                "roots": roots
             });
             redactor.scrub_json(&mut server);
             servers[name] = server;
@@ -193,7 +204,8 @@ mod tests {
 
     async fn save(lists: CachedLists, redactor: &Redactor) {
         let told = Introduction { title: "The Title".into(), ..Introduction::default() };
-        lists.write([("s", tools("opens with s3cret-s3cret"), told)].into_iter(), redactor);
+        let (tools, roots) = (tools("opens with s3cret-s3cret"), vec!["/srv/files".to_owned()]);
+        lists.write([("s", Listed { tools, introduction: told, roots })].into_iter(), redactor);
         for _ in 0..1000 {
             if lists.path.exists() {
                 return;

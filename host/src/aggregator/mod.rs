@@ -24,6 +24,7 @@ mod page_keys;
 mod present;
 mod program_fault;
 mod rate;
+mod reported_roots;
 mod requests;
 mod runtime;
 mod sampling;

@@ -1,8 +1,9 @@
 //! The running upstreams of a process, and the catalog that they fill.
 
 use super::audit::CallAudit;
-use super::list_cache::CachedLists;
+use super::list_cache::{CachedLists, Listed};
 use super::options::{AggregatorLimits, SnapshotMode};
+use super::reported_roots::reported_roots;
 use super::sampling::{Sampler, SamplingCounts};
 use super::seen::SeenShapes;
 use crate::catalog::{Catalog, ServerEntry};
@@ -123,7 +124,8 @@ impl Aggregator {
         let lists = self.lists.as_ref()?;
         let listed = self.members.iter().filter_map(|(name, member)| {
             let taken = member.taken().clone()?;
-            Some((name.as_str(), taken, member.handle.introduction()))
+            let roots = self.present().server(name).map(|server| server.roots.clone()).unwrap_or_default();
+            Some((name.as_str(), Listed { tools: taken, introduction: member.handle.introduction(), roots }))
         });
         lists.write(listed, &self.redactor)
     }
@@ -246,6 +248,8 @@ impl Aggregator {
             ServerEntry::loaded(&config, tools, &redactor).introduced(&introduction, &redactor)
         })
         .await;
+        let roots = reported_roots(member, &entry, &self.redactor).await;
+        let entry = entry.serving(roots);
         for remark in entry.remarks() {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }

@@ -257,6 +257,9 @@ fn server_line(server: &ServerEntry) -> String {
     if !server.capabilities.is_empty() {
         line.push_str(&format!(" {}.", short_line(&server.capabilities.join(", "), TOOL_DESCRIPTION)));
     }
+    if !server.roots.is_empty() {
+        line.push_str(&format!(" Serves {}.", short_line(&server.roots.join(", "), TOOL_DESCRIPTION)));
+    }
     line
 }
 

@@ -131,6 +131,9 @@ fn introduction(server: &ServerEntry) -> String {
             text.push_str(&format!("\n{label}: {line}"));
         }
     }
+    if !server.roots.is_empty() {
+        text.push_str(&format!("\nServes: {}", server.roots.join(", ")));
+    }
     text.push_str(&match server.tools().len() {
         0 => "\n0 tools".to_owned(),
         1 => "\n1 tool:".to_owned(),

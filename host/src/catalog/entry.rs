@@ -9,6 +9,7 @@ use ptc_vm::paging::Parameters;
 
 use super::paging::parameters;
 use super::tokens::Tokens;
+use super::types::needed_arguments;
 use crate::config::{Transport, UpstreamConfig};
 use crate::credentials::Redactor;
 use crate::pace::AT_ONCE;
@@ -105,6 +106,11 @@ impl ToolEntry {
         })
     }
 
+    /// Whether a call may have no arguments.
+    pub(crate) fn needs_nothing(&self) -> bool {
+        needed_arguments(&self.input_schema).is_empty()
+    }
+
     /// Stands for the tool as it describes itself: of another number it is another tool, whatever its name.
     pub(crate) fn definition(&self) -> u64 {
         self.definition
@@ -170,6 +176,8 @@ pub struct ServerEntry {
     pub loaded: bool,
     /// Whether a person has to sign in before they can be.
     pub sign_in_needed: bool,
+    /// The folders that it says it serves.
+    pub roots: Vec<String>,
     /// In the order in which the upstream listed them.
     tools: Vec<ToolEntry>,
     /// Indices of `tools`, sorted by name.
@@ -191,6 +199,7 @@ impl ServerEntry {
             transport: upstream.transport.as_str(),
             loaded: false,
             sign_in_needed: false,
+            roots: Vec::new(),
             tools: Vec::new(),
             by_name: Vec::new(),
             remarks: Vec::new(),
@@ -269,6 +278,12 @@ impl ServerEntry {
             *remark = format!("upstream {} has no tools, but {has}", self.name);
         }
         self
+    }
+
+    /// The same server with the folders that it says it serves.
+    #[must_use]
+    pub(crate) fn serving(self, roots: Vec<String>) -> Self {
+        Self { roots, ..self }
     }
 
     /// Sentences for the operator: the tools that cannot be offered, and the patterns that fit none.

@@ -11,6 +11,7 @@ mod guidance;
 mod hosted_servers;
 mod insight;
 mod limits;
+mod listing;
 mod many_upstreams;
 mod memory_budget;
 mod remote;

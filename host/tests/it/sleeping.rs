@@ -33,6 +33,8 @@ impl RunPermit for Counted {
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
+/// The longest wait.
+const NAP: Duration = Duration::from_secs(10);
 
 fn request(program: &str, permit: &Arc<Counted>) -> EvalRequest {
     let limits = Limits { timeout: HOUR, ..Limits::plain() };
@@ -64,10 +66,10 @@ async fn a_program_sleeps_by_the_engines_clock_and_sees_no_time_pass() {
     let clock = Clock::stepped();
     let _entered = clock.enter();
     let permit = Arc::<Counted>::default();
-    let program = "(let [before (currentTimeMillis)] [(sleep-ms 5000) (- (currentTimeMillis) before)])";
-    let outcome = run(&clock, request(program, &permit), &permit, &[Duration::from_secs(5)]).await;
+    let program = "(let [before (currentTimeMillis)] [(sleep-ms 10000) (- (currentTimeMillis) before)])";
+    let outcome = run(&clock, request(program, &permit), &permit, &[NAP]).await;
     assert_eq!(text(&outcome), "[nil 0]");
-    assert!(outcome.duration >= Duration::from_secs(5), "{:?}", outcome.duration);
+    assert!(outcome.duration >= NAP, "{:?}", outcome.duration);
     assert_eq!(permit.times(), (1, 1), "the permit is lent while it sleeps");
 }
 
@@ -77,19 +79,19 @@ async fn sleeps_end_when_their_time_has_come_and_not_before() {
     let _entered = clock.enter();
     let permit = Arc::<Counted>::default();
     let engine = engine();
-    let mut eval = engine.eval(request("(sleep-ms 5000)", &permit)).boxed();
+    let mut eval = engine.eval(request("(sleep-ms 10000)", &permit)).boxed();
     let slept = async || permit.times().0 == 1;
     tokio::select! {
         _ = &mut eval => panic!("it sleeps"),
         () = wait_until_async("the program sleeps", slept) => {}
     }
-    clock.advance(Duration::from_millis(4_999));
+    clock.advance(NAP / 2);
     for _ in 0..50 {
         tokio::task::yield_now().await;
         assert!((&mut eval).now_or_never().is_none());
     }
     assert_eq!(permit.times(), (1, 0));
-    clock.advance(Duration::from_millis(1));
+    clock.advance(NAP / 2);
     assert_eq!(text(&eval.await), "nil");
 }
 
@@ -98,10 +100,10 @@ async fn branches_sleep_side_by_side() {
     let clock = Clock::stepped();
     let _entered = clock.enter();
     let permit = Arc::<Counted>::default();
-    let program = "(pmap (fn [n] (sleep-ms 3000) n) [1 2 3])";
-    let outcome = run(&clock, request(program, &permit), &permit, &[Duration::from_secs(3)]).await;
+    let program = "(pmap (fn [n] (sleep-ms 10000) n) [1 2 3])";
+    let outcome = run(&clock, request(program, &permit), &permit, &[NAP]).await;
     assert_eq!(text(&outcome), "[1 2 3]");
-    assert!(outcome.duration < Duration::from_secs(6), "{:?}", outcome.duration);
+    assert!(outcome.duration < 2 * NAP, "{:?}", outcome.duration);
 }
 
 #[tokio::test]
@@ -109,31 +111,31 @@ async fn sleeping_counts_against_the_time_of_the_program() {
     let clock = Clock::stepped();
     let _entered = clock.enter();
     let permit = Arc::<Counted>::default();
-    let limits = Limits { timeout: Duration::from_secs(2), ..Limits::plain() };
-    let request = EvalRequest { limits, ..request("(sleep-ms 5000)", &permit) };
-    let outcome = run(&clock, request, &permit, &[Duration::from_secs(2)]).await;
+    let limits = Limits { timeout: NAP / 2, ..Limits::plain() };
+    let request = EvalRequest { limits, ..request("(sleep-ms 10000)", &permit) };
+    let outcome = run(&clock, request, &permit, &[NAP / 2]).await;
     let failure = outcome.result.unwrap_err();
-    assert_eq!((failure.reason, &*failure.message), (Reason::Timeout, "execution exceeded 2000ms limit"));
+    assert_eq!((failure.reason, &*failure.message), (Reason::Timeout, "execution exceeded 5000ms limit"));
     assert_eq!(permit.times(), (1, 1));
 }
 
 #[tokio::test]
 async fn a_program_sleeps_a_minute_in_all() {
-    const ALL: &str = "runtime_error: sleep-ms waits at most 60000 milliseconds in all of a program";
+    const ALL: &str = "sleep-ms waits at most 60000 milliseconds in all of a program";
     let clock = Clock::stepped();
     let _entered = clock.enter();
     let permit = Arc::<Counted>::default();
     let minute = "(dotimes [_ 6] (sleep-ms 10000))";
-    let steps = [Duration::from_secs(10); 6];
+    let steps = [NAP; 6];
     let outcome = run(&clock, request(minute, &permit), &permit, &steps).await;
     assert_eq!(text(&outcome), "nil");
     let permit = Arc::<Counted>::default();
     let more = format!("{minute} (sleep-ms 1)");
     let outcome = run(&clock, request(&more, &permit), &permit, &steps).await;
-    assert_eq!(outcome.result.unwrap_err().message, ALL);
+    assert_eq!(outcome.result.unwrap_err().message, format!("runtime_error: {ALL}"));
     // What branches ask for is added up, although they sleep side by side.
     let outcome = engine().eval(request("(pmap sleep-ms (repeat 7 10000))", &permit)).await;
-    assert_eq!(outcome.result.unwrap_err().message, ALL);
+    assert_eq!(outcome.result.unwrap_err().message, format!("pmap_error: {ALL}"));
 }
 
 #[tokio::test]

@@ -41,6 +41,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("apply", "Application"),
     ("transducers", "Transducers"),
     ("par", "Parallel calls"),
+    ("Waiting", "Waiting"),
     ("disc", "Tools and discovery"),
     ("Servers", "Resources, prompts and attachments"),
     ("Questions", "Questions to the user"),

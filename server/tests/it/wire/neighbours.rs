@@ -122,6 +122,21 @@ fn calls_of_one_principal_leave_room_for_another() {
     assert_eq!(town.value("other", "(+ 1 2)"), "user=> 3");
 }
 
+#[test]
+fn sleeping_programs_leave_their_permits_to_others() {
+    let town = Town::start(&["--max-concurrent-calls", "1", "--program-timeout-ms", "600000"]);
+    let asleep = town.eval("greedy", "(sleep-ms 10000)");
+    // Until it sleeps it has the permit.
+    let answer = loop {
+        let answer = Answer::read_one(&mut town.eval("other", "(+ 1 2)"));
+        if answer.status != 503 {
+            break answer;
+        }
+    };
+    assert_eq!(answer.status, 200);
+    assert!(!has_answer(&asleep), "another program has run while the first one sleeps");
+}
+
 fn listen(town: &Town, name: &str) -> BufReader<TcpStream> {
     town.modern(name, "subscriptions/listen", &json!({"notifications": {}}))
 }

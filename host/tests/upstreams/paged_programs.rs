@@ -42,6 +42,7 @@ fn tools() -> Value {
     json!([
         tool("list_tickets", true, json!({"status": {"type": "string"}, "limit": limit, "offset": size})),
         tool("list_repos", true, json!({"page": {"type": "integer", "default": 1}, "per_page": limit})),
+        tool("count_tickets", true, json!({"page": size})),
         tool("search", true, json!({"q": {"type": "string"}, "limit": size})),
         tool("get_order", true, json!({"id": {"type": "integer"}})),
         tool("limited", true, json!({})),
@@ -63,6 +64,9 @@ fn list(hit: &Hit) -> Steps {
         "list_tickets" => {
             let (from, most) = (number("offset").unwrap_or(0), number("limit").unwrap_or(30).min(100));
             json!({"tickets": tickets(from, most), "total": ALL})
+        }
+        "count_tickets" => {
+            json!({"tickets": tickets((number("page").unwrap_or(1) - 1) * 30, 30), "total": ALL})
         }
         "list_repos" => {
             let most = number("per_page").unwrap_or(30).min(100);
@@ -194,6 +198,18 @@ async fn followed_pages_are_not_told() {
     };
     let outcome = world.eval(&by_hand(412)).await;
     assert_eq!((text(&outcome), notes(&outcome)), ("412", vec![]));
+    let by_number = |pages: usize| {
+        format!(
+            "(count (mapcat (fn [page] (:tickets (:value {}))) (range 1 {})))",
+            call("count_tickets", "{:page page}"),
+            pages + 1
+        )
+    };
+    let outcome = world.eval(&by_number(14)).await;
+    assert_eq!((text(&outcome), notes(&outcome)), ("412", vec![]));
+    let outcome = world.eval(&by_number(2)).await;
+    let note = "up.count_tickets: 60 of 412 items; (tool/pages …) gets all".to_owned();
+    assert_eq!((text(&outcome), notes(&outcome)), ("60", vec![note]));
     let outcome = world.eval(&by_hand(300)).await;
     let note = "up.list_tickets: 300 of 412 items; (tool/pages …) gets all".to_owned();
     assert_eq!((text(&outcome), notes(&outcome)), ("300", vec![note]));

@@ -147,14 +147,9 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         | "nextstartat"
         | "nextstartindex"
         | "nextskip"
-        | "nextindex"
-        | "nextfrom"
-        | "nextkey"
-        | "nextid"
         | "nextpageid"
         | "nextafter"
         | "nextpageafter"
-        | "nextposition"
         | "nextscrollid"
         | "nextbookmark"
         | "nextiterator"
@@ -166,16 +161,15 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
         | "aftercursor"
         | "cursorafter"
         | "scrollid"
-        | "bookmark"
         | "lastevaluatedkey"
         | "paginationtoken"
         | "pagingtoken"
         | "pagingstate"
         | "resumptiontoken"
         | "skiptoken"
-        | "startingafter"
         | "odataskiptoken" => Sign::Cursor { strong: true },
-        "cursor" | "after" | "marker" | "continuation" | "continue" | "pagetoken" => {
+        "nextid" | "nextkey" | "nextindex" | "nextposition" | "nextfrom" | "bookmark" | "startingafter"
+        | "cursor" | "after" | "marker" | "continuation" | "continue" | "pagetoken" => {
             Sign::Cursor { strong: false }
         }
         "nextlink" | "odatanextlink" | "nexturl" | "nexturi" | "nexthref" | "nextpageurl" | "nextpageuri"

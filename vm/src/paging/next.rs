@@ -43,6 +43,17 @@ pub(crate) fn next(
     Following { page, parameters, sent, count }.next(before)
 }
 
+/// Whether it is known how many items there are up to the end of a page.
+pub(super) fn is_placed(
+    page: &Page<'_>,
+    count: i64,
+    parameters: &Parameters,
+    sent: &Sent,
+    before: Option<i64>,
+) -> bool {
+    Following { page, parameters, sent, count }.consumed(before).is_some()
+}
+
 struct Following<'a, 'v> {
     page: &'a Page<'v>,
     parameters: &'a Parameters,

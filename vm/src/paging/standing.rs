@@ -1,7 +1,7 @@
 //! How much of all an answer is, for whoever tells its reader.
 
 use super::names::Role;
-use super::next::{Next, clamped, next};
+use super::next::{Next, clamped, is_placed, next};
 use super::page::Page;
 use super::parameters::{Parameters, Sent};
 use crate::value::Value;
@@ -92,15 +92,25 @@ impl Standing {
         let is_ended = signs.more.is_some_and(|more| !more.what) || signs.spent.is_some();
         let is_all = total.is_none() && signs.total.is_some_and(|total| total.strong);
         let clamped = clamped(&page, parameters, sent).filter(|_| !is_ended && !is_all);
+        let is_beyond = || total.is_some() && !is_placed(&page, count, parameters, sent, before);
         let (more, sign, way) = match next(&page, count, parameters, sent, before) {
             Next::Page { sign, .. } => (More::Yes, sign, Way::Pages),
-            Next::Stuck { sign } => (More::Yes, sign, without_way()),
+            // A cursor of a weak name that no argument takes may be anything.
+            Next::Stuck { sign } if signs.are_strong() || signs.more.is_some() || total.is_some() => {
+                (More::Yes, sign, without_way())
+            }
             // Who names a number knows that there may be more.
             Next::Perhaps { is_full: true, .. } if sent.limit().is_none() || clamped.is_some() => {
                 (More::Perhaps, String::new(), Way::Pages)
             }
             Next::Full { .. } if sent.limit().is_none() => (More::Perhaps, String::new(), without_way()),
-            Next::End | Next::Perhaps { .. } | Next::Full { .. } => (More::No, String::new(), Way::Unknown),
+            // A page of which nobody knows whether it is the last: its items alone are not all.
+            Next::End | Next::Perhaps { .. } if !is_ended && is_beyond() => {
+                (More::Yes, String::new(), Way::Pages)
+            }
+            Next::End | Next::Stuck { .. } | Next::Perhaps { .. } | Next::Full { .. } => {
+                (More::No, String::new(), Way::Unknown)
+            }
         };
         Some(Standing {
             items: items.map(|items| items as u64),

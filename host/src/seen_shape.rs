@@ -37,7 +37,7 @@ pub(crate) fn seen_value(json: &[u8]) -> Option<SeenValue> {
     let mut shape = String::new();
     show(&seen, 0, &mut shape);
     reader.token();
-    Some(SeenValue { shape, end: reader.at, is_python: reader.is_python })
+    Some(SeenValue { shape, end: reader.at.min(json.len()), is_python: reader.is_python })
 }
 
 /// Whether keys are the names of a record's fields: few, and each like an identifier.

@@ -151,6 +151,7 @@ pub(super) fn read_json(path: &Path) -> Option<Value> {
 }
 
 /// Writes a file of the owner's in one step, so that nobody reads half of it; nothing if it says so already.
+#[expect(clippy::disallowed_methods, reason = "entry point: write_text()")]
 pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
     if text.len() > MAX_BYTES {
         return Err(io::Error::other(format!("it has {} bytes, {MAX_BYTES} are kept", text.len())));
@@ -247,10 +248,12 @@ mod tests {
         let second = json!({"name": "u", "inputSchema": {"type": "object"}}).to_string();
         let second = serde_json::value::RawValue::from_string(second).unwrap();
         let whole = [tools("first")[0].clone(), ToolInfo { name: "u".into(), json: second }].into();
-        let written =
-            cache.of(&upstreams).write([("s", whole, Introduction::default())].into_iter(), &redactor);
+        let (introduction, roots) = (Introduction::default(), vec!["/srv/files".to_owned()]);
+        let listed = [("s", Listed { tools: whole, introduction, roots })];
+        let written = cache.of(&upstreams).write(listed.into_iter(), &redactor);
         written.unwrap().await.unwrap();
-        assert_eq!(cache.of(&upstreams).read(&upstreams, &redactor)["s"].tools().len(), 2);
+        let read = cache.of(&upstreams).read(&upstreams, &redactor);
+        assert_eq!((read["s"].tools().len(), &read["s"].roots[..]), (2, &["/srv/files".to_owned()][..]));
         for damaged in ["", "[]", "{\"s\":7}", "{\"s\":{\"tools\":[7,{}]}}", &text[..text.len() / 2]] {
             fs::write(&path, damaged).unwrap();
             let read = cache.of(&upstreams).read(&upstreams, &redactor);

@@ -102,6 +102,8 @@ pub struct AggregatorOptions {
     pub clock: Clock,
     /// The only principal that there is, whose tools everybody may see; `None` where there may be several.
     pub principal: Option<Arc<str>>,
+    /// The only principal that programs run for, whose shapes of answers the catalog may show; `None` where there are several.
+    pub shown_to: Option<Arc<str>>,
     /// The origin of the page on which callers sign in, if there is one.
     pub sign_in_page: Option<Arc<str>>,
     /// Whether upstreams may have people asked. They are told so.
@@ -131,6 +133,7 @@ impl AggregatorOptions {
             http: Client::new(),
             overviews: false,
             seen_shapes: true,
+            shown_to: None,
             list_cache: None,
             owner: Handle::current(),
             auth_store: Arc::new(MemoryStore::default()),

@@ -63,8 +63,8 @@ pub struct Aggregator {
     pub(super) overviews: bool,
     /// What `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
-    /// The only principal that there is, if that is known: the tools that it is shown have the shapes that it had seen.
-    pub(super) principal: Option<Arc<str>>,
+    /// The only principal that programs run for: the tools that it is shown have the shapes that it had seen.
+    pub(super) shown_to: Option<Arc<str>>,
     /// Whether people are asked what upstreams want to know.
     pub(super) questions: bool,
     /// Whether tasks of upstreams are waited for.
@@ -254,7 +254,7 @@ impl Aggregator {
             tracing::warn!(event = "upstream_catalog", upstream = %member.config.name, reason = %remark);
         }
         let entry = match &self.seen {
-            Some(seen) => seen.remembered(self.principal.as_ref(), entry),
+            Some(seen) => seen.remembered(self.shown_to.as_ref(), entry),
             None => entry,
         };
         let entry = Arc::new(entry);

@@ -32,7 +32,7 @@ pub enum StartError {
         /// Its name.
         name: String,
         /// What happened, scrubbed.
-        fault: CallFault,
+        fault: Box<CallFault>,
     },
     /// The entry itself is at fault, which `"required": false` does not forgive.
     #[error("upstream {name} is configured wrongly: {}", fault.message)]
@@ -40,7 +40,7 @@ pub enum StartError {
         /// Its name.
         name: String,
         /// What is wrong, scrubbed.
-        fault: CallFault,
+        fault: Box<CallFault>,
     },
     /// The configuration's secrets and the others that the redactor knows are too many.
     #[error("{0}, which is as much as is kept out of results: use fewer or shorter credentials and tokens")]
@@ -90,9 +90,9 @@ impl Aggregator {
         let (audit, clock, approval_ttl) = (options.audit, options.clock, options.approval_ttl);
         let sampler = options.sampler;
         let seen = seen_shapes.then(|| SeenShapes::kept_in(shapes));
-        let principal = options.principal;
+        let shown_to = options.shown_to;
         let remembered = remembered.unwrap_or_default().into_iter().map(|(name, server)| match &seen {
-            Some(seen) => (name, Arc::new(seen.remembered(principal.as_ref(), server))),
+            Some(seen) => (name, Arc::new(seen.remembered(shown_to.as_ref(), server))),
             None => (name, Arc::new(server)),
         });
         let remembered = remembered.collect();
@@ -109,7 +109,7 @@ impl Aggregator {
             limits,
             overviews,
             seen,
-            principal,
+            shown_to,
             questions,
             tasks,
             sampler,
@@ -176,7 +176,7 @@ impl Aggregator {
             }
             if member.config.required {
                 let fault = CallFault { message: self.redactor.scrub_string(fault.message), ..fault };
-                faults.push(StartError::Upstream { name, fault });
+                faults.push(StartError::Upstream { name, fault: Box::new(fault) });
                 continue;
             }
             // What is not set stays so, and was told when the file was read.
@@ -231,7 +231,7 @@ fn members(
             )),
             Err(fault) => {
                 let fault = CallFault { message: options.redactor.scrub_string(fault.message), ..fault };
-                faults.push(StartError::Configuration { name, fault });
+                faults.push(StartError::Configuration { name, fault: Box::new(fault) });
             }
         }
     }

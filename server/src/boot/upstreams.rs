@@ -74,6 +74,8 @@ pub(super) fn open_upstreams(
         audit: audit.map(|audit| audit as Arc<dyn CallAudit>),
         // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
         principal: settings.http.is_none().then(|| PROCESS.into()),
+        // Without tokens all callers are one.
+        shown_to: settings.http.as_ref().is_none_or(|http| http.tokens.is_empty()).then(|| PROCESS.into()),
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
         limits: settings.aggregator.limits,
         questions: settings.questions.are_on(),

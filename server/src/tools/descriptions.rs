@@ -55,11 +55,12 @@ Help: apropos dir doc meta. Stop with (fail reason).";
 const ASK: &str = "(ask {:message \"Which?\" :schema {...}}) asks the user: {:ok true :value {...}}. No :schema: yes or no.";
 
 /// What saves models a second program, most useful first: as many lines as find a place under the cut.
-const HINTS: [&str; 5] = [
+const HINTS: [&str; 6] = [
     "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives all items of all pages as one vector.",
     "(json/parse-lenient text) reads Python literals, (csv/parse-string text) CSV.",
     "Dates: (day-name (LocalDate/parse \"2026-03-01\")) is Sunday.",
     "JSON lines: (json/parse-lines text). Decimals: (format \"%.2f\" x).",
+    "Time zones: (in-zone instant \"Europe/Berlin\"). A pause: (sleep-ms 500).",
     "Print with println. An answer of several lines: (str/join \"\\n\" lines).",
 ];
 

@@ -49,6 +49,7 @@ mod sleep;
 mod strings;
 mod subset;
 mod support;
+mod text_pages;
 mod tools;
 mod transducers;
 mod transform;

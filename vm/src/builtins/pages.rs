@@ -3,6 +3,7 @@
 
 use super::support::keys::key_name;
 use super::support::{Builder, callee};
+use super::text_pages;
 use super::tools::{PAGE, qualified};
 use crate::error::{Error, Reason, Result};
 use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, PAGING, portable};
@@ -262,6 +263,7 @@ impl Pages {
 
     /// The items of the page, where its keys say which ones they are.
     fn usual_items(&mut self) -> Result<Value> {
+        self.read_text()?;
         let value = self.page.clone();
         if !matches!(value, Value::Nil | Value::Map(_)) && !is_list(&value) {
             let kind = value.kind_label();
@@ -289,8 +291,17 @@ impl Pages {
         }
     }
 
+    /// A page that is a text becomes the table that it writes.
+    fn read_text(&mut self) -> Result<()> {
+        if let Some(page) = text_pages::page_of(&self.page)? {
+            self.page = page;
+        }
+        Ok(())
+    }
+
     /// Follows what the page says, by the usual names.
     fn follow_page(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
+        self.read_text()?;
         let value = take(&mut self.page);
         let parameters = Parameters::of_value(&self.parameters);
         let sent = Sent::of_map(&self.args, &parameters);

@@ -187,6 +187,9 @@ impl Zone {
         }
     }
 
+    /// Bytes of the longest name that is looked up.
+    pub(crate) const LONGEST_NAME: usize = LONGEST_NAME;
+
     /// Names of regions that may be meant by a name that is none, the nearest first.
     pub(crate) fn nearest(name: &str) -> Vec<&'static str> {
         if let Some((_, place)) = ABBREVIATIONS.iter().find(|(short, _)| name.eq_ignore_ascii_case(short)) {

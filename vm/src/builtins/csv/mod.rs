@@ -8,6 +8,13 @@ mod writer;
 use super::Builtin;
 use super::namespaces::{CSV, DATA_CSV};
 use super::row::{fun, section};
+use crate::error::Result;
+use crate::value::Value;
+
+/// The rows of a CSV text as maps by the names of its first line.
+pub(super) fn rows_of(text: Value) -> Result<Value> {
+    rows::rows("csv/parse-string", &[text], options::Header::Own)
+}
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("csv", "CSV").of([

@@ -25,7 +25,7 @@ pub(super) fn read(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     rows("csv/read-csv", args, Header::Without)
 }
 
-fn rows(name: &str, args: &[Value], header: Header) -> Result<Value> {
+pub(super) fn rows(name: &str, args: &[Value], header: Header) -> Result<Value> {
     let options = Options::of(name, &args[1..], header)?;
     let text = match &args[0] {
         Value::Str(text) => text.as_str(),

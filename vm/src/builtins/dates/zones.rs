@@ -21,11 +21,17 @@ fn zone(name: &str, text: &str) -> Result<Zone> {
     }
 }
 
-/// The error of a name that is no zone's. Looking for near ones is charged.
+/// The error of a name that is no zone's. Looking for near ones is charged; a text that is longer than any
+/// name means none.
 #[cold]
 fn unknown_zone(name: &str, text: &str) -> Result<Error> {
-    meter::charge_steps(2_000)?;
-    let hint = match &Zone::nearest(text)[..] {
+    let near = if text.len() <= Zone::LONGEST_NAME {
+        meter::charge_steps(2_000)?;
+        Zone::nearest(text)
+    } else {
+        Vec::new()
+    };
+    let hint = match &near[..] {
         [] => "write a region such as Europe/Berlin or an offset such as +02:00".to_owned(),
         [near] => format!("the nearest is {near}"),
         near => format!("the nearest are {}", near.join(", ")),

@@ -3,6 +3,7 @@
 
 use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 const PAGE: &str = include_str!("../../../docs/guide/divergences.md");
 
@@ -85,7 +86,10 @@ async fn our_values_of_the_page_are_true() {
     assert!(pairs.len() > 50, "only {} pairs", pairs.len());
     let mut faults = String::new();
     for (line, program, value) in rows.iter().map(|row| (row.line, row.program, row.here)).chain(pairs) {
-        let found = match engine.eval(EvalRequest::new(program)).await.result {
+        let mut request = EvalRequest::new(program);
+        // What ends by its memory or its steps must not end by the time of a slow machine.
+        request.limits.timeout = Duration::from_secs(30);
+        let found = match engine.eval(request).await.result {
             Ok(answer) => answer.text,
             Err(failure) => format!("!{}", failure.reason.as_str()),
         };

@@ -24,7 +24,11 @@ fn fault(text: impl std::fmt::Display) -> Error {
 
 /// `(sleep-ms n)`
 fn sleep_ms(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
-    Ok(Flow::Host(HostRequest::Sleep { millis: milliseconds(&args[0])? }))
+    match milliseconds(&args[0])? {
+        // Nobody has to be asked for no wait.
+        0 => Ok(Flow::Return(Value::Nil)),
+        millis => Ok(Flow::Host(HostRequest::Sleep { millis })),
+    }
 }
 
 /// The milliseconds that a value stands for.

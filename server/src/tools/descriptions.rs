@@ -27,11 +27,11 @@ const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, LOOK \
 
 /// Where the servers alone are listed.
 const LOOK_FIRST: &str = "listed at the end. Look first; this only reads: (doc \"server\") lists a server's tools \
-    with arguments and results, (doc \"server/tool\" …) tells all of one;";
+    with arguments and results, (doc \"server/tool\") tells all of one;";
 
 /// Where all tools are listed. `PLACE` stands for the place.
 const ALL_LISTED: &str = "all listed PLACE: under each its {arguments}, with ? if optional, ≤ the largest number, = the \
-    values, and behind → its result. Write the program at once. To see more, reading only: (doc \"server/tool\" …), \
+    values, and behind → its result. Write the program at once. To see more, reading only: (doc \"server/tool\"), \
     (doc \"server\"),";
 
 /// What one call of `lisp_eval` with upstreams is.

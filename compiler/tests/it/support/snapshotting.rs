@@ -110,6 +110,7 @@ pub(crate) const KINDS: &[(&str, &str)] = &[
     ("call of a combinator", "((juxt f f) 4)"),
     ("comparator", "((comparator (fn [a b] (f (< a b)))) 1 2)"),
     ("distinct-by", "(distinct-by f [3 1 3])"),
+    ("doc", "(doc \"echo/a\" \"echo/b\")"),
     ("escape", "(escape \"aba\" (fn [c] (f c)))"),
     ("extreme by key", "(min-by (fn [x] (f x)) [3 1 2])"),
     ("filter", "(filter (fn [x] (f x)) [3 nil])"),

@@ -19,7 +19,8 @@ pub(super) fn page_of(page: &Value) -> Result<Option<Value>> {
     if text.trim_start().starts_with('{') {
         // What is no JSON lines is no page.
         let Ok(Value::Vector(lines)) = parse_lines(text) else { return Ok(None) };
-        return Ok(Some(of_lines(&lines)));
+        let are_maps = !lines.is_empty() && lines.iter().all(|line| matches!(line, Value::Map(_)));
+        return Ok(are_maps.then(|| of_lines(&lines)));
     }
     // Prose with commas is no table.
     if text.lines().next().is_none_or(|line| line.contains(", ")) {

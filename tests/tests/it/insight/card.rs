@@ -5,7 +5,7 @@ use ptc_mcp::json::json;
 
 use ptc_test_support::in_process::{Pipe, fake_upstream, service, settings};
 
-/// The text of each form between parentheses, as it is written.
+/// The text of each form between parentheses, as it is written. What begins with a number is a remark: nobody calls one.
 pub(super) fn forms(text: &str) -> Vec<&str> {
     let (mut found, mut depth, mut start, mut quoted) = (Vec::new(), 0, 0, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -19,7 +19,7 @@ pub(super) fn forms(text: &str) -> Vec<&str> {
             }
             b')' if !quoted => {
                 depth -= 1;
-                if depth == 0 {
+                if depth == 0 && !text.as_bytes()[start + 1].is_ascii_digit() {
                     found.push(&text[start..=at]);
                 }
             }

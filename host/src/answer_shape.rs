@@ -1,6 +1,8 @@
 //! What an answer is, from its beginning: the shape of a value, or of a text the kind and the names of its columns, `CSV of "id"
 //! "title"`. Keys, columns and types, never values.
 
+use std::collections::BTreeSet;
+
 use crate::seen_shape::{are_names, seen_value};
 use crate::text::{cut, one_line, string_literal};
 
@@ -32,6 +34,37 @@ pub(crate) fn answer_shape(beginning: &[u8]) -> Option<String> {
         }
     }
     Some(text_shape(&String::from_utf8_lossy(beginning)))
+}
+
+/// The shape of a tool that gave answers of these two shapes: the one with more names, if they are of one kind. `None` where they
+/// are not, as those of a tool that runs queries or reads pages: then no shape tells what the next answer is.
+pub(crate) fn common_shape<'s>(first: &'s str, next: &'s str) -> Option<&'s str> {
+    let (ours, theirs) = (names(first), names(next));
+    let shared = ours.intersection(&theirs).count();
+    let least = ours.len().min(theirs.len());
+    if first != next
+        && (kind(first) != kind(next)
+            || (least == 0 && !is_empty(first) && !is_empty(next))
+            || shared * 2 < least)
+    {
+        return None;
+    }
+    Some(if theirs.len() > ours.len() { next } else { first })
+}
+
+/// The beginning of a shape that says what it is: `Python literals [`, `CSV of `, `{`, `int`.
+fn kind(shape: &str) -> &str {
+    shape.split('"').next().and_then(|before| before.split_inclusive(['{', '[']).next()).unwrap_or_default()
+}
+
+/// The names in a shape, quotes included.
+fn names(shape: &str) -> BTreeSet<&str> {
+    shape.split_inclusive('"').skip(1).step_by(2).collect()
+}
+
+/// Whether it is the shape of a list or map without anything in it.
+fn is_empty(shape: &str) -> bool {
+    matches!(shape, "[]" | "{}")
 }
 
 /// The text of a JSON string that may be cut; `None` if something stands behind it.
@@ -157,6 +190,25 @@ mod tests {
         }
         assert_eq!(answer_shape(b" \n"), None);
         assert_eq!(of(r#""| a | b |\n|---|---|\n| 1 | 2 \u00"#), r#"Markdown table of "a" "b""#);
+    }
+
+    #[test]
+    fn shapes_of_one_tool_have_their_names_in_common() {
+        for (first, next, common) in [
+            (r#"{"id" int}"#, r#"{"id" int}"#, Some(r#"{"id" int}"#)),
+            (r#"{"rows" []}"#, r#"{"rows" [{"id" int}]}"#, Some(r#"{"rows" [{"id" int}]}"#)),
+            (r#"{"rows" [{"id" int}]}"#, r#"{"rows" []}"#, Some(r#"{"rows" [{"id" int}]}"#)),
+            ("[]", r#"[{"id" int}]"#, Some(r#"[{"id" int}]"#)),
+            ("text", "text", Some("text")),
+            (r#"Python literals [{"name" string}]"#, r#"Python literals [{"total" int}]"#, None),
+            (r#"Markdown table of "a" "b""#, r#"Markdown table of "c" "d""#, None),
+            (r#"Markdown table of "a" "b""#, "text", None),
+            ("int", "text", None),
+            ("[string]", r#"[{"id" int}]"#, None),
+            (r#"{"id" int}"#, r#"[{"id" int}]"#, None),
+        ] {
+            assert_eq!(common_shape(first, next), common, "{first} {next}");
+        }
     }
 
     #[test]

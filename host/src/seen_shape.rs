@@ -1,4 +1,5 @@
-//! The shape of a value that was seen: `{"count" int, "matches" [{"id" "title"}]}`. Keys and types, never values.
+//! The shape of a value that was seen: `{"count" int, "matches" [{"id" int "title"}]}`. Keys and types, never values: below the
+//! outermost level a name alone is that of a string.
 //!
 //! It is read from the beginning of the value's JSON, which may end anywhere. Keys that are data (a map by e-mail address)
 //! never show: [`are_names`] is the rule.
@@ -8,15 +9,17 @@ use std::fmt::Write as _;
 use crate::text::string_literal;
 
 /// Most keys of a map that are shown.
-const MAX_KEYS: usize = 10;
+const MAX_KEYS: usize = 12;
 /// Nesting that is shown.
 const MAX_DEPTH: usize = 4;
 /// Longest shape, in bytes.
-const MAX_BYTES: usize = 240;
+const MAX_BYTES: usize = 300;
 /// Most keys of a record; a map of more is a table.
 const MOST_NAMES: usize = 32;
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 40;
+/// Longest string whose kind is told, in bytes.
+const LONGEST_KIND: usize = 40;
 
 /// Bytes of a value's JSON from which its shape is read.
 pub(crate) const SAMPLE_BYTES: usize = 4096;
@@ -67,6 +70,24 @@ fn is_hash(key: &str) -> bool {
     hex >= 16 && hex + hyphens == key.len()
 }
 
+/// What a string is, as far as programs treat it differently: a number in quotes, a date or a time of ISO 8601, or any text.
+fn string_kind(text: &str) -> &'static str {
+    let pattern: String =
+        text.chars().take(LONGEST_KIND + 1).map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
+    let number = pattern.strip_prefix('-').unwrap_or(&pattern);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "9"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == b'9');
+    if pattern == "9999-99-99" {
+        "date"
+    } else if pattern.starts_with("9999-99-99T99:99") && pattern.len() <= LONGEST_KIND {
+        "time"
+    } else if is_digits(whole) && is_digits(fraction) && pattern.len() <= LONGEST_KIND {
+        "digits"
+    } else {
+        "string"
+    }
+}
+
 /// What is known of a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
@@ -83,6 +104,7 @@ impl Seen {
     /// The shape without names: what two values of one table have in common.
     fn kind(&self) -> &'static str {
         match self {
+            Seen::Scalar("digits" | "date" | "time") => "string",
             Seen::Scalar(word) => word,
             Seen::List(_) => "list",
             Seen::Map(..) => "map",
@@ -110,7 +132,7 @@ fn is_record(entries: &[(String, Seen)]) -> bool {
             !rest.iter().any(|(_, seen)| matches!(seen, Seen::Map(other, _) if names(other) == fields))
         }
         Seen::List(_) => entries.len() < 4,
-        Seen::Scalar("string") => entries.len() < 12,
+        Seen::Scalar(_) if first.kind() == "string" => entries.len() < 12,
         Seen::Scalar(_) => entries.len() < 5,
         Seen::Cut => true,
     }
@@ -140,8 +162,7 @@ fn show(seen: &Seen, depth: usize, out: &mut String) {
                 }
                 shown += 1;
                 let _ = write!(out, "{}", string_literal(key));
-                // Below the outermost level the names of scalars tell enough.
-                if depth == 0 || !matches!(value, Seen::Scalar(_) | Seen::Cut) {
+                if depth == 0 || !matches!(value, Seen::Scalar("string") | Seen::Cut) {
                     out.push(' ');
                     show(value, depth + 1, out);
                 }
@@ -180,10 +201,7 @@ impl Reader<'_> {
                 self.is_python = true;
                 self.list(depth, b')')
             }
-            b'"' | b'\'' => {
-                self.string();
-                Seen::Scalar("string")
-            }
+            b'"' | b'\'' => Seen::Scalar(self.string().map_or("string", |text| string_kind(&text))),
             b't' | b'f' | b'n' | b'T' | b'F' | b'N' | b'-' | b'0'..=b'9' => self.word(first),
             _ => return None,
         })
@@ -331,7 +349,13 @@ mod tests {
             of(
                 r#"{"count": 2, "matches": [{"id": 1, "title": "x", "tags": ["a"]}, {"id": 2}], "next": null}"#
             ),
-            r#"{"count" int, "matches" [{"id" "title" "tags" [string]}], "next" nil}"#
+            r#"{"count" int, "matches" [{"id" int "title" "tags" [string]}], "next" nil}"#
+        );
+        assert_eq!(
+            of(
+                r#"{"total": "12.50", "rows": [{"ts": "1772.01", "on": "2026-03-01", "at": "2026-03-01T10:00:00+01:00", "n": -1, "v": "1.2.3", "who": null}]}"#
+            ),
+            r#"{"total" digits, "rows" [{"ts" digits "on" date "at" time "n" int "v" "who" nil}]}"#
         );
         assert_eq!(of("[]"), "[]");
         assert_eq!(of("[1.5, 2]"), "[float]");

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use crate::usage::Usage;
 use ptc_host::digest::short_hash;
 
+/// The name of all callers of a listener without tokens.
+pub(crate) const ANONYMOUS: &str = "anonymous";
+
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
 /// Cheap to clone. Equal principals have the same name; those that were cloned from one another share an account.
 #[derive(Debug, Clone)]

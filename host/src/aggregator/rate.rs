@@ -1,5 +1,6 @@
 //! Refusals for rate, and how long the upstream wants to be left alone (decision 184).
 
+use crate::text::clip;
 use crate::upstream::{CallFault, FaultReason};
 use std::time::Duration;
 
@@ -53,8 +54,7 @@ pub(super) fn wait_before(fault: &CallFault, number: u32) -> Option<Duration> {
 
 /// The beginning of a message in small letters, underscores and hyphens as spaces.
 fn plain(message: &str) -> String {
-    let end = (0..=MOST_MESSAGE.min(message.len())).rev().find(|end| message.is_char_boundary(*end));
-    message[..end.unwrap_or(0)].to_lowercase().replace(['_', '-'], " ")
+    clip(message, MOST_MESSAGE).to_lowercase().replace(['_', '-'], " ")
 }
 
 fn is_refusal(text: &str) -> bool {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::shape_file::{Former, ShapeFile, ShapeRow};
-use crate::answer_shape::answer_shape;
+use crate::answer_shape::{answer_shape, common_shape};
 use crate::catalog::{ServerEntry, ToolEntry};
 use crate::credentials::Redactor;
 
@@ -13,8 +13,10 @@ use crate::credentials::Redactor;
 const MAX_PRINCIPALS: usize = 256;
 /// Tools whose shapes are kept for one principal.
 const MAX_TOOLS: usize = 256;
+/// Answers of a tool that are looked at.
+const MAX_ANSWERS: u8 = 4;
 
-/// Keys and types of first answers, by principal: what one has been answered is no other's business.
+/// Keys and types of the first answers, by principal: what one has been answered is no other's business.
 #[derive(Debug, Default)]
 pub(super) struct SeenShapes {
     by_principal: RwLock<ByPrincipal>,
@@ -63,27 +65,53 @@ impl ByPrincipal {
 /// The shapes that one principal has seen.
 #[derive(Debug, Default)]
 struct Shapes {
-    /// By server, then by tool: so both are looked up as they stand. With the definition that the tool had.
-    servers: HashMap<String, HashMap<String, (u64, String)>>,
+    /// By server, then by tool: so both are looked up as they stand.
+    servers: HashMap<String, HashMap<String, SeenAnswers>>,
     tools: usize,
 }
 
+/// What the answers of one tool have in common.
+#[derive(Debug)]
+struct SeenAnswers {
+    /// Of the tool when they were given.
+    definition: u64,
+    /// Empty if they have nothing in common.
+    shape: String,
+    /// How many were looked at.
+    answers: u8,
+}
+
 impl Shapes {
-    fn of(&self, seen: SeenTool<'_>) -> Option<&String> {
-        let (definition, shape) = self.servers.get(seen.server)?.get(seen.tool)?;
-        (*definition == seen.definition).then_some(shape)
+    fn of(&self, seen: SeenTool<'_>) -> Option<&SeenAnswers> {
+        self.servers.get(seen.server)?.get(seen.tool).filter(|answers| answers.definition == seen.definition)
     }
 
     /// Whether another answer of this tool adds nothing.
     fn is_settled(&self, seen: SeenTool<'_>) -> bool {
-        self.tools >= MAX_TOOLS || self.of(seen).is_some()
+        match self.of(seen) {
+            Some(answers) => answers.answers >= MAX_ANSWERS || answers.shape.is_empty(),
+            None => self.tools >= MAX_TOOLS,
+        }
     }
 
-    fn keep(&mut self, seen: SeenTool<'_>, shape: String) {
+    /// Adds the shape of one more answer. Gives what there is to keep, if that is anything new.
+    fn add(&mut self, seen: SeenTool<'_>, shape: String) -> Option<&str> {
         let tools = self.servers.entry(seen.server.to_owned()).or_default();
-        if tools.insert(seen.tool.to_owned(), (seen.definition, shape)).is_none() {
+        let known = tools.get_mut(seen.tool).filter(|known| known.definition == seen.definition);
+        if let Some(known) = known {
+            known.answers += 1;
+            let common = common_shape(&known.shape, &shape).unwrap_or_default();
+            if common == known.shape {
+                return None;
+            }
+            known.shape = common.to_owned();
+            return tools.get(seen.tool).map(|known| known.shape.as_str());
+        }
+        let answers = SeenAnswers { definition: seen.definition, shape, answers: 1 };
+        if tools.insert(seen.tool.to_owned(), answers).is_none() {
             self.tools += 1;
         }
+        tools.get(seen.tool).map(|known| known.shape.as_str())
     }
 }
 
@@ -94,8 +122,8 @@ impl SeenShapes {
         Self { former, file: file.map(Arc::new), ..Self::default() }
     }
 
-    /// Keeps the shape of a successful answer that begins with `beginning`, if it is the tool's first one for this principal.
-    /// Most answers are not the first: these share the lock and allocate nothing.
+    /// Keeps the shape of a successful answer that begins with `beginning`, if it is one of the tool's first for this principal.
+    /// Most answers are later ones: these share the lock and allocate nothing.
     pub(super) fn note(
         &self,
         principal: Option<&Arc<str>>,
@@ -111,25 +139,24 @@ impl SeenShapes {
         }
         let Some(shape) = answer_shape(beginning) else { return };
         let shape = redactor.scrub_string(shape);
-        {
-            let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
-            let shapes = kept.open(principal);
-            // Another answer may have been first meanwhile.
-            if shapes.is_settled(seen) {
-                return;
-            }
-            shapes.keep(seen, shape.clone());
+        let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
+        let shapes = kept.open(principal);
+        // Others may have been first meanwhile.
+        if shapes.is_settled(seen) {
+            return;
         }
-        if let Some(file) = &self.file {
-            file.keep(ShapeRow::of(principal, seen, shape));
+        if let (Some(shape), Some(file)) = (shapes.add(seen, shape), &self.file) {
+            file.keep(ShapeRow::of(principal, seen, shape.to_owned()));
         }
     }
 
     /// The shape that this principal has seen, now or before this start.
     pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<String> {
         let kept = self.by_principal.read().unwrap_or_else(PoisonError::into_inner);
-        let now = kept.of(principal).and_then(|shapes| shapes.of(seen)).cloned();
-        now.or_else(|| self.former.of(principal, seen).map(str::to_owned))
+        match kept.of(principal).and_then(|shapes| shapes.of(seen)) {
+            Some(now) => Some(now.shape.clone()).filter(|shape| !shape.is_empty()),
+            None => self.former.of(principal, seen).map(str::to_owned),
+        }
     }
 
     /// A server whose tools have the shapes that this principal had seen before this start.
@@ -150,7 +177,7 @@ mod tests {
     use crate::credentials::Secret;
 
     #[test]
-    fn a_principal_sees_the_first_shape_of_its_own_answers() {
+    fn a_principal_sees_the_shape_of_its_own_answers() {
         let (seen, redactor) = (SeenShapes::default(), Redactor::new());
         redactor.register([&Secret::new("tok_tok_tok")]).unwrap();
         let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
@@ -159,11 +186,18 @@ mod tests {
             seen.note(who, of(tool), text.as_bytes(), &redactor)
         };
         note(Some(&ann), "t", r#"{"id": "T-1", "tok_tok_tok": 1}"#);
-        note(Some(&ann), "t", r#"{"other": true}"#);
+        note(Some(&ann), "t", r#"{"id": "T-2"}"#);
         let shape = seen.of(Some(&ann), of("t")).unwrap();
         assert!(shape.contains("\"id\" string") && shape.contains("[REDACTED]"), "{shape}");
         assert!(!shape.contains("T-1") && !shape.contains("other"), "{shape}");
-        assert_eq!(seen.of(Some(&bob), of("t")), None);
+        note(Some(&ann), "t", r#"{"other": true}"#);
+        assert_eq!(seen.of(Some(&ann), of("t")), None, "nobody knows what the next answer is");
+        for answer in ["[]", r#"[{"id": 1}]"#, "[]", "[]", "true"] {
+            note(Some(&ann), "list", answer);
+        }
+        let shape = seen.of(Some(&ann), of("list"));
+        assert_eq!(shape.as_deref(), Some(r#"[{"id" int}]"#), "later answers are not looked at");
+        assert_eq!(seen.of(Some(&bob), of("list")), None);
         assert_eq!(seen.of(None, of("t")), None);
         note(None, "mail", r#"{"a@b.example": {"n": 1}, "c@d.example": {"n": 2}}"#);
         assert!(!seen.of(None, of("mail")).unwrap().contains("@"), "keys that are data do not show");

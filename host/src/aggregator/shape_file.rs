@@ -26,14 +26,14 @@ type Key = (String, String, String);
 pub(super) struct Former(BTreeMap<Key, (u64, String)>);
 
 impl Former {
-    /// The shape of a tool that is still what it was.
+    /// The shape of a tool that is still what it was; none if its answers had nothing in common.
     pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<&str> {
         if self.0.is_empty() {
             return None;
         }
         let key = (digest(principal), seen.server.to_owned(), seen.tool.to_owned());
         let (definition, shape) = self.0.get(&key)?;
-        (*definition == seen.definition).then_some(shape.as_str())
+        (*definition == seen.definition && !shape.is_empty()).then_some(shape.as_str())
     }
 }
 

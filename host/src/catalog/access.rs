@@ -1,7 +1,5 @@
 //! Whether a tool reads or writes: by its annotations, which are hints of its upstream, else by the verb in its name.
 
-use ptc_mcp::json::Value;
-
 use super::ToolEntry;
 use ptc_vm::builtins::words::tokenize;
 
@@ -94,8 +92,7 @@ pub(super) enum Access {
 /// What is known of it; `None` where neither annotations nor the name say anything. Annotations decide: `readOnlyHint`, then
 /// a `destructiveHint` that is true. Of the words of the name the first that is a known verb does.
 pub(super) fn access(tool: &ToolEntry) -> Option<Access> {
-    let hint = |key: &str| tool.annotations.as_ref()?.get(key).and_then(Value::as_bool);
-    match (hint("readOnlyHint"), hint("destructiveHint")) {
+    match (tool.hint("readOnlyHint"), tool.hint("destructiveHint")) {
         (Some(true), _) => return Some(Access::Reads),
         (Some(false), _) | (None, Some(true)) => return Some(Access::Writes),
         (None, _) => {}
@@ -106,9 +103,20 @@ pub(super) fn access(tool: &ToolEntry) -> Option<Access> {
     })
 }
 
+/// Whether it is known to write.
+pub(super) fn writes(tool: &ToolEntry) -> bool {
+    access(tool) == Some(Access::Writes)
+}
+
+/// Its name as lists of tools show it: `create_issue (writes)`.
+pub(super) fn marked_name(tool: &ToolEntry) -> String {
+    let mark = if writes(tool) { " (writes)" } else { "" };
+    format!("{}{mark}", tool.name)
+}
+
 #[cfg(test)]
 mod tests {
-    use ptc_mcp::json::json;
+    use ptc_mcp::json::{Value, json};
 
     use super::*;
     use crate::catalog::fixtures;

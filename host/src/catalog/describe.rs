@@ -1,10 +1,10 @@
 //! The catalog as text: what tool descriptions say of it, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
-use super::access::{Access, access};
+use super::access::{marked_name, writes};
 use super::search::server_description;
-use super::shape::{MAX_CHARS, Shapes};
+use super::shape::{MAX_CHARS, MAX_FULL_CHARS, Shapes};
 use super::{Catalog, ServerEntry, doc};
-use crate::text::{named, short_line, string_literal};
+use crate::text::{cut, named, short_line, string_literal};
 
 /// Longest description of a tool, in characters.
 const TOOL_DESCRIPTION: usize = 120;
@@ -55,31 +55,46 @@ pub struct CatalogText {
 
 /// How much stands in the line of a tool and beneath it: characters of its description and of its shape.
 #[derive(Clone, Copy)]
-struct Detail {
+struct Room {
     description: usize,
     shape: usize,
 }
 
-const fn detail(description: usize, shape: usize) -> Detail {
-    Detail { description, shape }
+/// How much stands there of tools that write, and of all others.
+#[derive(Clone, Copy)]
+struct Detail {
+    reads: Room,
+    writes: Room,
 }
 
-/// From everything to names alone. Shapes say more about a call than the end of a description, so both get shorter before the
-/// shapes go, and then the descriptions.
-const DETAILS: [Detail; 13] = [
-    detail(TOOL_DESCRIPTION, MAX_CHARS),
-    detail(100, 160),
-    detail(80, 130),
-    detail(70, 110),
-    detail(60, 100),
-    detail(50, 90),
-    detail(40, 80),
-    detail(TOOL_DESCRIPTION, 0),
-    detail(100, 0),
-    detail(80, 0),
-    detail(60, 0),
-    detail(40, 0),
-    detail(0, 0),
+const fn detail(reads: (usize, usize), writes: (usize, usize)) -> Detail {
+    Detail {
+        reads: Room { description: reads.0, shape: reads.1 },
+        writes: Room { description: writes.0, shape: writes.1 },
+    }
+}
+
+/// From everything to names alone. Most programs read: tools that write get shorter first. Shapes say more about a call than the
+/// end of a description, so both get shorter before the shapes go, and then the descriptions.
+const DETAILS: [Detail; 18] = [
+    detail((TOOL_DESCRIPTION, MAX_FULL_CHARS), (TOOL_DESCRIPTION, MAX_CHARS)),
+    detail((TOOL_DESCRIPTION, 320), (60, 100)),
+    detail((TOOL_DESCRIPTION, 320), (40, 70)),
+    detail((TOOL_DESCRIPTION, 320), (0, 60)),
+    detail((100, 320), (0, 50)),
+    detail((80, 280), (0, 50)),
+    detail((70, 240), (0, 40)),
+    detail((60, 220), (0, 40)),
+    detail((60, 180), (0, 40)),
+    detail((50, 150), (0, 40)),
+    detail((50, 120), (0, 0)),
+    detail((40, 100), (0, 0)),
+    detail((40, 80), (0, 0)),
+    detail((TOOL_DESCRIPTION, 0), (60, 0)),
+    detail((80, 0), (40, 0)),
+    detail((60, 0), (0, 0)),
+    detail((40, 0), (0, 0)),
+    detail((0, 0), (0, 0)),
 ];
 
 /// What the `lisp_eval` and `lisp_session_eval` descriptions say of the catalog. `room` is the number of characters that are
@@ -114,6 +129,7 @@ struct Listing<'c> {
 struct ToolLines {
     /// With a mark if it writes.
     name: String,
+    writes: bool,
     description: String,
     shapes: Shapes,
 }
@@ -122,10 +138,8 @@ impl<'c> Listing<'c> {
     fn of(catalog: &'c Catalog) -> Self {
         let lines = |server: &ServerEntry| {
             let tools = server.tools().iter().map(|tool| ToolLines {
-                name: match access(tool) {
-                    Some(Access::Writes) => format!("{} (writes)", tool.name),
-                    Some(Access::Reads) | None => tool.name.clone(),
-                },
+                name: marked_name(tool),
+                writes: writes(tool),
                 description: short_line(&tool.description, TOOL_DESCRIPTION),
                 shapes: Shapes::of(tool),
             });
@@ -171,14 +185,15 @@ impl<'c> Listing<'c> {
             if !tools.is_empty() {
                 text.push_str("\n  Tools:");
             }
-            for ToolLines { name, description, shapes } in tools.iter().take(most) {
-                let description = match detail.description {
+            for ToolLines { name, writes, description, shapes } in tools.iter().take(most) {
+                let room = if *writes { detail.writes } else { detail.reads };
+                let description = match room.description {
                     0 => String::new(),
-                    characters => short_line(description, characters),
+                    characters => cut(description.clone(), characters),
                 };
                 text.push_str(&format!("\n  - {}", named(name, &description)));
-                if detail.shape > 0 {
-                    text.push_str(&format!("\n    {}", shapes.within(detail.shape)));
+                if room.shape > 0 {
+                    text.push_str(&format!("\n    {}", shapes.within(room.shape)));
                 }
             }
             if tools.len() > most {
@@ -463,6 +478,26 @@ Configured upstream MCP servers:
         let dropped = " more, (doc \"big\")\n- small: 3 tools.\n  Tools:\n  - list_00\n";
         assert!(few.contains(dropped), "{few}");
         assert_eq!(within(60), "");
+    }
+
+    #[test]
+    fn what_writes_makes_room_for_what_reads() {
+        let tool = |name: &str| {
+            json!({"name": name, "description": "does what there is to do",
+            "inputSchema": {"properties": {"status": {"enum": ["open", "closed"]}, "labels": {"items": {}}}}})
+        };
+        let catalog = Catalog::new([fixtures::server("s", vec![tool("list_issues"), tool("update_issue")])]);
+        let within = |bytes| describe(&catalog, CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
+        let whole = within(ROOM);
+        let less = within(whole.len() - 1);
+        let read = "  - list_issues - does what there is to do\n    {labels? […] status?=open|closed}\n";
+        assert!(whole.contains(read) && less.contains(read), "{less}");
+        assert!(whole.ends_with(
+            "  - update_issue (writes) - does what there is to do\n    {labels? […] status?=open|closed}"
+        ));
+        assert!(less.ends_with("  - update_issue (writes)\n    {labels? […] status?=open|closed}"), "{less}");
+        let names = within(less.len() - 1);
+        assert!(names.contains(read) && names.ends_with("\n  - update_issue (writes)"), "{names}");
     }
 
     #[test]

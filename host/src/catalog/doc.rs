@@ -2,7 +2,7 @@
 
 use ptc_mcp::json::{Value, json};
 
-use super::access::{Access, access};
+use super::access::{Access, access, marked_name, writes};
 use super::argument_notes::argument_notes;
 use super::search::find_tools;
 use super::shape::{MAX_FULL_CHARS, Shapes};
@@ -52,7 +52,7 @@ pub(super) fn render(server: &ServerEntry, tool: &ToolEntry, with_description: b
         call_example(server, tool),
         result_type(tool.output_schema.as_ref()),
         if gives_text(tool) { "\nThe string comes parsed if it is JSON." } else { "" },
-        if access(tool) == Some(Access::Writes) { "\nThis tool writes." } else { "" },
+        if writes(tool) { "\nThis tool writes." } else { "" },
     )
 }
 
@@ -91,16 +91,18 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
         bytes: (ROOM.bytes / texts).saturating_sub(taken[0].0 + taken[1].0 + MORE + server.name.len()),
         lines: (ROOM.lines / texts).saturating_sub(taken[0].1 + taken[1].1 + 1),
     };
+    let tools: Vec<(String, &ToolEntry)> =
+        server.tools_by_name().skip(offset).map(|tool| (tool_head(tool), tool)).collect();
     let lines = |description| -> Vec<String> {
-        server.tools_by_name().skip(offset).map(|tool| tool_line(tool, description)).collect()
+        tools.iter().map(|(head, tool)| named(head, &short_line(&tool.description, description))).collect()
     };
     let whole = |lines: &Vec<String>| {
         let sizes = lines.iter().map(|line| size_of(line));
         room.holds(sizes.fold((0, 0), |all, line| (all.0 + line.0, all.1 + line.1)))
     };
-    let tools = TOOL_LINES.into_iter().map(lines).find(whole).unwrap_or_else(|| lines(TOOL_LINES[3]));
+    let lines = TOOL_LINES.into_iter().map(lines).find(whole).unwrap_or_else(|| lines(TOOL_LINES[3]));
     let (mut used, mut shown) = ((0, 0), 0);
-    for line in &tools {
+    for line in &lines {
         let size = size_of(line);
         used = (used.0 + size.0, used.1 + size.1);
         // One tool is always shown, so that reading on comes to an end.
@@ -110,9 +112,9 @@ pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (
         text.push_str(line);
         shown += 1;
     }
-    let next = (shown < tools.len()).then_some(offset.saturating_add(shown));
+    let next = (shown < lines.len()).then_some(offset.saturating_add(shown));
     if let Some(next) = next {
-        let (more, name) = (tools.len() - shown, string_literal(&server.name));
+        let (more, name) = (lines.len() - shown, string_literal(&server.name));
         text.push_str(&format!("\n- and {more} more: (doc {name} {{:offset {next}}})"));
     }
     text.push_str(&foot);
@@ -142,11 +144,9 @@ fn introduction(server: &ServerEntry) -> String {
     text
 }
 
-/// `\n- list_issues {owner repo state?=open|closed} - Lists issues.`
-fn tool_line(tool: &ToolEntry, description: usize) -> String {
-    let writes = if access(tool) == Some(Access::Writes) { " (writes)" } else { "" };
-    let line = format!("{}{writes} {}", tool.name, Shapes::of(tool).within(MAX_FULL_CHARS));
-    format!("\n- {}", named(&line, &short_line(&tool.description, description)))
+/// A line but for the description: `\n- list_issues {owner repo state?=open|closed}`.
+fn tool_head(tool: &ToolEntry) -> String {
+    format!("\n- {} {}", marked_name(tool), Shapes::of(tool).within(MAX_FULL_CHARS))
 }
 
 /// What stands behind the tools: how to go on, with a call of one that reads.

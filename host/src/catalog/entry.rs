@@ -10,7 +10,7 @@ use ptc_vm::paging::Parameters;
 use super::paging::parameters;
 use super::tokens::Tokens;
 use super::types::needed_arguments;
-use crate::config::{Transport, UpstreamConfig};
+use crate::config::{Transport, UpstreamConfig, hint};
 use crate::credentials::Redactor;
 use crate::pace::AT_ONCE;
 use crate::upstream::{Introduction, Offers};
@@ -106,6 +106,11 @@ impl ToolEntry {
         })
     }
 
+    /// What its annotations say under this name.
+    pub(super) fn hint(&self, name: &str) -> Option<bool> {
+        hint(self.annotations.as_ref(), name)
+    }
+
     /// Whether a call may have no arguments.
     pub(crate) fn needs_nothing(&self) -> bool {
         needed_arguments(&self.input_schema).is_empty()
@@ -118,9 +123,7 @@ impl ToolEntry {
 
     /// Whether it says of itself that it changes nothing. Operations of a REST service say so.
     pub(crate) fn only_reads(&self) -> bool {
-        let hint =
-            |name| self.annotations.as_ref().and_then(|hints| hints.get(name)).and_then(Value::as_bool);
-        hint("readOnlyHint") == Some(true) && hint("destructiveHint") != Some(true)
+        self.hint("readOnlyHint") == Some(true) && self.hint("destructiveHint") != Some(true)
     }
 
     /// About how many bytes its schemas have, counted no further than [`MANY_BYTES`].

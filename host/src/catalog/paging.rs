@@ -4,6 +4,7 @@ use ptc_mcp::json::Value;
 use ptc_vm::paging::{Kind, Parameter, Parameters};
 
 use crate::json_schema::{properties, views};
+use crate::text::clip;
 
 /// Bytes of a description in which a bound is looked for.
 const MOST_PROSE: usize = 400;
@@ -50,8 +51,7 @@ fn parameter(name: &str, root: &Value, schema: &Value) -> Parameter {
 
 /// The number closely behind the first of these words that has one: `Page size (default 30, max 100)`.
 fn number_behind(text: &str, words: &[&str]) -> Option<i64> {
-    let end = (0..=MOST_PROSE.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-    let text = text[..end].to_ascii_lowercase();
+    let text = clip(text, MOST_PROSE).to_ascii_lowercase();
     words.iter().find_map(|word| {
         text.match_indices(word).find_map(|(at, _)| {
             let behind = &text[at + word.len()..];

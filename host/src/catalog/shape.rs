@@ -22,8 +22,18 @@ const MAX_NODES: usize = 200;
 /// The most values of an argument that are listed, and their longest list in characters.
 const MAX_VALUES: (usize, usize) = (8, 80);
 
-/// The forms of one shape, from the one that says most to the one that says least.
-pub(super) struct Shapes([String; 5]);
+/// The least of a result that is worth its room, in characters.
+const LEAST_RESULT: usize = 40;
+
+/// The forms of one shape.
+pub(super) struct Shapes {
+    /// From the one that says most to the one that says least.
+    whole: [String; 3],
+    /// The names of the arguments.
+    arguments: String,
+    /// The result, of which the beginning may be shown.
+    result: Option<String>,
+}
 
 impl Shapes {
     /// Those of a tool, by how much they tell of arguments and how deep they go into results. Names are the upstream's own.
@@ -33,26 +43,31 @@ impl Shapes {
             let payload = payload_schema(Some(root)).usual().unwrap_or(root);
             ResultShape { root, nesting, nodes: &mut { MAX_NODES } }.of(payload, 0)
         };
-        let form = |detail, nesting: Option<usize>| {
-            let arguments = arguments_shape(&tool.input_schema, detail);
-            match nesting.and_then(result) {
-                Some(result) => format!("{arguments} → {result}"),
-                None => arguments,
-            }
+        let joined = |arguments: &String, result: &Option<String>| match result {
+            Some(result) => format!("{arguments} → {result}"),
+            None => arguments.clone(),
         };
-        Self([
-            form(Detail::Nested, Some(3)),
-            form(Detail::Values, Some(2)),
-            form(Detail::Values, Some(1)),
-            form(Detail::Names, Some(1)),
-            form(Detail::Names, None),
-        ])
+        let [nested, listed, arguments] = [Detail::Nested, Detail::Values, Detail::Names]
+            .map(|detail| arguments_shape(&tool.input_schema, detail));
+        let inner = result(2);
+        let whole = [joined(&nested, &result(3)), joined(&listed, &inner), joined(&arguments, &inner)];
+        Self { whole, arguments, result: inner }
     }
 
-    /// The one that says most in at most `room` characters; the beginning of the shortest if none does.
+    /// The one that says most in at most `room` characters: of a result that does not fit, the beginning; the beginning of the
+    /// arguments alone if not even these fit.
     pub(super) fn within(&self, room: usize) -> String {
         let fits = |shape: &&String| shape.chars().count() <= room;
-        self.0.iter().find(fits).cloned().unwrap_or_else(|| cut(self.0[4].clone(), room))
+        if let Some(whole) = self.whole.iter().find(fits) {
+            return whole.clone();
+        }
+        let left = room.saturating_sub(self.arguments.chars().count() + " → ".chars().count());
+        match &self.result {
+            Some(result) if left >= LEAST_RESULT => {
+                format!("{} → {}", self.arguments, cut(result.clone(), left))
+            }
+            _ => cut(self.arguments.clone(), room),
+        }
     }
 }
 
@@ -80,8 +95,7 @@ enum Detail {
 
 fn arguments_shape(schema: &Value, detail: Detail) -> String {
     let shown = ordered_arguments(schema).into_iter().map(|(name, property, needed)| {
-        let key = argument_key(&cut(one_line(name), MAX_NAME));
-        let name = key.strip_prefix(':').unwrap_or(&key);
+        let name = shown_name(name);
         let optional = if needed { "" } else { "?" };
         let views = views(schema, property);
         let most = largest(&views).map_or_else(String::new, |most| format!("≤{most}"));
@@ -153,13 +167,13 @@ fn fields(root: &Value, schema: &Value) -> Option<String> {
     let mut names: Vec<&String> =
         views.iter().filter_map(|view| properties(view)).flat_map(Map::keys).collect();
     names.dedup();
-    let total = names.len();
-    let shown = names.into_iter().take(MAX_NAMES).map(|name| {
-        let key = argument_key(&cut(one_line(name), MAX_NAME));
-        key.strip_prefix(':').unwrap_or(&key).to_owned()
-    });
-    let more = (total > MAX_NAMES).then(|| "…".to_owned());
-    (total > 0).then(|| format!("{{{}}}", shown.chain(more).collect::<Vec<_>>().join(" ")))
+    (!names.is_empty()).then(|| format!("{{{}}}", joined(names.into_iter().map(|name| shown_name(name)))))
+}
+
+/// The name of an argument as a shape shows it: as a keyword has it, without the colon.
+fn shown_name(name: &str) -> String {
+    let key = argument_key(&cut(one_line(name), MAX_NAME));
+    key.strip_prefix(':').unwrap_or(&key).to_owned()
 }
 
 /// The shape of a described value, with `nesting` levels of names.

@@ -23,6 +23,11 @@ enum ByHints {
     Writes,
 }
 
+/// What the annotations of a tool say under this name, if that is true or false.
+pub(crate) fn hint(annotations: Option<&Value>, name: &str) -> Option<bool> {
+    annotations?.get(name)?.as_bool()
+}
+
 impl ByHints {
     const ALL: [ByHints; 3] = [Self::Never, Self::Destructive, Self::Writes];
 
@@ -36,7 +41,7 @@ impl ByHints {
 
     /// Whether a tool of these annotations needs one. Operations of a REST service say that they are read-only.
     fn asks(self, annotations: Option<&Value>) -> bool {
-        let hint = |name| annotations.and_then(|hints| hints.get(name)).and_then(Value::as_bool);
+        let hint = |name| hint(annotations, name);
         let reads = hint("readOnlyHint") == Some(true);
         match self {
             Self::Never => false,

@@ -42,6 +42,7 @@ mod urls;
 pub use crate::config_error::{ConfigError, ConfigPart, ConfigWarning};
 pub use crate::environment::ProcessEnv;
 pub use approval::ApprovalPolicy;
+pub(crate) use approval::hint;
 pub(crate) use child_env::named_variables;
 pub use file::UpstreamsConfig;
 pub use jsonc::without_comments;

@@ -1,10 +1,11 @@
 //! What a refusal by HTTP says beneath its fixed first line: the status, where it came from, and what to do.
 
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::header::{DATE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
+use httpdate::parse_http_date;
 use url::Url;
 
 use super::{CallFault, FaultReason};
@@ -31,32 +32,11 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
     }
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let until = || {
-        let sent = headers.get(DATE).and_then(|date| http_date(date.to_str().ok()?));
+        let sent = headers.get(DATE).and_then(|date| parse_http_date(date.to_str().ok()?).ok());
         let now = sent.unwrap_or_else(time::time_of_day);
-        Some(http_date(text)?.duration_since(now).unwrap_or(Duration::ZERO))
+        Some(parse_http_date(text).ok()?.duration_since(now).unwrap_or(Duration::ZERO))
     };
     Some(RetryAfter { wait: seconds.or_else(until), shown: text.chars().take(MAX_RETRY_AFTER).collect() })
-}
-
-/// A date as HTTP writes it: `Wed, 21 Oct 2015 07:28:00 GMT`.
-fn http_date(text: &str) -> Option<SystemTime> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut parts = text.split_once(", ")?.1.split(' ');
-    let day: u64 = parts.next()?.parse().ok().filter(|day| matches!(day, 1..=31))?;
-    let month = parts.next()?;
-    let month = MONTHS.iter().position(|known| *known == month)? as u64 + 1;
-    let year: u64 = parts.next()?.parse().ok().filter(|year| matches!(year, 1970..=9999))?;
-    let mut clock = parts.next()?.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    if parts.next()? != "GMT" || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Years that begin in March end with the day that leap years have more.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
 /// `fault`, with a second line where the server refused credentials or asked for patience:
@@ -227,7 +207,7 @@ mod tests {
         ] {
             assert_eq!(wait(&pairs).map(|wait| wait.as_secs_f64()), seconds, "{pairs:?}");
         }
-        let known = SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_480);
-        assert_eq!(http_date(date), Some(known));
+        let known = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_480);
+        assert_eq!(parse_http_date(date).ok(), Some(known));
     }
 }

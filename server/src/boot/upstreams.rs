@@ -12,6 +12,7 @@ use tracing::warn;
 
 use crate::observers::audit::AuditLog;
 use crate::options::sign_in_store::{KEYRING, KeyPlace, StorePlace};
+use crate::principal::ANONYMOUS;
 use crate::sampling;
 use crate::server_state::ServerState;
 use crate::settings::{BootError, Profile, Settings};
@@ -75,7 +76,10 @@ pub(super) fn open_upstreams(
         // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
         principal: settings.http.is_none().then(|| PROCESS.into()),
         // Without tokens all callers are one.
-        shown_to: settings.http.as_ref().is_none_or(|http| http.tokens.is_empty()).then(|| PROCESS.into()),
+        shown_to: match &settings.http {
+            None => Some(PROCESS.into()),
+            Some(http) => http.tokens.is_empty().then(|| ANONYMOUS.into()),
+        },
         sign_in_page: settings.http.as_ref().and_then(|http| Some(http.public_url.as_ref()?.origin().into())),
         limits: settings.aggregator.limits,
         questions: settings.questions.are_on(),

@@ -31,11 +31,15 @@ const LOOK_FIRST: &str = "listed at the end. Look first; this only reads: (doc \
 
 /// Where all tools are listed. `PLACE` stands for the place.
 const ALL_LISTED: &str = "all listed PLACE: under each its {arguments}, with ? if optional, ≤ the largest number, = the \
-    values, and behind → its result. Write the program at once. To see more, reading only: (doc \"server/tool\"), \
+    values, and behind → its result. Write the whole program at once: guess fields that are not listed (a note names those \
+    that there are), and print a sample beside the answer. To see more, reading only: (doc \"server/tool\"), \
     (doc \"server\"),";
 
 /// What one call of `lisp_eval` with upstreams is.
 const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept.";
+
+/// `program`.
+pub(crate) const PROGRAM: &str = "PTC-Lisp source; must contain more than whitespace.";
 
 /// `lisp_session_eval`.
 const SESSION_EVAL: &str = "Evaluates PTC-Lisp in a session (session_id, program). def and defn stay for later evals; let \
@@ -188,9 +192,11 @@ pub fn lisp_eval(
     with_hints((upstreams.is_some(), tells_of_ask), limit, composed)
 }
 
-/// The description of `program` where the client hands on a long one: what it is, and the tools that it can call.
-pub(crate) fn program(whole: &str) -> String {
-    format!("PTC-Lisp source; must contain more than whitespace. What it can call:\n\n{whole}")
+/// The description of `program` where the client hands on a long one: what it is, the tools that it can call, and the hints that
+/// found no place in `description`, that of the tool.
+pub(crate) fn program(whole: &str, description: &str) -> String {
+    let hints = HINTS.into_iter().filter(|hint| !description.contains(hint));
+    hints.fold(format!("{PROGRAM} What it can call:\n\n{whole}\n"), |text, hint| format!("{text}\n{hint}"))
 }
 
 /// A description of fewer characters than `limit` whose language card tells of `ask` where it is to, and has as many hints as fit.

@@ -7,8 +7,6 @@ use crate::value::{Map, Value, Vector};
 
 /// The key of the items.
 const ITEMS: &str = "items";
-/// What the reader calls the cells that are too many in a row.
-const MORE: &str = "_more";
 /// What the name of a column has in it that tells where to go on.
 const CURSORS: [&str; 4] = ["cursor", "next_page", "nextpage", "next_token"];
 
@@ -59,7 +57,7 @@ fn is_cursor(name: &str) -> bool {
 /// A table of several columns.
 fn of_rows(rows: &Vector) -> Option<Value> {
     let Some(Value::Map(last)) = rows.last() else { return None };
-    let is_title = |key: &Value| matches!(key, Value::Str(name) if name.as_str() != MORE);
+    let is_title = |key: &Value| matches!(key, Value::Str(name) if name.as_str() != csv::MORE);
     let is_whole = rows.iter().all(|row| matches!(row, Value::Map(row) if row.len() == last.len() && row.iter().all(|(_, value)| !matches!(value, Value::Nil))));
     if last.len() < 2 || !is_whole || !last.iter().all(|(key, _)| is_title(key)) {
         return None;

@@ -26,22 +26,18 @@ pub(super) fn definition(options: &EvalOptions) -> Definition {
         name: "lisp_eval",
         title: "PTC-Lisp eval",
         description: described(LongText::Nowhere),
-        input_schema: schema(PROGRAM),
+        input_schema: schema(descriptions::PROGRAM),
         output_schema: output_schema(options.shaper.profile, has_upstreams, options.runs.as_ref()),
         annotations: annotations(has_upstreams, options.read_only),
         meta: Some(limits(options)),
         long: whole.map(|whole| {
-            Box::new(LongTexts {
-                in_tool: described(LongText::Tool),
-                beside_parameter: described(LongText::Parameter),
-                with_parameter: schema(&descriptions::program(whole)),
-            })
+            let beside_parameter = described(LongText::Parameter);
+            let program = descriptions::program(whole, &beside_parameter);
+            let with_parameter = schema(&program);
+            Box::new(LongTexts { in_tool: described(LongText::Tool), beside_parameter, with_parameter })
         }),
     }
 }
-
-/// What `program` is.
-const PROGRAM: &str = "PTC-Lisp source; must contain more than whitespace.";
 
 /// The hints of an evaluating tool.
 pub(in super::super) fn annotations(has_upstreams: bool, read_only: bool) -> Annotations {

@@ -41,8 +41,8 @@ impl Shaper {
         Shaper { profile, max_result_bytes, room: None }
     }
 
-    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, what that
-    /// leaves for prints, and a tenth for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
+    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, what that leaves for prints,
+    /// and a tenth for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
     /// content may not.
     pub(crate) fn fitting(self, room: usize) -> Self {
         let value = room / 3 * 2;
@@ -112,7 +112,7 @@ impl<'p> Parts<'p> {
             }
             _ => Validated::Absent,
         };
-        let prints_cut = left_out(&prints, &payload.prints) > 0 || prints.len() < payload.prints.len();
+        let prints_cut = !matches!(prints, Cow::Borrowed(all) if all.len() == payload.prints.len());
         Parts { payload, profile, prints, prints_cut, feedback, feedback_cut, print_text_cut, validated }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::headers::Headers;
-use crate::principal::{Owner, Principal};
+use crate::principal::{ANONYMOUS, Owner, Principal};
 use crate::protocol::Connection;
 use crate::settings::NamedToken;
 
@@ -51,7 +51,7 @@ impl Authenticator {
         };
         Authenticator {
             tokens: tokens.into_iter().map(caller).collect(),
-            anonymous: Caller::new("anonymous", false),
+            anonymous: Caller::new(ANONYMOUS, false),
         }
     }
 

@@ -7,15 +7,16 @@ use std::process::{Child, Command, Stdio};
 
 use ptc_mcp::json::{Value, json};
 
-use ptc_test_support::process::family;
+use ptc_test_support::process::{Answer, family};
 use ptc_test_support::wait_until;
 
+use super::neighbours::modern_request;
 use super::process::{HOME, on_http, on_pipes};
 
 /// `ptc start --http` on this port, over one upstream that runs `script` and never says a word.
 fn start(folder: &Path, port: u16, script: &str) -> Child {
     let file = folder.join("upstreams.json");
-    let upstream = json!({"transport": "mcp_stdio", "command": "sh", "args": ["-c", script]});
+    let upstream = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]});
     std::fs::write(&file, json!({"upstreams": {"slow": upstream}}).to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_ptc"));
     command.args([
@@ -308,6 +309,51 @@ fn until_upstreams_are_up_their_lists_are_those_of_the_last_start() {
     pipes.send_line(LIST);
     assert_eq!(pipes.receive()["result"]["tools"][0]["description"].as_str(), Some(&*second));
     assert!(pipes.finish().is_empty());
+}
+
+#[test]
+fn shapes_that_a_former_start_has_seen_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("exec {} demo-upstream store", env!("CARGO_BIN_EXE_ptc"));
+    let file = folder.path().join("upstreams.json");
+    let path = file.to_str().unwrap();
+    let upstream = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]});
+    let description =
+        |listed: &Value| listed["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
+    let shape = "\n    {id} → {\"id\" int";
+    for http in [false, true] {
+        // A name that no other test has, nor an earlier run.
+        let unique =
+            format!("{}{http}", folder.path().file_name().unwrap().to_string_lossy().replace('.', ""));
+        std::fs::write(&file, json!({"upstreams": {&unique: upstream}}).to_string()).unwrap();
+        let program = format!(r#"(:ok (tool/call {{:server "{unique}" :tool "get" :args {{:id 101}}}}))"#);
+        let eval = json!({"name": "lisp_eval", "arguments": {"program": program}});
+        for is_known in [false, true] {
+            let (listed, answer) = if http {
+                let served = on_http(&["--http-disable-auth", "--upstreams-config", path]);
+                let ask = |method: &str, params: &Value| {
+                    let mut stream = served.connect();
+                    stream.write_all(&modern_request("nobody", method, params)).unwrap();
+                    Answer::read_one(&mut BufReader::new(stream)).json()
+                };
+                (ask("tools/list", &json!({})), ask("tools/call", &eval))
+            } else {
+                let mut pipes = on_pipes(&["--upstreams-config", path]);
+                pipes.send_line(INITIALIZE);
+                pipes.receive();
+                let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": eval});
+                let mut ask = |request: &[u8]| {
+                    pipes.send_line(request);
+                    pipes.receive()
+                };
+                (ask(LIST), ask(call.to_string().as_bytes()))
+            };
+            assert_eq!(answer["result"]["content"][0]["text"], "user=> true");
+            let text = description(&listed);
+            assert_eq!(text.contains(shape), is_known, "over HTTP: {http}: {text}");
+            wait_until("the shape is kept", || is_cached(&format!("\"{unique}\",\"get\"")));
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod reader;
 mod rows;
 mod writer;
 
+pub(super) use rows::MORE;
+
 use super::Builtin;
 use super::namespaces::{CSV, DATA_CSV};
 use super::row::{fun, section};

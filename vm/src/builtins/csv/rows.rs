@@ -11,7 +11,7 @@ use crate::value::{Map, Value, Vector, drop_many};
 use ahash::AHashMap;
 
 /// The key of the cells of a row that has more of them than there are columns.
-const MORE: &str = "_more";
+pub(in super::super) const MORE: &str = "_more";
 /// Values that are freed in the time that one column takes to find its place.
 const UNITS_OF_A_COLUMN: usize = 8;
 

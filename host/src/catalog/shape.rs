@@ -29,7 +29,9 @@ const LEAST_RESULT: usize = 40;
 pub(super) struct Shapes {
     /// From the one that says most to the one that says least.
     whole: [String; 3],
-    /// The names of the arguments.
+    /// The arguments with the values that they may have.
+    listed: String,
+    /// Their names alone.
     arguments: String,
     /// The result, of which the beginning may be shown.
     result: Option<String>,
@@ -51,11 +53,11 @@ impl Shapes {
             .map(|detail| arguments_shape(&tool.input_schema, detail));
         let inner = result(2);
         let whole = [joined(&nested, &result(3)), joined(&listed, &inner), joined(&arguments, &inner)];
-        Self { whole, arguments, result: inner }
+        Self { whole, listed, arguments, result: inner }
     }
 
-    /// The one that says most in at most `room` characters: of a result that does not fit, the beginning; the beginning of the
-    /// arguments alone if not even these fit.
+    /// The one that says most in at most `room` characters: of a result that does not fit, the beginning; then the arguments
+    /// alone, and their beginning.
     pub(super) fn within(&self, room: usize) -> String {
         let fits = |shape: &&String| shape.chars().count() <= room;
         if let Some(whole) = self.whole.iter().find(fits) {
@@ -66,6 +68,7 @@ impl Shapes {
             Some(result) if left >= LEAST_RESULT => {
                 format!("{} → {}", self.arguments, cut(result.clone(), left))
             }
+            _ if fits(&&self.listed) => self.listed.clone(),
             _ => cut(self.arguments.clone(), room),
         }
     }

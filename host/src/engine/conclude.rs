@@ -86,8 +86,8 @@ pub(super) fn conclude(
         session_fault: None,
         suspended: None,
         resume_fault: None,
-        // What was missed matters where it led to an error, or to nothing.
-        missed_keys: if failed || is_hollow { outcome.missed_keys } else { Vec::new() },
+        // What was missed matters where it led to an error, or to nothing; elsewhere only what no reply has.
+        missed_keys: if failed || is_hollow { outcome.missed_keys } else { outcome.unknown_keys },
         notes: if failed { Vec::new() } else { notes },
         duration: time::since(started),
     }

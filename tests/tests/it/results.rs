@@ -333,7 +333,7 @@ async fn keys_that_are_absent_are_told_where_nothing_came_of_it() {
     let of = async |form: &str| notes(&world.eval(&program("answer", result, 0, form)).await);
     let outer = r#"no key "tickets"; keys: "count", "matches""#;
     let inner = r#"no key "name"; keys: "id", "title""#;
-    let shape = r#"fake.answer ok {"count" int, "matches" [{"id" "title"}]}"#;
+    let shape = r#"fake.answer ok {"count" int, "matches" [{"id" int "title"}]}"#;
     for (form, miss) in [
         ("(:tickets (:value r))", outer),
         ("(get (:value r) \"tickets\")", outer),
@@ -360,6 +360,24 @@ async fn keys_that_are_absent_are_told_where_nothing_came_of_it() {
         "(:message r)",
     ] {
         assert_eq!(of(form).await, [] as [&str; 0], "{form}");
+    }
+    // Where something came of it, only a key that no row has.
+    let rows =
+        r#"{"structuredContent":{"rows":[{"id":1},{"id":2},{"id":3},{"id":4,"note":"x"}]},"content":[]}"#;
+    let table = r#"{"content":[{"type":"text","text":"id,title\n1,a\n2,b\n3,c\n4,d\n"}]}"#;
+    for (result, form, told) in [
+        (rows, "(last (sort-by :duration (:rows (:value r))))", vec![r#"no key "duration"; keys: "id""#]),
+        (rows, "(map :note (:rows (:value r)))", vec![]),
+        (rows, "[1 (:total (:value r))]", vec![]),
+        (
+            table,
+            "(last (sort-by #(get % \"name\") (csv/parse-string (:value r))))",
+            vec![r#"no key "name"; keys: "id", "title""#],
+        ),
+    ] {
+        let mut notes = notes(&world.eval(&program("answer", result, 0, form)).await);
+        notes.retain(|note| !note.starts_with("fake.answer ok"));
+        assert_eq!(notes, told, "{form}");
     }
     // Keys that are data are not told.
     let people = r#"{"structuredContent":{"ada@example.org":1},"content":[]}"#;

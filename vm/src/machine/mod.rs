@@ -64,7 +64,7 @@ use crate::code::Program;
 use crate::error::{Error, Reason, Result};
 use crate::meter::{self, Account, Deadline, Held, Reservation};
 use crate::value::{
-    Blob, Captures, Closure, Layouts, Map, MissedKey, PaidPatterns, Str, Value, take_missed_keys,
+    Blob, Captures, Closure, Layouts, Map, Missed, MissedKey, PaidPatterns, Str, Value, take_missed,
 };
 use ahash::AHashMap;
 use env::Env;
@@ -183,6 +183,8 @@ pub struct Outcome {
     pub returned: bool,
     /// Keys that it looked for in maps of tools' results, which have others; the first few.
     pub missed_keys: Vec<MissedKey>,
+    /// Those of them that it looked for in rows, three times at least, and that no result has. None after a snapshot.
+    pub unknown_keys: Vec<MissedKey>,
 }
 
 /// A program in execution. Belongs to one thread.
@@ -211,7 +213,7 @@ pub struct Machine {
     ended: Option<Result<Value>>,
     /// Whether `(return …)` ended it.
     returned: bool,
-    missed_keys: Vec<MissedKey>,
+    missed: Missed,
     output: Output,
 }
 
@@ -280,7 +282,7 @@ impl Machine {
             steps_used: 0,
             ended,
             returned: false,
-            missed_keys: Vec::new(),
+            missed: Missed::default(),
             output: Output::default(),
         }
     }
@@ -299,13 +301,13 @@ impl Machine {
             account.release_surplus(&**reservation);
         }
         self.account = account;
-        take_missed_keys(&mut self.missed_keys);
+        take_missed(&mut self.missed);
         step
     }
 
     /// Whether the program looked for a key that a tool's result does not have.
     pub fn has_missed_keys(&self) -> bool {
-        !self.missed_keys.is_empty()
+        !self.missed.keys().is_empty()
     }
 
     fn run_fibers(&mut self, fuel: u64) -> Step {
@@ -439,6 +441,7 @@ impl Machine {
             }
         }
         self.account = account;
+        take_missed(&mut self.missed);
     }
 
     /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has left.
@@ -537,6 +540,7 @@ impl Machine {
             }
         }
         let (prints, attached, notes) = self.output.into_parts();
+        let (missed_keys, unknown_keys) = self.missed.into_parts();
         Outcome {
             result,
             prints,
@@ -549,7 +553,8 @@ impl Machine {
             steps: self.steps_used,
             memory_peak,
             returned: self.returned,
-            missed_keys: self.missed_keys,
+            missed_keys,
+            unknown_keys,
         }
     }
 }

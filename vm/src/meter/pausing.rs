@@ -11,7 +11,7 @@
 
 use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved, has_passed, overdue};
 use crate::error::Result;
-use crate::value::{Deferred, MissedKey, replace_missed_keys};
+use crate::value::{Deferred, Missed, replace_missed};
 use std::rc::Rc;
 
 /// How a host takes the thread from what runs on it.
@@ -99,7 +99,7 @@ struct Inside {
     pauses: Option<Pauses>,
     reservation: Option<Rc<dyn Reservation>>,
     deferred: Deferred,
-    missed_keys: Vec<MissedKey>,
+    missed: Missed,
 }
 
 impl Inside {
@@ -109,7 +109,7 @@ impl Inside {
             pauses: m.pauses.take(),
             reservation: RESERVATION.take(),
             deferred: Deferred::take(),
-            missed_keys: replace_missed_keys(Vec::new()),
+            missed: replace_missed(Missed::default()),
         }
     }
 
@@ -118,7 +118,7 @@ impl Inside {
         m.pauses.set(self.pauses);
         RESERVATION.set(self.reservation);
         self.deferred.put_back();
-        replace_missed_keys(self.missed_keys);
+        replace_missed(self.missed);
     }
 }
 

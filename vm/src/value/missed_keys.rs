@@ -1,12 +1,17 @@
 //! Reads of keys that a tool's result does not have (ruling 76).
 
 use super::{Shape, Value};
+use ahash::{AHashSet, RandomState};
 use std::cell::RefCell;
 
 /// Misses that one program keeps.
 const MOST: usize = 8;
 /// Longest name that is kept, in bytes: what is longer is data.
 const LONGEST: usize = 64;
+/// Reads in vain from which on a key is looked for in rows.
+const OF_ROWS: u8 = 3;
+/// Names of keys of replies that are known.
+const MOST_NAMES: usize = 2048;
 /// Members of the result of a call that a program may look for in vain.
 const OF_RESULTS: [&str; 8] = ["ok", "value", "value_kind", "reason", "message", "content", "data", "raw"];
 
@@ -17,6 +22,17 @@ pub struct MissedKey {
     pub key: KeyName,
     /// The keys that the map has, in order; empty if one of them is no name.
     pub keys: Vec<KeyName>,
+}
+
+impl MissedKey {
+    /// Whether the map that it was missed in has the keys of `shape`.
+    fn is_of(&self, shape: &Shape) -> bool {
+        let keys = shape.keys();
+        if self.keys.is_empty() {
+            return keys.iter().any(|key| KeyName::of(key).is_none());
+        }
+        self.keys.len() == keys.len() && self.keys.iter().zip(keys).all(|(known, key)| known.is(key))
+    }
 }
 
 /// A key that is a string or a keyword.
@@ -37,45 +53,143 @@ impl KeyName {
         };
         (name.len() <= LONGEST).then(|| KeyName { name: name.to_owned(), is_keyword })
     }
+
+    fn is(&self, key: &Value) -> bool {
+        match key {
+            Value::Keyword(keyword) => self.is_keyword && keyword.name() == self.name,
+            Value::Str(text) => !self.is_keyword && text.as_str() == self.name,
+            _ => false,
+        }
+    }
+
+    /// Alike for a keyword and a string, and for `-` and `_`: a read of one finds the other.
+    fn hash(&self) -> u64 {
+        RandomState::with_seeds(1, 2, 3, 4).hash_one(self.name.replace('-', "_"))
+    }
+}
+
+/// What a program missed, and the names that there were.
+#[derive(Debug, Default)]
+pub(crate) struct Missed {
+    keys: Vec<MissedKey>,
+    /// How often each of them was looked for, as far as that is counted.
+    reads: Vec<u8>,
+    names: Names,
+}
+
+/// The names of the keys of replies, by their hashes, as far as they are all known.
+#[derive(Debug)]
+enum Names {
+    All(AHashSet<u64>),
+    TooMany,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names::All(AHashSet::new())
+    }
+}
+
+impl Names {
+    fn add(&mut self, key: &Value) {
+        let (Names::All(known), Some(key)) = (&mut *self, KeyName::of(key)) else { return };
+        known.insert(key.hash());
+        if known.len() > MOST_NAMES {
+            *self = Names::TooMany;
+        }
+    }
+
+    fn are_without(&self, key: &KeyName) -> bool {
+        matches!(self, Names::All(known) if !known.contains(&key.hash()))
+    }
+
+    fn join(&mut self, other: Names) {
+        match (&mut *self, other) {
+            (Names::All(known), Names::All(more)) if known.len() + more.len() <= MOST_NAMES => {
+                known.extend(more)
+            }
+            _ => *self = Names::TooMany,
+        }
+    }
+}
+
+impl Missed {
+    /// What was missed before a program was stored; which names there were is not known.
+    pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
+        Missed { reads: vec![OF_ROWS; keys.len()], keys, names: Names::TooMany }
+    }
+
+    /// The keys, in the order in which they were missed first.
+    pub(crate) fn keys(&self) -> &[MissedKey] {
+        &self.keys
+    }
+
+    /// All of them, and those that were looked for in rows and that no reply has.
+    pub(crate) fn into_parts(self) -> (Vec<MissedKey>, Vec<MissedKey>) {
+        let nowhere = self.keys.iter().zip(&self.reads);
+        let nowhere = nowhere.filter(|(miss, reads)| **reads >= OF_ROWS && self.names.are_without(&miss.key));
+        let nowhere = nowhere.map(|(miss, _)| miss.clone()).collect();
+        (self.keys, nowhere)
+    }
+
+    fn note(&mut self, shape: &Shape, key: &Value) {
+        // Most reads in vain are those of one list's rows.
+        if let Some(at) = self.keys.iter().position(|known| known.key.is(key) && known.is_of(shape)) {
+            self.reads[at] = self.reads[at].saturating_add(1);
+        } else if self.keys.len() < MOST
+            && let Some(key) = KeyName::of(key)
+        {
+            let keys: Option<Vec<KeyName>> = shape.keys().iter().map(KeyName::of).collect();
+            self.keys.push(MissedKey { key, keys: keys.unwrap_or_default() });
+            self.reads.push(1);
+        }
+    }
+
+    fn add(&mut self, miss: MissedKey, reads: u8) {
+        match self.keys.iter().position(|known| *known == miss) {
+            Some(at) => self.reads[at] = self.reads[at].saturating_add(reads),
+            None if self.keys.len() < MOST => {
+                self.keys.push(miss);
+                self.reads.push(reads);
+            }
+            None => {}
+        }
+    }
 }
 
 thread_local! {
     /// What the machine that runs on this thread has missed since the last [`take`].
-    static MISSED: RefCell<Vec<MissedKey>> = const { RefCell::new(Vec::new()) };
+    static MISSED: RefCell<Missed> = RefCell::default();
 }
 
 /// Notes that `key` was looked for in a map of a reply, which has the keys of `shape`.
 #[cold]
 pub(super) fn note(shape: &Shape, key: &Value) {
-    let Some(key) = KeyName::of(key) else { return };
-    let of_result = shape.keys().iter().any(|key| matches!(key, Value::Keyword(_)));
-    if of_result && OF_RESULTS.contains(&key.name.as_str()) {
+    let name = match key {
+        Value::Keyword(keyword) => keyword.name(),
+        Value::Str(text) => text.as_str(),
+        _ => return,
+    };
+    let of_result = || shape.keys().iter().any(|key| matches!(key, Value::Keyword(_)));
+    if name.len() > LONGEST || (OF_RESULTS.contains(&name) && of_result()) {
         return;
     }
-    MISSED.with_borrow_mut(|missed| {
-        if missed.len() == MOST {
-            return;
-        }
-        let keys: Option<Vec<KeyName>> = shape.keys().iter().map(KeyName::of).collect();
-        let miss = MissedKey { key, keys: keys.unwrap_or_default() };
-        if !missed.contains(&miss) {
-            missed.push(miss);
-        }
-    });
+    MISSED.with_borrow_mut(|missed| missed.note(shape, key));
+}
+
+/// Notes that maps of replies have the keys of `shape`.
+pub(in crate::value) fn note_names(shape: &Shape) {
+    MISSED.with_borrow_mut(|missed| shape.keys().iter().for_each(|key| missed.names.add(key)));
 }
 
 /// Makes `missed` what has been missed, and gives what was: a pause puts away what belongs to the machine that pauses.
-pub(crate) fn replace(missed: Vec<MissedKey>) -> Vec<MissedKey> {
+pub(crate) fn replace(missed: Missed) -> Missed {
     MISSED.replace(missed)
 }
 
 /// Moves what was missed into `all`, which keeps the first few.
-pub(crate) fn take(all: &mut Vec<MissedKey>) {
-    MISSED.with_borrow_mut(|missed| {
-        for miss in missed.drain(..) {
-            if all.len() < MOST && !all.contains(&miss) {
-                all.push(miss);
-            }
-        }
-    });
+pub(crate) fn take(all: &mut Missed) {
+    let Missed { keys, reads, names } = MISSED.take();
+    keys.into_iter().zip(reads).for_each(|(miss, reads)| all.add(miss, reads));
+    all.names.join(names);
 }

@@ -37,7 +37,7 @@ pub(crate) use graphemes::{Graphemes, last as last_grapheme};
 pub use keyword::Keyword;
 pub use map::{Map, MapIter};
 pub use missed_keys::{KeyName, MissedKey};
-pub(crate) use missed_keys::{replace as replace_missed_keys, take as take_missed_keys};
+pub(crate) use missed_keys::{Missed, replace as replace_missed, take as take_missed};
 pub use name::is_letter_beyond_ascii;
 pub(crate) use name::{is_readable_keyword, is_readable_symbol, parts_of_name};
 pub(crate) use order::{

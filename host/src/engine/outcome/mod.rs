@@ -51,7 +51,8 @@ pub struct EvalOutcome {
     pub suspended: Option<Box<Suspended>>,
     /// Why the bytes of a program that was to go on are none, so that it never ran.
     pub resume_fault: Option<ResumeFault>,
-    /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing.
+    /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing; if it came to
+    /// something, those that it looked for in rows and that no map has.
     pub missed_keys: Vec<MissedKey>,
     /// What builtins say of values that they left something out of, and the compiler of numbers that it reads as others, if it
     /// came to a value.

@@ -107,6 +107,9 @@ impl Columns {
             _ => None,
         });
         let cells = cells.collect();
+        if let Some(shape) = model.shape() {
+            shape.mark_reply();
+        }
         Ok(Columns { model, cells })
     }
 

@@ -10,7 +10,7 @@ use crate::machine::env::Env;
 use crate::machine::fiber::Overlay;
 use crate::machine::{Binding, Library, Limits, MAX_REQUEST_BYTES, Machine, Namespace, Restoring};
 use crate::meter::{self, Account, Deadline, Held, Reservation};
-use crate::value::{Layouts, PaidPatterns, ReplyWatch};
+use crate::value::{Layouts, Missed, PaidPatterns, ReplyWatch, replace_missed};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -113,6 +113,8 @@ impl Machine {
                 None => back,
             }
         };
+        // Which keys there were is not known any more: those of the maps that are left do not tell.
+        replace_missed(Missed::default());
         let mut back = back?;
         let granted = i64::try_from(back.granted_bytes).unwrap_or(i64::MAX);
         account.live -= granted;
@@ -149,7 +151,7 @@ impl Machine {
                 steps_used: back.steps_used,
                 ended: None,
                 returned: false,
-                missed_keys: back.missed_keys,
+                missed: Missed::restored(back.missed_keys),
                 output: Default::default(),
             },
         })

@@ -4,7 +4,7 @@ use crate::meter;
 use crate::value::order::{
     compare_to_name, compare_to_underscored, is_dear, key_compare, may_have_dash, sort_by_key,
 };
-use crate::value::{Value, drop_deferred};
+use crate::value::{Value, drop_deferred, missed_keys};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::rc::{Rc, Weak};
@@ -103,7 +103,9 @@ impl Shape {
     /// The maps of this shape came from the reply of a call. A shape that is made from it by adding or removing a key does
     /// not have this.
     pub(crate) fn mark_reply(&self) {
-        self.of_reply.set(true);
+        if !self.of_reply.replace(true) {
+            missed_keys::note_names(self);
+        }
     }
 
     /// Whether the maps of this shape came from the reply of a call.

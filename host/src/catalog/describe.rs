@@ -371,13 +371,13 @@ Configured upstream MCP servers:
   - read_text_file - Read the contents of a UTF-8 text file
     {path}
   - list_directory - List the entries in a directory
-    {path depth?} → {\"entries\" [string]}
+    {path depth? int} → {\"entries\" [string]}
 - github: GitHub MCP server. 2 tools. issues, pull requests.
   Tools:
   - search_repos - Search repositories
     {}
   - get_pr - Get a pull request
-    {owner number diff_context?}";
+    {owner number int diff_context? int}";
 
     /// Room enough for whatever there is.
     const ROOM: usize = 100_000;
@@ -506,7 +506,7 @@ Configured upstream MCP servers:
         assert!(text.starts_with(
             "Configured upstream MCP servers:\n- cold: Archive of old tickets. Catalog not loaded.\n- fs:"
         ));
-        assert!(text.contains("\n    {owner number diff_context?}"), "{text}");
+        assert!(text.contains("\n    {owner number int diff_context? int}"), "{text}");
     }
 
     #[test]

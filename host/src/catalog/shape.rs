@@ -117,6 +117,9 @@ fn arguments_shape(schema: &Value, detail: Detail) -> String {
                 let inner = fields(schema, property).filter(|_| detail == Detail::Nested);
                 format!(" {}", inner.unwrap_or_else(|| "{…}".to_owned()))
             }
+            // A name such as `created` may be that of a text as well.
+            Some("integer") if most.is_empty() => " int".to_owned(),
+            Some("number") if most.is_empty() => " number".to_owned(),
             _ => String::new(),
         };
         format!("{name}{optional}{most}{}{nested}", values.unwrap_or_default())
@@ -288,7 +291,7 @@ mod tests {
         let tool = json!({"name": "t", "inputSchema": {"required": ["to", "page"], "properties": {
             "page": {"type": "integer", "default": 1}, "to": {"type": "array"}, "filter": {"type": "object"},
             "max score": {"anyOf": [{"type": "number", "maximum": 1.5}, {"type": "null"}]}}}});
-        assert_eq!(shape(tool), "{to […] filter? {…} \"max score\"?≤1.5 page?}");
+        assert_eq!(shape(tool), "{to […] filter? {…} \"max score\"?≤1.5 page? int}");
     }
 
     #[test]

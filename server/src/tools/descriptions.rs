@@ -32,7 +32,7 @@ const LOOK_FIRST: &str = "listed at the end. Look first; this only reads: (doc \
 /// Where all tools are listed. `PLACE` stands for the place.
 const ALL_LISTED: &str = "all listed PLACE: under each its {arguments}, with ? if optional, ≤ the largest number, = the \
     values, and behind → its result. Write the whole program at once: guess fields that are not listed (a note names those \
-    that there are), and print a sample beside the answer. To see more, reading only: (doc \"server/tool\"), \
+    that there are), and print a sample. To see more, reading only: (doc \"server/tool\"), \
     (doc \"server\"),";
 
 /// What one call of `lisp_eval` with upstreams is.

@@ -95,7 +95,7 @@ pub struct PageRecord {
 }
 
 impl CallRecord {
-    /// The shape of the value, `{"count" int, "matches" [{"id" "title"}]}`: keys and types, but no keys that are data. `None`
+    /// The shape of the value, `{"count" int, "matches" [{"id" int "title"}]}`: keys and types, but no keys that are data. `None`
     /// where the value was not sampled. Of a text, what it is: `CSV of "id" "title"`. Not scrubbed.
     pub fn shape(&self) -> Option<String> {
         answer_shape(self.sample.as_deref()?)

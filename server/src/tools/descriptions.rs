@@ -326,9 +326,9 @@ mod tests {
     fn a_catalog_that_fits_its_room_keeps_the_description_under_the_cut() {
         for profile in [Profile::Slim, Profile::Structured, Profile::Debug] {
             for (calls, timeout, tells, least) in [
-                (50, TEN_SECONDS, false, 330),
-                (u32::MAX, Duration::from_millis(86_399_999), false, 330),
-                (u32::MAX, Duration::from_millis(86_399_999), true, 220),
+                (50, TEN_SECONDS, false, 300),
+                (u32::MAX, Duration::from_millis(86_399_999), false, 300),
+                (u32::MAX, Duration::from_millis(86_399_999), true, 200),
             ] {
                 let servers = "n".repeat(MAX_NAMES);
                 let room = catalog_room(profile, (&servers, calls), timeout, tells);

@@ -320,7 +320,7 @@ fn shapes_that_a_former_start_has_seen_are_listed() {
     let upstream = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]});
     let description =
         |listed: &Value| listed["result"]["tools"][0]["description"].as_str().unwrap().to_owned();
-    let shape = "\n    {id} → {\"id\" int";
+    let shape = "\n    {id int} → {\"id\" int";
     for http in [false, true] {
         // A name that no other test has, nor an earlier run.
         let unique =

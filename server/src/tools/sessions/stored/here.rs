@@ -19,6 +19,8 @@ struct Inner {
     sessions: HashMap<Arc<str>, Known>,
     /// Counts uses.
     uses: u64,
+    /// Counts sessions that were forgotten.
+    forgotten: u64,
 }
 
 /// A session whose values this process has.
@@ -124,8 +126,16 @@ impl Here {
     /// Forgets a session, and ends the program that runs on it.
     pub(super) fn forget(&self, id: &str) {
         // What waits for the program's end is woken when nobody has the lock.
-        let known = self.lock().sessions.remove(id);
+        let mut inner = self.lock();
+        inner.forgotten += 1;
+        let known = inner.sessions.remove(id);
+        drop(inner);
         drop(known);
+    }
+
+    /// How many sessions have been forgotten so far.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.lock().forgotten
     }
 
     /// What is saved of the sessions of a principal besides their values, with their ids and whether a program runs on them here.

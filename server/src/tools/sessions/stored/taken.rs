@@ -106,6 +106,7 @@ impl Directory {
         let stored = self.in_store();
         let key = Directory::key_of(id, owner)?;
         let here = stored.here.version(id, owner);
+        let forgotten = stored.here.forgotten();
         let claim = Claim {
             holder: stored.keeping.replica.clone(),
             lease,
@@ -139,6 +140,10 @@ impl Directory {
             running,
             settled: false,
         };
+        // From here on a close by this process ends it. One that came since the session was claimed found nothing to end.
+        if taken.running.is_some() && stored.here.forgotten() != forgotten {
+            taken.is_still_there().await?;
+        }
         let about = here.filter(|(known, _)| *known == version && blob.is_none());
         match (blob, about) {
             (None, Some((_, about))) => {
@@ -179,6 +184,15 @@ impl Taken {
                 Ok(())
             }
             Some(_) => Err(NotUsed::Conflict),
+            None => Err(Refusal::Closed.into()),
+        }
+    }
+
+    /// Fails if the session has been closed since it was taken.
+    async fn is_still_there(&self) -> Result<(), NotUsed> {
+        let read = self.directory.in_store().store().read(&self.key).await;
+        match read.map_err(|error| self.directory.not_used(error, &self.id, &self.owner))? {
+            Some(_) => Ok(()),
             None => Err(Refusal::Closed.into()),
         }
     }

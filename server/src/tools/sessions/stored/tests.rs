@@ -197,6 +197,13 @@ over_each_store! {
         let running = begin(&processes[0], &store, &id, endless).await;
         processes[0].call("me", "lisp_session_close", json!({"session_id": id})).await;
         assert_eq!(running.await.expect("no panic").0["reason"], "session_closed");
+        // However early: also between the store's word that the session is taken and the program's first step.
+        for _ in 0..20 {
+            let id = processes[0].start("me").await;
+            let running = begin(&processes[0], &store, &id, endless).await;
+            processes[0].call("me", "lisp_session_close", json!({"session_id": id})).await;
+            assert_eq!(running.await.expect("no panic").0["reason"], "session_closed");
+        }
         for at in &processes {
             assert_eq!(at.eval(&id, "1").await.0["reason"], "session_closed");
             assert_eq!(at.inspect(&id, "memory").await["reason"], "session_closed");

@@ -278,8 +278,8 @@ pub(crate) const AGGREGATOR: Group = Group {
         flag(
             "catalog-bytes",
             Positive,
-            Number(22_528),
-            "Bytes of the list of tools where a client hands a long one to its model",
+            Number(23_040),
+            "Bytes, as JSON, of the list of tools where a client hands a long one to its model",
         ),
         flag("max-catalog-ops-per-program", Positive, Number(25), "Discovery forms one program may evaluate"),
         flag(

@@ -5,5 +5,6 @@ mod citations;
 mod divergences;
 mod functions_doc;
 mod language_docs;
+mod limits_page;
 mod map;
 mod waits;

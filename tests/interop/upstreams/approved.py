@@ -77,6 +77,14 @@ class Office:
         self.server.send_signal(how)
         self.server.wait()
 
+    def kill(self):
+        """Kills the server once its first call is in the audit log: a thread of its own writes it, and what it has not written is lost."""
+        for _ in range(600):
+            if '"upstream_call"' in open(self.audit).read():
+                return self.stop(signal.SIGKILL)
+            time.sleep(0.1)
+        sys.exit("no call in the audit log of " + self.folder)
+
     def program(self):
         return f"""
 (let [listed (:value (tool/call {{:server "fs" :tool "list_directory" :args {{:path "{self.old}"}}}}))
@@ -145,7 +153,7 @@ def through_the_client():
         must(page.startswith("Allow 9 call(s) of move_file at fs?") and office.names_all(page), "that of an approval of all nine", page)
         office.has_moved_nothing()
 
-        office.stop(signal.SIGKILL)
+        office.kill()
         office.start()
 
         allow = {question: {"action": "accept", "content": {"decision": "allow"}}}
@@ -185,7 +193,7 @@ def on_the_console():
         must("q1 cannot be answered here" in still, "the model's word is not enough", still)
         office.has_moved_nothing()
 
-        office.stop(signal.SIGKILL)
+        office.kill()
         office.start()
 
         shown = page(run, "Allow")

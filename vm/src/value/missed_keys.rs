@@ -1,7 +1,6 @@
 //! Reads of keys that a tool's result does not have (ruling 76).
 
 use super::{Shape, Value};
-use ahash::{AHashSet, RandomState};
 use std::cell::RefCell;
 
 /// Misses that one program keeps.
@@ -10,8 +9,8 @@ const MOST: usize = 8;
 const LONGEST: usize = 64;
 /// Reads in vain from which on a key is looked for in rows.
 const OF_ROWS: u8 = 3;
-/// Names of keys of replies that are known.
-const MOST_NAMES: usize = 2048;
+/// Words of the filter of names.
+const WORDS: usize = 16;
 /// Members of the result of a call that a program may look for in vain.
 const OF_RESULTS: [&str; 8] = ["ok", "value", "value_kind", "reason", "message", "content", "data", "raw"];
 
@@ -61,11 +60,6 @@ impl KeyName {
             _ => false,
         }
     }
-
-    /// Alike for a keyword and a string, and for `-` and `_`: a read of one finds the other.
-    fn hash(&self) -> u64 {
-        RandomState::with_seeds(1, 2, 3, 4).hash_one(self.name.replace('-', "_"))
-    }
 }
 
 /// What a program missed, and the names that there were.
@@ -77,46 +71,47 @@ pub(crate) struct Missed {
     names: Names,
 }
 
-/// The names of the keys of replies, by their hashes, as far as they are all known.
-#[derive(Debug)]
-enum Names {
-    All(AHashSet<u64>),
-    TooMany,
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Names::All(AHashSet::new())
-    }
+/// The names of the keys of replies: a Bloom filter with two bits for each, so that a name which it does not have was nowhere.
+#[derive(Debug, Default)]
+struct Names {
+    bits: [u64; WORDS],
+    has_some: bool,
 }
 
 impl Names {
-    fn add(&mut self, key: &Value) {
-        let (Names::All(known), Some(key)) = (&mut *self, KeyName::of(key)) else { return };
-        known.insert(key.hash());
-        if known.len() > MOST_NAMES {
-            *self = Names::TooMany;
+    /// All names.
+    const FULL: Names = Names { bits: [u64::MAX; WORDS], has_some: true };
+
+    fn add(&mut self, name: &str) {
+        for (word, bit) in places(name) {
+            self.bits[word] |= bit;
         }
+        self.has_some = true;
     }
 
-    fn are_without(&self, key: &KeyName) -> bool {
-        matches!(self, Names::All(known) if !known.contains(&key.hash()))
+    fn are_without(&self, name: &str) -> bool {
+        places(name).iter().any(|(word, bit)| self.bits[*word] & bit == 0)
     }
 
-    fn join(&mut self, other: Names) {
-        match (&mut *self, other) {
-            (Names::All(known), Names::All(more)) if known.len() + more.len() <= MOST_NAMES => {
-                known.extend(more)
-            }
-            _ => *self = Names::TooMany,
-        }
+    fn join(&mut self, other: &Names) {
+        self.bits.iter_mut().zip(other.bits).for_each(|(ours, theirs)| *ours |= theirs);
+        self.has_some |= other.has_some;
     }
+}
+
+/// The places of a name in the filter: alike for `-` and `_`, since a read of one finds the other. FNV-1a.
+fn places(name: &str) -> [(usize, u64); 2] {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        let byte = if byte == b'-' { b'_' } else { byte };
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    [hash >> 32, hash].map(|half| ((half >> 6) as usize % WORDS, 1 << (half % 64)))
 }
 
 impl Missed {
     /// What was missed before a program was stored; which names there were is not known.
     pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
-        Missed { reads: vec![OF_ROWS; keys.len()], keys, names: Names::TooMany }
+        Missed { reads: vec![OF_ROWS; keys.len()], keys, names: Names::FULL }
     }
 
     /// The keys, in the order in which they were missed first.
@@ -127,7 +122,8 @@ impl Missed {
     /// All of them, and those that were looked for in rows and that no reply has.
     pub(crate) fn into_parts(self) -> (Vec<MissedKey>, Vec<MissedKey>) {
         let nowhere = self.keys.iter().zip(&self.reads);
-        let nowhere = nowhere.filter(|(miss, reads)| **reads >= OF_ROWS && self.names.are_without(&miss.key));
+        let nowhere =
+            nowhere.filter(|(miss, reads)| **reads >= OF_ROWS && self.names.are_without(&miss.key.name));
         let nowhere = nowhere.map(|(miss, _)| miss.clone()).collect();
         (self.keys, nowhere)
     }
@@ -177,9 +173,16 @@ pub(super) fn note(shape: &Shape, key: &Value) {
     MISSED.with_borrow_mut(|missed| missed.note(shape, key));
 }
 
-/// Notes that maps of replies have the keys of `shape`.
+/// Notes that maps of replies have the keys of `shape`. Keywords are those of the results of calls, which are not told of.
 pub(in crate::value) fn note_names(shape: &Shape) {
-    MISSED.with_borrow_mut(|missed| shape.keys().iter().for_each(|key| missed.names.add(key)));
+    MISSED.with_borrow_mut(|missed| {
+        for key in shape.keys() {
+            match key {
+                Value::Str(name) if name.as_str().len() <= LONGEST => missed.names.add(name.as_str()),
+                _ => {}
+            }
+        }
+    });
 }
 
 /// Makes `missed` what has been missed, and gives what was: a pause puts away what belongs to the machine that pauses.
@@ -189,7 +192,12 @@ pub(crate) fn replace(missed: Missed) -> Missed {
 
 /// Moves what was missed into `all`, which keeps the first few.
 pub(crate) fn take(all: &mut Missed) {
-    let Missed { keys, reads, names } = MISSED.take();
-    keys.into_iter().zip(reads).for_each(|(miss, reads)| all.add(miss, reads));
-    all.names.join(names);
+    MISSED.with_borrow_mut(|missed| {
+        if missed.names.has_some {
+            all.names.join(&std::mem::take(&mut missed.names));
+        }
+        for (miss, reads) in missed.keys.drain(..).zip(missed.reads.drain(..)) {
+            all.add(miss, reads);
+        }
+    });
 }

@@ -94,24 +94,23 @@ impl Shapes {
         }
     }
 
-    /// Adds the shape of one more answer. Gives what there is to keep, if that is anything new.
-    fn add(&mut self, seen: SeenTool<'_>, shape: String) -> Option<&str> {
+    /// Adds the shape of one more answer. Gives what all of them have in common, if that is new.
+    fn add(&mut self, seen: SeenTool<'_>, shape: String) -> Option<String> {
         let tools = self.servers.entry(seen.server.to_owned()).or_default();
         let known = tools.get_mut(seen.tool).filter(|known| known.definition == seen.definition);
         if let Some(known) = known {
             known.answers += 1;
-            let common = common_shape(&known.shape, &shape).unwrap_or_default();
-            if common == known.shape {
-                return None;
-            }
-            known.shape = common.to_owned();
-            return tools.get(seen.tool).map(|known| known.shape.as_str());
+            let common = common_shape(&known.shape, &shape).unwrap_or_default().to_owned();
+            return (common != known.shape).then(|| {
+                known.shape.clone_from(&common);
+                common
+            });
         }
-        let answers = SeenAnswers { definition: seen.definition, shape, answers: 1 };
+        let answers = SeenAnswers { definition: seen.definition, shape: shape.clone(), answers: 1 };
         if tools.insert(seen.tool.to_owned(), answers).is_none() {
             self.tools += 1;
         }
-        tools.get(seen.tool).map(|known| known.shape.as_str())
+        Some(shape)
     }
 }
 
@@ -139,14 +138,17 @@ impl SeenShapes {
         }
         let Some(shape) = answer_shape(beginning) else { return };
         let shape = redactor.scrub_string(shape);
-        let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
-        let shapes = kept.open(principal);
-        // Others may have been first meanwhile.
-        if shapes.is_settled(seen) {
-            return;
-        }
-        if let (Some(shape), Some(file)) = (shapes.add(seen, shape), &self.file) {
-            file.keep(ShapeRow::of(principal, seen, shape.to_owned()));
+        let common = {
+            let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
+            let shapes = kept.open(principal);
+            // Others may have been first meanwhile.
+            if shapes.is_settled(seen) {
+                return;
+            }
+            shapes.add(seen, shape)
+        };
+        if let (Some(shape), Some(file)) = (common, &self.file) {
+            file.keep(ShapeRow::of(principal, seen, shape));
         }
     }
 

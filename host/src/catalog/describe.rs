@@ -1,6 +1,6 @@
 //! The catalog as text: what tool descriptions say of it, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
-use ptc_mcp::json::Value;
+use ptc_mcp::json::string_len;
 
 use super::access::{marked_name, writes};
 use super::search::server_description;
@@ -117,15 +117,10 @@ pub fn describe(catalog: &Catalog, mode: CatalogMode, bytes: usize, room: usize)
                 .fitted(|text| text.chars().count() <= room)
                 .unwrap_or_else(|| short_server_list(catalog, room));
             let longer =
-                listing.fitted(|text| sent_bytes(text) <= bytes).filter(|text| text.len() > short.len());
+                listing.fitted(|text| string_len(text) <= bytes).filter(|text| text.len() > short.len());
             CatalogText { short, whole: longer }
         }
     }
-}
-
-/// Bytes that a text takes in a message: as JSON writes it.
-fn sent_bytes(text: &str) -> usize {
-    Value::from(text).to_string().len()
 }
 
 /// The servers with the lines of their tools, each part of which is made once.
@@ -413,7 +408,7 @@ Configured upstream MCP servers:
         assert!(text.short.chars().count() <= 200, "{}", text.short);
         assert_eq!(describe(&loaded(), CatalogMode::Auto, ROOM, ROOM).whole, None, "all of it fits already");
         assert_eq!(describe(&loaded(), CatalogMode::Lazy, ROOM, 200).whole, None);
-        let little = describe(&loaded(), CatalogMode::Auto, sent_bytes(SHAPES) - 1, 0);
+        let little = describe(&loaded(), CatalogMode::Auto, string_len(SHAPES) - 1, 0);
         assert_eq!(little.whole.as_deref(), Some(SEED));
     }
 
@@ -497,14 +492,14 @@ Configured upstream MCP servers:
         let catalog = Catalog::new([fixtures::server("s", vec![tool("list_issues"), tool("update_issue")])]);
         let within = |bytes| describe(&catalog, CatalogMode::Auto, bytes, 0).whole.unwrap_or_default();
         let whole = within(ROOM);
-        let less = within(sent_bytes(&whole) - 1);
+        let less = within(string_len(&whole) - 1);
         let read = "  - list_issues - does what there is to do\n    {labels? […] status?=open|closed}\n";
         assert!(whole.contains(read) && less.contains(read), "{less}");
         assert!(whole.ends_with(
             "  - update_issue (writes) - does what there is to do\n    {labels? […] status?=open|closed}"
         ));
         assert!(less.ends_with("  - update_issue (writes)\n    {labels? […] status?=open|closed}"), "{less}");
-        let names = within(sent_bytes(&less) - 1);
+        let names = within(string_len(&less) - 1);
         assert!(names.contains(read) && names.ends_with("\n  - update_issue (writes)"), "{names}");
     }
 

@@ -2,7 +2,9 @@
 //! engine or the whole server.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::root;
 
 /// Most binaries of integration tests in the workspace.
 const MOST: usize = 20;
@@ -16,10 +18,6 @@ const ELSEWHERE: [&str; 5] =
 
 /// Folders that hold what was built or fetched, not what was written.
 const NOT_OURS: [&str; 7] = ["target", "node_modules", "corpus", "artifacts", "coverage", ".git", ".venv"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_owned()
-}
 
 /// Everything below the root that was written, by its path from there.
 fn files() -> Vec<String> {
@@ -35,7 +33,7 @@ fn files() -> Vec<String> {
         }
     }
     let mut found = Vec::new();
-    collect(&root(), &mut found);
+    collect(root(), &mut found);
     found.sort();
     found
 }

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use crate::root;
 
 /// Folders that hold what was built or fetched, not what was written.
 const NOT_OURS: &[&str] = &["target", "node_modules", "corpus", "artifacts", "coverage", ".git"];
@@ -45,10 +47,6 @@ impl Text {
     }
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_owned()
-}
-
 /// All texts below the root, in order of their paths. They are read once for all tests.
 static TEXTS: LazyLock<Vec<Text>> = LazyLock::new(|| {
     fn collect(folder: &Path, root: &Path, found: &mut Vec<Text>) {
@@ -70,7 +68,7 @@ static TEXTS: LazyLock<Vec<Text>> = LazyLock::new(|| {
         }
     }
     let mut found = Vec::new();
-    collect(&root(), &root(), &mut found);
+    collect(root(), root(), &mut found);
     found
 });
 

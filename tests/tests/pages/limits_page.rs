@@ -1,13 +1,12 @@
 //! `docs/guide/limits.md` has each bound of `docs/spec/server.md` 1.5 that is a number, with the same default.
 
-use std::path::Path;
+use crate::root;
 
 /// Flags that are numbers and no limits.
 const NO_LIMITS: [&str; 1] = ["--http-port"];
 
 fn page(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The flags of a cell, and the values that stand for them, where these are whole numbers.

@@ -8,3 +8,10 @@ mod language_docs;
 mod limits_page;
 mod map;
 mod waits;
+
+use std::path::Path;
+
+/// The folder of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
+}

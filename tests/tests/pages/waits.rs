@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+
+use crate::root;
 
 const LIST: &str = "tests/waits.tsv";
 /// What test programs share, besides the folder `tests` of each crate.
@@ -33,10 +35,6 @@ static FLAG: LazyLock<Regex> = LazyLock::new(|| pattern(r#""--[a-z-]+-ms(?:[= ]|
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
 }
 
 /// The sources of integration tests and of what they share, by their paths from the root.

@@ -307,7 +307,7 @@ impl Machine {
 
     /// Whether the program looked for a key that a tool's result does not have.
     pub fn has_missed_keys(&self) -> bool {
-        !self.missed.keys().is_empty()
+        !self.missed.is_empty()
     }
 
     fn run_fibers(&mut self, fuel: u64) -> Step {

@@ -45,29 +45,29 @@ pub struct KeyName {
 
 impl KeyName {
     fn of(key: &Value) -> Option<KeyName> {
-        let (name, is_keyword) = match key {
-            Value::Keyword(keyword) => (keyword.name(), true),
-            Value::Str(text) => (text.as_str(), false),
-            _ => return None,
-        };
-        (name.len() <= LONGEST).then(|| KeyName { name: name.to_owned(), is_keyword })
+        name_of(key).map(|(name, is_keyword)| KeyName { name: name.to_owned(), is_keyword })
     }
 
     fn is(&self, key: &Value) -> bool {
-        match key {
-            Value::Keyword(keyword) => self.is_keyword && keyword.name() == self.name,
-            Value::Str(text) => !self.is_keyword && text.as_str() == self.name,
-            _ => false,
-        }
+        name_of(key) == Some((&self.name, self.is_keyword))
     }
+}
+
+/// The name of a string or a keyword, if it is short enough for one, and whether it is a keyword.
+fn name_of(key: &Value) -> Option<(&str, bool)> {
+    let (name, is_keyword) = match key {
+        Value::Keyword(keyword) => (keyword.name(), true),
+        Value::Str(text) => (text.as_str(), false),
+        _ => return None,
+    };
+    (name.len() <= LONGEST).then_some((name, is_keyword))
 }
 
 /// What a program missed, and the names that there were.
 #[derive(Debug, Default)]
 pub(crate) struct Missed {
-    keys: Vec<MissedKey>,
-    /// How often each of them was looked for, as far as that is counted.
-    reads: Vec<u8>,
+    /// In the order in which they were missed first, with how often they were looked for.
+    keys: Vec<(MissedKey, u8)>,
     names: Names,
 }
 
@@ -111,44 +111,44 @@ fn places(name: &str) -> [(usize, u64); 2] {
 impl Missed {
     /// What was missed before a program was stored; which names there were is not known.
     pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
-        Missed { reads: vec![OF_ROWS; keys.len()], keys, names: Names::FULL }
+        Missed { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: Names::FULL }
     }
 
     /// The keys, in the order in which they were missed first.
-    pub(crate) fn keys(&self) -> &[MissedKey] {
-        &self.keys
+    pub(crate) fn keys(&self) -> Vec<MissedKey> {
+        self.keys.iter().map(|(miss, _)| miss.clone()).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
     }
 
     /// All of them, and those that were looked for in rows and that no reply has.
     pub(crate) fn into_parts(self) -> (Vec<MissedKey>, Vec<MissedKey>) {
-        let nowhere = self.keys.iter().zip(&self.reads);
-        let nowhere =
-            nowhere.filter(|(miss, reads)| **reads >= OF_ROWS && self.names.are_without(&miss.key.name));
-        let nowhere = nowhere.map(|(miss, _)| miss.clone()).collect();
-        (self.keys, nowhere)
+        let is_nowhere =
+            |(miss, reads): &&(MissedKey, u8)| *reads >= OF_ROWS && self.names.are_without(&miss.key.name);
+        let nowhere = self.keys.iter().filter(is_nowhere).map(|(miss, _)| miss.clone()).collect();
+        (self.keys.into_iter().map(|(miss, _)| miss).collect(), nowhere)
     }
 
     fn note(&mut self, shape: &Shape, key: &Value) {
         // Most reads in vain are those of one list's rows.
-        if let Some(at) = self.keys.iter().position(|known| known.key.is(key) && known.is_of(shape)) {
-            self.reads[at] = self.reads[at].saturating_add(1);
+        let known = self.keys.iter_mut().find(|(known, _)| known.key.is(key) && known.is_of(shape));
+        if let Some((_, reads)) = known {
+            *reads = reads.saturating_add(1);
         } else if self.keys.len() < MOST
             && let Some(key) = KeyName::of(key)
         {
             let keys: Option<Vec<KeyName>> = shape.keys().iter().map(KeyName::of).collect();
-            self.keys.push(MissedKey { key, keys: keys.unwrap_or_default() });
-            self.reads.push(1);
+            self.keys.push((MissedKey { key, keys: keys.unwrap_or_default() }, 1));
         }
     }
 
     fn add(&mut self, miss: MissedKey, reads: u8) {
-        match self.keys.iter().position(|known| *known == miss) {
-            Some(at) => self.reads[at] = self.reads[at].saturating_add(reads),
-            None if self.keys.len() < MOST => {
-                self.keys.push(miss);
-                self.reads.push(reads);
-            }
-            None => {}
+        if let Some((_, before)) = self.keys.iter_mut().find(|(known, _)| *known == miss) {
+            *before = before.saturating_add(reads);
+        } else if self.keys.len() < MOST {
+            self.keys.push((miss, reads));
         }
     }
 }
@@ -161,13 +161,9 @@ thread_local! {
 /// Notes that `key` was looked for in a map of a reply, which has the keys of `shape`.
 #[cold]
 pub(super) fn note(shape: &Shape, key: &Value) {
-    let name = match key {
-        Value::Keyword(keyword) => keyword.name(),
-        Value::Str(text) => text.as_str(),
-        _ => return,
-    };
+    let Some((name, _)) = name_of(key) else { return };
     let of_result = || shape.keys().iter().any(|key| matches!(key, Value::Keyword(_)));
-    if name.len() > LONGEST || (OF_RESULTS.contains(&name) && of_result()) {
+    if OF_RESULTS.contains(&name) && of_result() {
         return;
     }
     MISSED.with_borrow_mut(|missed| missed.note(shape, key));
@@ -177,9 +173,8 @@ pub(super) fn note(shape: &Shape, key: &Value) {
 pub(in crate::value) fn note_names(shape: &Shape) {
     MISSED.with_borrow_mut(|missed| {
         for key in shape.keys() {
-            match key {
-                Value::Str(name) if name.as_str().len() <= LONGEST => missed.names.add(name.as_str()),
-                _ => {}
+            if let Some((name, false)) = name_of(key) {
+                missed.names.add(name);
             }
         }
     });
@@ -196,8 +191,6 @@ pub(crate) fn take(all: &mut Missed) {
         if missed.names.has_some {
             all.names.join(&std::mem::take(&mut missed.names));
         }
-        for (miss, reads) in missed.keys.drain(..).zip(missed.reads.drain(..)) {
-            all.add(miss, reads);
-        }
+        missed.keys.drain(..).for_each(|(miss, reads)| all.add(miss, reads));
     });
 }

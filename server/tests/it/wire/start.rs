@@ -16,7 +16,7 @@ use super::process::{HOME, on_http, on_pipes};
 /// `ptc start --http` on this port, over one upstream that runs `script` and never says a word.
 fn start(folder: &Path, port: u16, script: &str) -> Child {
     let file = folder.join("upstreams.json");
-    let upstream = json!({"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", script]});
+    let upstream = json!({"transport": "mcp_stdio", "command": "sh", "args": ["-c", script]});
     std::fs::write(&file, json!({"upstreams": {"slow": upstream}}).to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_ptc"));
     command.args([

@@ -15,10 +15,11 @@ mod shared_state;
 mod small_sources;
 mod table;
 
+use crate::root;
 use modules::{Crate, Files};
 use resolve::Imports;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 use table::House;
 
@@ -131,8 +132,4 @@ fn collect(folder: &Path, src: &Path, files: &mut Files) {
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

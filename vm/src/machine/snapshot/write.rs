@@ -107,7 +107,7 @@ impl Machine {
         self.next_call.write(&mut to)?;
         self.next_fork.write(&mut to)?;
         self.fork_notes.write(&mut to)?;
-        self.missed.keys().to_vec().write(&mut to)?;
+        self.missed.keys().write(&mut to)?;
         write_paid(&self.account, &mut to)?;
         let overlays = write_fibers(&self.fibers, ROOT, self.env.namespace.library(), &mut to)?;
         let machine = to.take_out();

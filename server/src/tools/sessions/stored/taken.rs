@@ -142,7 +142,7 @@ impl Directory {
         };
         // From here on a close by this process ends it. One that came since the session was claimed found nothing to end.
         if taken.running.is_some() && stored.here.forgotten() != forgotten {
-            taken.is_still_there().await?;
+            taken.fetch().await?;
         }
         let about = here.filter(|(known, _)| *known == version && blob.is_none());
         match (blob, about) {
@@ -174,7 +174,7 @@ impl Taken {
         SavedSession { version: self.version, blob: self.blob.clone() }
     }
 
-    /// Reads its bytes, because this process does not have its values after all.
+    /// Reads its bytes, because this process does not have its values after all, or to see whether it is still there.
     pub(super) async fn fetch(&mut self) -> Result<(), NotUsed> {
         let read = self.directory.in_store().store().read(&self.key).await;
         let read = read.map_err(|error| self.directory.not_used(error, &self.id, &self.owner))?;
@@ -184,15 +184,6 @@ impl Taken {
                 Ok(())
             }
             Some(_) => Err(NotUsed::Conflict),
-            None => Err(Refusal::Closed.into()),
-        }
-    }
-
-    /// Fails if the session has been closed since it was taken.
-    async fn is_still_there(&self) -> Result<(), NotUsed> {
-        let read = self.directory.in_store().store().read(&self.key).await;
-        match read.map_err(|error| self.directory.not_used(error, &self.id, &self.owner))? {
-            Some(_) => Ok(()),
             None => Err(Refusal::Closed.into()),
         }
     }

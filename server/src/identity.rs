@@ -2,8 +2,6 @@
 
 use ptc_mcp::json::write_string;
 
-/// Program name in the output of `ptc version`.
-pub(crate) const PROGRAM_NAME: &str = "ptc_runner_mcp";
 /// `serverInfo.name`.
 pub(crate) const SERVER_NAME: &str = "ptc_lisp";
 /// Version of the package, without build facts.

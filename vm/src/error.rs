@@ -4,6 +4,7 @@
 
 use crate::value::Value;
 use std::fmt;
+use std::rc::Rc;
 
 /// Result of everything that a program can make fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -193,6 +194,16 @@ struct Body {
     payload: Option<Value>,
     hint: Option<String>,
     nil_arguments: Option<NilArguments>,
+    definition: Option<Definition>,
+}
+
+/// The definition of an earlier program in which a program failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Its text, from `(defn` to the closing parenthesis.
+    pub source: Rc<str>,
+    /// Where in that text the program failed.
+    pub position: Position,
 }
 
 /// What arithmetic says of an argument that is no number.
@@ -231,6 +242,7 @@ impl Error {
             payload: None,
             hint: None,
             nil_arguments: None,
+            definition: None,
         }))
     }
 
@@ -336,7 +348,7 @@ impl Error {
 
     /// The same error with a position, unless it has one already: the innermost place wins.
     pub fn at(mut self, position: Option<Position>) -> Error {
-        if self.0.position.is_none() {
+        if self.0.position.is_none() && self.0.definition.is_none() {
             self.0.position = position;
         }
         self
@@ -416,7 +428,21 @@ impl Error {
         &self.0.message
     }
 
-    /// Where the program failed, when that is known.
+    /// The same error inside a definition that an earlier program of the session made, unless it has a place already.
+    pub(crate) fn in_definition(mut self, definition: Definition) -> Error {
+        if self.0.position.is_none() && self.0.definition.is_none() {
+            self.0.definition = Some(definition);
+        }
+        self
+    }
+
+    /// The definition of an earlier program in which the program failed. [`Error::position`] is `None` then. Not kept when a
+    /// program is suspended.
+    pub fn definition(&self) -> Option<&Definition> {
+        self.0.definition.as_ref()
+    }
+
+    /// Where the program failed, when that is known and a place in its own text.
     pub fn position(&self) -> Option<Position> {
         self.0.position
     }

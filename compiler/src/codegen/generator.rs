@@ -5,6 +5,7 @@ use std::rc::Rc;
 use ptc_vm::Program;
 use ptc_vm::Value;
 use ptc_vm::code::{Arity, Capture, DefInfo, Function, Op, Parameters, Requirement, Reserved};
+use ptc_vm::error::Position;
 use ptc_vm::meter::{self, Held};
 use ptc_vm::value::{Layouts, Str};
 
@@ -61,6 +62,7 @@ pub(super) struct Generator<'a> {
     /// Keys of the other constant maps so far: those that have the same ones share them.
     pub(super) layouts: Layouts,
     defs: Vec<Rc<DefInfo>>,
+    def_positions: Vec<Position>,
     /// What the code takes so far, on the account of the program.
     held: Held,
     code_bytes: usize,
@@ -89,6 +91,7 @@ impl<'a> Generator<'a> {
             rows: Rows::default(),
             layouts: Layouts::default(),
             defs: Vec::new(),
+            def_positions: Vec::new(),
             held: Held::default(),
             code_bytes: 0,
             live_before: meter::live(),
@@ -242,6 +245,7 @@ impl<'a> Generator<'a> {
             functions,
             globals: self.globals,
             defs: self.defs,
+            def_positions: self.def_positions,
             local_names: analysis
                 .local_names
                 .iter()
@@ -310,6 +314,7 @@ impl<'a> Generator<'a> {
             parameters: parameters.collect(),
             source: Rc::from(definition.span.text(self.source)),
         }));
+        self.def_positions.push(self.lines.position(definition.span.start));
         Some(self.defs.len() as u32 - 1)
     }
 

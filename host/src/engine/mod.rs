@@ -48,8 +48,8 @@ pub(crate) use limits::whole_millis;
 pub use limits::{ChosenLimits, Limits};
 pub use outcome::{
     AnswerBlocks, Attachments, CallAuth, CallRecord, CallStatus, CatalogOp, Changed, EvalOutcome, Exceeded,
-    Failure, FinalValue, HistoryNotice, PageRecord, ResultOverview, ResumeFault, SavedSession, SessionDraft,
-    SessionFault, SessionReport, Suspended, ValueSource,
+    FailedDefinition, Failure, FinalValue, HistoryNotice, PageRecord, ResultOverview, ResumeFault,
+    SavedSession, SessionDraft, SessionFault, SessionReport, Suspended, ValueSource,
 };
 pub use request::{CallsSoFar, EvalId, EvalRequest, Render};
 #[cfg(feature = "saved-sessions")]

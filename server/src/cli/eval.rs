@@ -1,12 +1,14 @@
 //! `ptc eval`: evaluates programs from the command line, a file, standard input, or JSON Lines.
 //!
+//! With `--json`, standard output has the value alone, as one line of JSON; prints go to standard error.
+//!
 //! With `--jsonl`, each input line `{"id", "program", "context"?, "session"?}` produces one output line `{"id", "ok",
 //! "result", "json", "prints", "error", "steps", "memory_peak_bytes"}`, in order. `result` is the value as `pr-str`
 //! prints it, untruncated. `json` is the value as JSON, or `null` if it has no JSON form. Programs with the same
 //! `session` text share definitions and `*1 *2 *3`.
 
 use super::limits::{self, LimitArgs};
-use super::output::{self, outln};
+use super::output::{self, errln, outln};
 use super::{input, questions, report};
 use clap::Args;
 use ptc_host::aggregator::SnapshotMode;
@@ -29,6 +31,10 @@ pub struct EvalArgs {
     /// Read requests as JSON Lines from standard input and answer each with one line
     #[arg(long, conflicts_with = "file")]
     jsonl: bool,
+
+    /// Print the value as one line of JSON, and what the program prints to standard error
+    #[arg(long, conflicts_with = "jsonl")]
+    json: bool,
 
     /// File with the program; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -119,6 +125,7 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     request.program = Arc::from(source.as_str());
     request.context = args.context.as_deref().map(Arc::from);
     request.asker = questions::at_terminal(redactor);
+    request.render.json = args.json;
     let has_upstreams = request.upstreams.is_some();
     let mut outcome = engine.eval(request).await;
     if let Err(failure) = &mut outcome.result {
@@ -127,13 +134,21 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
     let outcome = finished(outcome, redactor);
     let terminal = io::stdout().is_terminal();
     for print in &outcome.prints {
-        outln!("{}", report::shown(print, terminal));
+        if args.json {
+            errln!("{}", report::shown(print, io::stderr().is_terminal()));
+        } else {
+            outln!("{}", report::shown(print, terminal));
+        }
     }
     match &outcome.result {
         Ok(answer) => {
-            outln!("{}", report::shown(&answer.text, terminal));
+            match &answer.json {
+                Some(Ok(json)) => outln!("{}", report::shown(json, terminal)),
+                Some(Err(why)) => return report::fault(&format!("the value has no JSON form: {why}")),
+                None => outln!("{}", report::shown(&answer.text, terminal)),
+            }
             for content in outcome.attachments.contents() {
-                eprintln!("attached: {} {}, {} bytes", content.kind, content.mime_type, content.len());
+                errln!("attached: {} {}, {} bytes", content.kind, content.mime_type, content.len());
             }
             ExitCode::SUCCESS
         }

@@ -19,9 +19,11 @@ pub mod start;
 pub mod tools;
 pub mod upstreams;
 
+mod completions;
 pub(crate) mod event_loop;
 mod input;
 mod json;
+mod man;
 mod output;
 mod pairs;
 mod questions;
@@ -31,7 +33,7 @@ mod store;
 mod version;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -90,6 +92,10 @@ enum Command {
     Health(health::HealthArgs),
     /// Show what the product does, on embedded servers and data
     Demo,
+    /// Print the script with which a shell completes this command
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page, or write those of all commands to a folder
+    Man(man::ManArgs),
     /// Print the version
     Version,
     /// Be one of the demo's upstream servers
@@ -142,6 +148,8 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
         Command::Health(args) => health::run(&args),
         Command::Demo => demo::run(),
         Command::DemoUpstream(args) => demo::run_upstream(&args),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
         Command::Version => version::run(),
     })
 }

@@ -47,7 +47,17 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     // Many messages begin with their reason.
     let text = message.strip_prefix(reason).and_then(|text| text.strip_prefix(": ")).unwrap_or(&message);
     errln!("{red}{reason}{plain}: {}", shown(text, terminal));
-    let Some(position) = failure.position else { return };
+    let (source, position) = match (&failure.definition, failure.position) {
+        (Some(definition), _) => {
+            match definition.name() {
+                "" => errln!("{dim}in an earlier definition:{plain}"),
+                name => errln!("{dim}in the definition of {}:{plain}", shown(name, terminal)),
+            }
+            (definition.source.as_str(), definition.position)
+        }
+        (None, Some(position)) => (source, position),
+        (None, None) => return,
+    };
     let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
     let number = position.line.to_string();
     let line = line.trim_end_matches('\r');

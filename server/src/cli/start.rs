@@ -51,9 +51,12 @@ pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     }
 }
 
-/// Reports a start that failed: one line for machines, one sentence for people.
+/// Reports a start that failed, once: a sentence at a terminal, else a line of the log.
 fn refuse(failure: &BootError) -> ExitCode {
-    error!(event = "boot_failed", "{failure}");
-    errln!("{}", visible(&failure.to_string()));
+    if std::io::stderr().is_terminal() {
+        errln!("ptc: {}", visible(&failure.to_string()));
+    } else {
+        error!(event = "boot_failed", "{failure}");
+    }
     ExitCode::FAILURE
 }

@@ -7,6 +7,6 @@ use crate::identity;
 
 /// Prints name and version.
 pub(super) fn run() -> ExitCode {
-    outln!("{} {}", identity::PROGRAM_NAME, identity::VERSION);
+    outln!("ptc {}", identity::VERSION);
     ExitCode::SUCCESS
 }

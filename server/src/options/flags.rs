@@ -355,7 +355,7 @@ pub(crate) const STATE: Group = Group {
         flag(
             "state-dir",
             Path,
-            Derived("$XDG_STATE_HOME/ptc_runner_mcp, else ~/.local/state/ptc_runner_mcp, for sign-ins alone"),
+            Derived("$XDG_STATE_HOME/ptc, else ~/.local/state/ptc, for sign-ins alone"),
             "Folder of what outlives a process: sign-ins to upstreams and, with --sessions, what sessions keep",
         ),
         flag(

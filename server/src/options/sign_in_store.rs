@@ -14,8 +14,11 @@ use super::state::{of_environment, shared_sign_ins};
 /// The one place of a key beside a file (`--state-key`).
 pub(crate) const KEYRING: &str = "keyring";
 
-/// The folder below the user's state. It keeps its first name, so that no upgrade signs anybody out.
-const FOLDER: &str = "ptc_runner_mcp";
+/// The folder below the user's state.
+const FOLDER: &str = "ptc";
+/// Its former name. Where sign-ins lie there and none in the other one it stays in use, so that no upgrade signs anybody out
+/// (decision 187).
+const FORMER_FOLDER: &str = "ptc_runner_mcp";
 
 /// Where the key is that seals records; nowhere, and they lie open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +45,10 @@ impl StorePlace {
         let named = |flag: &str| find(flag).in_environment(env).map(|(_, path)| PathBuf::from(path));
         let of_user = || {
             let state = variable("XDG_STATE_HOME").filter(|path| path.is_absolute());
-            Some(state.or_else(|| Some(variable("HOME")?.join(".local/state")))?.join(FOLDER))
+            let state = state.or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+            let has_sign_ins = |folder: &str| state.join(folder).join("auth").exists();
+            let is_former = has_sign_ins(FORMER_FOLDER) && !has_sign_ins(FOLDER);
+            Some(state.join(if is_former { FORMER_FOLDER } else { FOLDER }))
         };
         let word =
             || find("state-key").in_environment(env).map(|(_, word)| word.to_string_lossy().into_owned());
@@ -126,16 +132,28 @@ mod tests {
     fn the_folder_is_named_or_the_users() {
         let home = ("HOME", "/home/me");
         let state = ("XDG_STATE_HOME", "/state");
-        assert_eq!(folder(None, &[home]).unwrap(), PathBuf::from("/home/me/.local/state/ptc_runner_mcp"));
-        assert_eq!(folder(None, &[home, state]).unwrap(), PathBuf::from("/state/ptc_runner_mcp"));
+        assert_eq!(folder(None, &[home]).unwrap(), PathBuf::from("/home/me/.local/state/ptc"));
+        assert_eq!(folder(None, &[home, state]).unwrap(), PathBuf::from("/state/ptc"));
         assert_eq!(
             folder(None, &[home, ("XDG_STATE_HOME", "relative")]).unwrap(),
-            PathBuf::from("/home/me/.local/state/ptc_runner_mcp")
+            PathBuf::from("/home/me/.local/state/ptc")
         );
         let variable = ("PTC_STATE_DIR", "/variable");
         assert_eq!(folder(None, &[home, state, variable]).unwrap(), PathBuf::from("/variable"));
         assert_eq!(folder(Some("/named"), &[home, state, variable]).unwrap(), PathBuf::from("/named"));
         assert_eq!(folder(None, &[]), None);
+    }
+
+    #[test]
+    fn sign_ins_in_the_former_folder_stay_in_use() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join(".local/state");
+        let used = || folder(None, &[("HOME", home.path().to_str().unwrap())]).unwrap();
+        std::fs::create_dir_all(state.join("ptc")).unwrap();
+        std::fs::create_dir_all(state.join("ptc_runner_mcp/auth")).unwrap();
+        assert_eq!(used(), state.join("ptc_runner_mcp"));
+        std::fs::create_dir_all(state.join("ptc/auth")).unwrap();
+        assert_eq!(used(), state.join("ptc"));
     }
 
     #[test]

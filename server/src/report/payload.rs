@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Attachments, CallRecord, EvalOutcome, Failure};
+use ptc_host::text::with_dots;
 use ptc_mcp::json::write_strings;
 use ptc_vm::Reason;
 
@@ -130,6 +131,23 @@ pub enum Ending {
     },
 }
 
+/// Longest name of a definition that is told.
+const LONGEST_NAME: usize = 80;
+
+/// Where a program failed, in words.
+fn place(failure: &Failure, program: &str) -> Option<String> {
+    let (at, inside) = match &failure.definition {
+        Some(definition) => (definition.position, Some(definition.name())),
+        None => (failure.position.filter(|_| tells_more(failure, program))?, None),
+    };
+    let place = format!("at line {}, column {}", at.line, at.column);
+    Some(match inside {
+        Some("") => format!("{place} of an earlier definition"),
+        Some(name) => format!("{place} of the definition of {}", with_dots(name, LONGEST_NAME)),
+        None => place,
+    })
+}
+
 /// Whether the place of a failure tells more than its message. Parse errors name the place themselves, and the only `fail` of
 /// a program of one line is found without it.
 fn tells_more(failure: &Failure, program: &str) -> bool {
@@ -182,10 +200,7 @@ impl Payload {
             },
             Err(failure) => Ending::Error {
                 reason: failure.reason.into(),
-                hint: failure
-                    .position
-                    .filter(|_| tells_more(&failure, program))
-                    .map(|at| format!("at line {}, column {}", at.line, at.column)),
+                hint: place(&failure, program),
                 message: failure.full_message(),
                 result: failure.payload,
             },

@@ -1,7 +1,7 @@
 //! Functions and programs.
 
 use super::Op;
-use crate::error::{Position, Result};
+use crate::error::{Definition, Position, Result};
 use crate::meter::Reservation;
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
@@ -22,6 +22,8 @@ pub struct Program {
     pub tools: Vec<Requirement>,
     /// Documentation of definitions; see [`Op::DefGlobalDoc`].
     pub defs: Vec<Rc<DefInfo>>,
+    /// Where the text of each of `defs` begins.
+    pub def_positions: Vec<Position>,
     /// Names that the text binds or defines, for the hint of a name that is missing. Empty if nothing is required.
     pub local_names: Vec<Rc<str>>,
     /// What the compiler says of the text to whoever reads the value: numbers that are read as others.
@@ -163,6 +165,23 @@ impl Function {
     #[inline]
     pub(crate) fn body_for(&self, argc: usize) -> Option<&Rc<Arity>> {
         self.arities.iter().find(|arity| arity.parameters.accepts(argc))
+    }
+}
+
+impl Program {
+    /// The definition around a place of the text, the outermost if there are several; with the place counted from its beginning.
+    pub(crate) fn definition_at(&self, at: Position) -> Option<Definition> {
+        let around = self.defs.iter().zip(&self.def_positions).filter_map(|(info, &begin)| {
+            let position = match at.line.checked_sub(begin.line)? {
+                0 => Position { line: 1, column: at.column.checked_sub(begin.column)? + 1 },
+                lines => Position { line: lines + 1, column: at.column },
+            };
+            let line = info.source.split('\n').nth(position.line as usize - 1)?;
+            let is_inside = line.chars().count() >= position.column as usize;
+            is_inside
+                .then(|| ((begin.line, begin.column), Definition { source: info.source.clone(), position }))
+        });
+        around.min_by_key(|(begin, _)| *begin).map(|(_, definition)| definition)
     }
 }
 

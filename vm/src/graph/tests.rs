@@ -538,6 +538,7 @@ fn program() -> Rc<Program> {
             parameters: vec!["[]".into()],
             source: "(defn f [] 1)".into(),
         })],
+        def_positions: vec![Position { line: 1, column: 1 }],
         local_names: Vec::new(),
         notes: Vec::new(),
         shadows_builtin: false,

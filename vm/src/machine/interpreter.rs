@@ -680,12 +680,19 @@ impl Machine {
     #[cold]
     #[inline(never)]
     fn locate(&self, error: Error, frame: &CodeFrame) -> Error {
-        if error.position().is_some() {
+        if error.position().is_some() || error.definition().is_some() {
             return error;
         }
-        let is_own = self.program.as_ref().is_some_and(|own| Rc::ptr_eq(own, &frame.closure.module.program));
-        let error = if is_own { error } else { error.without_nil_arguments() };
-        error.at(frame.position())
+        let program = &frame.closure.module.program;
+        if self.program.as_ref().is_some_and(|own| Rc::ptr_eq(own, program)) {
+            return error.at(frame.position());
+        }
+        let error = error.without_nil_arguments();
+        match frame.position().and_then(|at| program.definition_at(at)) {
+            Some(definition) => error.in_definition(definition),
+            // The caller has a place, then.
+            None => error,
+        }
     }
 }
 

@@ -14,14 +14,41 @@ pub struct Failure {
     pub hint: Option<String>,
     /// Where in the program, if that is known.
     pub position: Option<Position>,
+    /// The definition of an earlier program of the session in which it failed; `position` is `None` then.
+    pub definition: Option<FailedDefinition>,
     /// The readable form of the value given to `fail`.
     pub payload: Option<String>,
+}
+
+/// A definition of an earlier program in which a program failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedDefinition {
+    /// Its text, from `(defn` to the closing parenthesis.
+    pub source: String,
+    /// Where in that text the program failed.
+    pub position: Position,
+}
+
+impl FailedDefinition {
+    /// The name that it defines; empty if that is not the second word of its text.
+    pub fn name(&self) -> &str {
+        let words = self.source.split(|c: char| c.is_whitespace() || "(),;".contains(c));
+        let name = words.filter(|word| !word.is_empty()).nth(1).unwrap_or_default();
+        if name.starts_with(['^', '"', '[', '{']) { "" } else { name }
+    }
 }
 
 impl Failure {
     /// A failure without a place.
     pub fn new(reason: Reason, message: impl Into<String>) -> Failure {
-        Failure { reason, message: message.into(), hint: None, position: None, payload: None }
+        Failure {
+            reason,
+            message: message.into(),
+            hint: None,
+            position: None,
+            definition: None,
+            payload: None,
+        }
     }
 
     /// The message with its hint: what people and models read.
@@ -37,6 +64,10 @@ impl From<&Error> for Failure {
             message: error.message().to_owned(),
             hint: error.hint().map(str::to_owned),
             position: error.position(),
+            definition: error.definition().map(|definition| FailedDefinition {
+                source: definition.source.as_ref().to_owned(),
+                position: definition.position,
+            }),
             payload: error.payload().map(|_| error.message().to_owned()),
         }
     }

@@ -13,7 +13,7 @@ pub use call_record::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, ResultOverview, ValueSource,
 };
 pub use catalog_op::CatalogOp;
-pub use failure::Failure;
+pub use failure::{FailedDefinition, Failure};
 pub use saved_session::{SavedSession, SessionDraft, SessionFault};
 pub use session_report::{Changed, Exceeded, HistoryNotice, SessionReport};
 pub use suspended::{ResumeFault, Suspended};

@@ -11,6 +11,8 @@ pub(super) enum Command<'l> {
     Find(&'l str),
     /// `:tools [TEXT]`
     Tools(Option<&'l str>),
+    /// `:vars`
+    Vars,
     /// `:quit`, `:q`, `:exit`
     Quit,
     /// A command without the word that it needs.
@@ -22,7 +24,9 @@ pub(super) const HELP: &str = "\
 :doc NAME       what a function, a special form, a definition or a tool (\"server/tool\") does
 :find TEXT      names that fit the text; :apropos is the same
 :tools [TEXT]   tools of the configured upstreams
-:quit           leave, as Ctrl-D does; Ctrl-C stops a program that runs
+:vars           names that this session defines
+:quit           leave, as exit and Ctrl-D do; Ctrl-C stops a program that runs
+Tab             completes names, servers, tools and their arguments
 *1 *2 *3        the last three results";
 
 impl Command<'_> {
@@ -34,6 +38,7 @@ impl Command<'_> {
         Some(match (word, argument) {
             (":help", None) => Command::Help,
             (":quit" | ":q" | ":exit", None) => Command::Quit,
+            (":vars", None) => Command::Vars,
             (":tools", query) => Command::Tools(query),
             (":doc", Some(name)) => Command::Doc(name),
             (":doc", None) => Command::Incomplete(":doc needs a name, for instance :doc map"),
@@ -44,6 +49,24 @@ impl Command<'_> {
             _ => return None,
         })
     }
+}
+
+/// The command that a line such as `help`, `exit` or `(quit)` means, and the name that the session must not have defined for that.
+pub(super) fn of_word(line: &str) -> Option<(&'static str, &str)> {
+    let line = line.trim();
+    let word = line.strip_prefix('(').and_then(|line| line.strip_suffix(')')).unwrap_or(line);
+    let command = match word {
+        "help" | "?" => ":help",
+        "exit" | "quit" => ":quit",
+        _ => return None,
+    };
+    Some((command, word))
+}
+
+/// Whether `line` is a keyword alone, which a person may have meant as a command.
+pub(super) fn looks_like_one(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(':') && line.len() > 1 && !line.contains(char::is_whitespace)
 }
 
 /// Whether `line` is a command, which is always complete.
@@ -62,6 +85,10 @@ mod tests {
         assert_eq!(Command::parse(":tools"), Some(Command::Tools(None)));
         assert_eq!(Command::parse(":q"), Some(Command::Quit));
         assert!(matches!(Command::parse(":find"), Some(Command::Incomplete(_))));
+        assert_eq!(of_word(" (exit) "), Some((":quit", "exit")));
+        assert_eq!(of_word("help"), Some((":help", "help")));
+        assert_eq!(of_word("(help x)"), None);
+        assert!(looks_like_one(":var ") && !looks_like_one("(:var m)") && !looks_like_one(":a :b"));
         for program in [":key", "(:doc x)", ":helpful", ":quit 1", "", "(+ 1 2)"] {
             assert_eq!(Command::parse(program), None, "{program:?}");
         }

@@ -1,35 +1,40 @@
-//! The line editor: history, completion, input over several lines.
+//! The line editor: history, completion, colours, and input over several lines with indentation.
 
+use super::completion::{Vocabulary, complete, language};
 use super::forms::{self, Typed};
+use super::highlight::Style;
+use super::indent::indentation;
 use crate::cli::input::Line;
 use crate::cli::output::errln;
+use crate::cli::report;
 use ptc_vm::SpecialForm;
-use ptc_vm::builtins::library;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::{CmdKind, Highlighter, MatchingBracketHighlighter};
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper, Hinter};
+use rustyline::{
+    Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, Hinter, KeyCode, KeyEvent, Modifiers, RepeatCount,
+};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Entries that the history file keeps.
 const HISTORY_ENTRIES: usize = 10_000;
-
-/// Names that the program at the prompt may use besides those of the language. They change from form to form.
-pub(super) type Names = Arc<Mutex<Vec<String>>>;
 
 /// The settings of an editor.
 pub(super) struct Prompt {
     /// The prompt.
     pub(super) text: &'static str,
+    /// The prompt of continuation lines, as wide.
+    pub(super) continuation: &'static str,
     /// The history file; `None` for a history that ends with the process.
     pub(super) history: Option<PathBuf>,
     /// Completions besides the names of the language.
-    pub(super) names: Names,
+    pub(super) vocabulary: Vocabulary,
 }
 
 /// An editor on the terminal of this process.
@@ -46,9 +51,26 @@ impl Prompt {
             .max_history_size(HISTORY_ENTRIES)?
             .history_ignore_space(true)
             .completion_type(CompletionType::List)
+            // The continuation prompt is drawn where there are colours; the style knows whether there are.
+            .color_mode(ColorMode::Forced)
             .build();
         let mut editor = Editor::with_config(config)?;
-        editor.set_helper(Some(Assistant::new(self.names)));
+        let width = self.text.len();
+        let style = Style {
+            colours: report::has_colours(true),
+            continuation: self.continuation,
+            special_forms: SpecialForm::ALL.iter().map(|form| form.name()).collect(),
+        };
+        editor.set_helper(Some(Assistant {
+            vocabulary: self.vocabulary,
+            language: language(),
+            style,
+            is_final: Cell::new(false),
+        }));
+        editor.bind_sequence(
+            Event::from(KeyEvent(KeyCode::Enter, Modifiers::NONE)),
+            EventHandler::Conditional(Box::new(NewLine { prompt: width })),
+        );
         let mut history = self.history;
         if let Some(path) = &history {
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -81,59 +103,32 @@ impl LineEditor {
     }
 }
 
-/// Completion and hints for the editor.
+/// Enter in an unfinished form: a new line, indented.
+struct NewLine {
+    /// The width of the prompt.
+    prompt: usize,
+}
+
+impl ConditionalEventHandler for NewLine {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext<'_>) -> Option<Cmd> {
+        let text = context.line();
+        if super::commands::is_command(text) || forms::read(text) != Typed::Unfinished {
+            return None;
+        }
+        let before = text.get(..context.pos())?;
+        Some(Cmd::Insert(1, format!("\n{}", " ".repeat(indentation(before, self.prompt)))))
+    }
+}
+
+/// Completion, colours and validation for the editor.
 #[derive(Helper, Hinter)]
 struct Assistant {
-    names: Names,
+    vocabulary: Vocabulary,
     /// Names of the language.
     language: BTreeSet<&'static str>,
-    brackets: MatchingBracketHighlighter,
-}
-
-impl Assistant {
-    fn new(names: Names) -> Assistant {
-        let builtins = library().all().iter().flat_map(|builtin| {
-            std::iter::once(builtin.name).chain(library().aliases(builtin).iter().copied())
-        });
-        let forms = SpecialForm::ALL.iter().map(|form| form.name()).chain([
-            "tool/call",
-            "*1",
-            "*2",
-            "*3",
-            "nil",
-            "true",
-            "false",
-        ]);
-        Assistant {
-            names,
-            language: builtins.chain(forms).collect(),
-            brackets: MatchingBracketHighlighter::new(),
-        }
-    }
-
-    /// Names that begin like the text before `position` in `line`, and where that text begins.
-    fn completions(&self, line: &str, position: usize) -> (usize, Vec<String>) {
-        let before = &line[..position];
-        let start = before.rfind(ends_name).map_or(0, |at| at + 1);
-        let begun = &before[start..];
-        if begun.is_empty() {
-            return (position, Vec::new());
-        }
-        let mut found: BTreeSet<String> = self
-            .language
-            .iter()
-            .filter(|name| name.starts_with(begun))
-            .map(|name| (*name).to_owned())
-            .collect();
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        found.extend(names.iter().filter(|name| name.starts_with(begun)).cloned());
-        (start, found.into_iter().collect())
-    }
-}
-
-/// Characters that no symbol contains. All are ASCII, so what follows starts at the next byte.
-fn ends_name(c: char) -> bool {
-    c.is_ascii_whitespace() || "()[]{}\"'`,;#@^~".contains(c)
+    style: Style,
+    /// Whether the text is shown for the last time, without a cursor.
+    is_final: Cell<bool>,
 }
 
 impl Completer for Assistant {
@@ -145,7 +140,7 @@ impl Completer for Assistant {
         position: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(self.completions(line, position))
+        Ok(complete(&line[..position], &self.language, &self.vocabulary))
     }
 }
 
@@ -162,31 +157,12 @@ impl Validator for Assistant {
 
 impl Highlighter for Assistant {
     fn highlight<'l>(&self, line: &'l str, position: usize) -> Cow<'l, str> {
-        self.brackets.highlight(line, position)
+        let cursor = (self.style.colours && !self.is_final.get()).then_some(position);
+        Cow::Owned(self.style.paint(line, cursor))
     }
 
-    fn highlight_char(&self, line: &str, position: usize, kind: CmdKind) -> bool {
-        self.brackets.highlight_char(line, position, kind)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_language_and_session_are_completed() {
-        let names: Names = Arc::new(Mutex::new(vec!["total".to_owned(), "data/orders".to_owned()]));
-        let assistant = Assistant::new(names.clone());
-        let found = |line: &str| assistant.completions(line, line.len());
-        let (start, all) = found("(map (fn [x] (group-");
-        assert_eq!((start, all), (14, vec!["group-by".to_owned()]));
-        assert_eq!(found("(count tota"), (7, vec!["total".to_owned()]));
-        assert_eq!(found("data/").1, ["data/orders"]);
-        assert!(found("(when-l").1.contains(&"when-let".to_owned()), "special forms");
-        assert!(found("é(tool").1.contains(&"tool/call".to_owned()));
-        assert!(found("(").1.is_empty(), "nothing is proposed before anything is typed");
-        names.lock().unwrap().push("totals".to_owned());
-        assert_eq!(found("tota").1, ["total", "totals"]);
+    fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
+        self.is_final.set(kind == CmdKind::ForcedRefresh);
+        true
     }
 }

@@ -3,13 +3,21 @@
 //! [`forms`] decides whether a text is complete and splits it into forms. [`super::input`] and [`editor`] read it from
 //! a pipe or a terminal. [`session`] evaluates it and shows the results. [`commands`] are lines such as `:doc map`.
 //! [`remote`] does the same on a running server, with `--connect`. Without a terminal there is no prompt and no colour:
-//! forms come from the pipe, results go to standard output, one per line, and errors to standard error.
+//! forms come from the pipe, results go to standard output, one per line, and errors to standard error; the exit status is 1 if
+//! one failed.
+//!
+//! [`syntax`] finds the tokens of typed text, for [`highlight`], [`indent`], [`completion`] and, of printed values, [`layout`].
 
 mod commands;
+mod completion;
 mod editor;
 mod forms;
+mod highlight;
+mod indent;
+mod layout;
 mod remote;
 mod session;
+mod syntax;
 
 use crate::cli::output::{errln, outln};
 use ptc_host::aggregator::{Aggregator, SnapshotMode};
@@ -21,13 +29,15 @@ use super::limits::LimitArgs;
 use super::{json, report, tools, upstreams};
 use clap::{Args, ValueEnum};
 use commands::Command;
-use editor::{LineEditor, Names, Prompt};
+use completion::Vocabulary;
+use editor::{LineEditor, Prompt};
 use forms::Typed;
 use session::Session;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// Longest result that a terminal shows; a pipe gets all of it.
 const TERMINAL_TEXT_BYTES: usize = 32 << 10;
@@ -106,7 +116,7 @@ async fn start(args: ReplArgs) -> ExitCode {
         session: Session::new(engine, template, redactor, terminal),
         upstreams,
         context_names: args.context.as_deref().map(context_names).unwrap_or_default(),
-        names: Names::default(),
+        vocabulary: Vocabulary::default(),
         terminal,
     };
     let exit = repl.serve(&args).await;
@@ -127,7 +137,7 @@ struct Repl {
     session: Session,
     upstreams: Option<Arc<Aggregator>>,
     context_names: Vec<String>,
-    names: Names,
+    vocabulary: Vocabulary,
     terminal: bool,
 }
 
@@ -154,8 +164,13 @@ impl Repl {
         }
         let input = if self.terminal {
             outln!("PTC-Lisp {} (:help for help, Ctrl-D to leave)", crate::identity::VERSION);
-            let history = args.history.clone().or_else(default_history);
-            let prompt = Prompt { text: "user=> ", history, names: self.names.clone() };
+            self.list_on_demand();
+            let prompt = Prompt {
+                text: "user=> ",
+                continuation: "  #_=> ",
+                history: args.history.clone().or_else(default_history),
+                vocabulary: self.vocabulary.clone(),
+            };
             Input::terminal(move || prompt.open(), LineEditor::line)
         } else {
             Input::plain()
@@ -178,13 +193,16 @@ impl Repl {
             match line {
                 Line::Text(line) => {
                     if typed.is_empty()
-                        && let Some(command) = Command::parse(&line)
+                        && let Some(command) = self.command(&line).await
                     {
                         if command == Command::Quit {
-                            return ExitCode::SUCCESS;
+                            return self.end();
                         }
                         self.obey(command).await;
                         continue;
+                    }
+                    if self.terminal && typed.is_empty() && commands::looks_like_one(&line) {
+                        self.session.say("; a keyword; :help lists the commands");
                     }
                     typed.push_str(&line);
                     if self.evaluate(&typed).await {
@@ -202,7 +220,7 @@ impl Repl {
                     if self.terminal {
                         outln!("Goodbye!");
                     }
-                    return ExitCode::SUCCESS;
+                    return self.end();
                 }
                 Line::Failed(why) => return report::fault(&why),
             }
@@ -231,6 +249,20 @@ impl Repl {
         true
     }
 
+    /// The command that a line is, by its colon or by a word that no definition has.
+    async fn command<'l>(&self, line: &'l str) -> Option<Command<'l>> {
+        match commands::of_word(line) {
+            Some((_, word)) if self.session.names().await.iter().any(|name| name == word) => None,
+            Some((command, _)) => Command::parse(command),
+            None => Command::parse(line),
+        }
+    }
+
+    /// The exit status of the conversation: a person has seen what failed, a script has not.
+    fn end(&self) -> ExitCode {
+        if self.session.has_failed() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
     async fn obey(&self, command: Command<'_>) {
         match command {
             Command::Help => self.session.say(commands::HELP),
@@ -245,19 +277,39 @@ impl Repl {
                 }
                 None => self.session.say(upstreams::UNCONFIGURED),
             },
+            Command::Vars => self.session.names().await.iter().for_each(|name| self.session.say(name)),
             Command::Incomplete(what) => errln!("{what}"),
             Command::Quit => {}
         }
     }
 
-    /// Updates completion with the names that the session defines.
+    /// Updates completion with the names that the session defines, and with what is known of the upstreams.
     async fn learn_names(&self) {
         if !self.terminal {
             return;
         }
         let mut names = self.session.names().await;
         names.extend(self.context_names.iter().cloned());
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        self.vocabulary.define(names);
+        if let Some(upstreams) = &self.upstreams {
+            self.vocabulary.learn(&upstreams.catalog());
+        }
+    }
+
+    /// Lists the tools of an upstream when Tab asks for them. An upstream that does not start proposes nothing: its first use
+    /// says why.
+    fn list_on_demand(&self) {
+        let Some(upstreams) = self.upstreams.clone() else { return };
+        let (lister, mut wanted) = mpsc::unbounded_channel::<String>();
+        self.vocabulary.list_with(lister);
+        let vocabulary = self.vocabulary.clone();
+        tokio::spawn(async move {
+            while let Some(server) = wanted.recv().await {
+                if upstreams.load(&server).await.is_ok() {
+                    vocabulary.learn(&upstreams.catalog());
+                }
+            }
+        });
     }
 }
 

@@ -5,13 +5,20 @@ use ptc_host::aggregator::notes;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EvalId, EvalOutcome, EvalRequest, Failure};
 
+use super::layout::lay_out;
 use crate::cli::{limits, questions, report};
+use std::cell::Cell;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The REPL's session within its engine.
 const KEY: &str = "repl";
+/// A program that takes longer is told how long it took.
+const SLOW: Duration = Duration::from_secs(1);
+/// Columns of a terminal that does not tell.
+const USUAL_COLUMNS: usize = 80;
 
 /// A session and how its results are shown.
 pub(super) struct Session {
@@ -19,6 +26,8 @@ pub(super) struct Session {
     template: EvalRequest,
     redactor: Redactor,
     terminal: bool,
+    /// Whether a program has failed.
+    failed: Cell<bool>,
 }
 
 impl Session {
@@ -31,7 +40,12 @@ impl Session {
     ) -> Session {
         template.session = Some(Arc::from(KEY));
         template.asker = questions::at_terminal(&redactor);
-        Session { engine, template, redactor, terminal }
+        Session { engine, template, redactor, terminal, failed: Cell::new(false) }
+    }
+
+    /// Whether a program has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.get()
     }
 
     /// Most bytes of a program.
@@ -44,7 +58,10 @@ impl Session {
         let Some(outcome) = self.run(program, false).await else { return false };
         match outcome.result {
             Ok(answer) => {
-                self.say(&answer.text);
+                self.say(&match self.terminal {
+                    true => lay_out(&answer.text, columns()),
+                    false => answer.text,
+                });
                 if let Some(cut) = answer.cut {
                     self.say(&format!("; {cut}"));
                 }
@@ -108,6 +125,9 @@ impl Session {
         for note in outcome.iter().flat_map(notes) {
             self.say(&format!("; {note}"));
         }
+        if let Some(outcome) = outcome.as_ref().filter(|outcome| self.terminal && outcome.duration >= SLOW) {
+            self.say(&format!("; {:.1} s", outcome.duration.as_secs_f64()));
+        }
         if outcome.is_none() {
             // A terminal has shown ^C by itself.
             errln!("{}cancelled", if self.terminal { "\n" } else { "" });
@@ -147,9 +167,15 @@ impl Session {
     }
 
     fn report(&self, program: &str, mut failure: Failure) {
+        self.failed.set(true);
         limits::explain(&mut failure, self.template.upstreams.is_some());
         failure.message = self.redactor.scrub_string(failure.message);
         failure.hint = failure.hint.map(|hint| self.redactor.scrub_string(hint));
         report::failure(program, &failure, self.terminal);
     }
+}
+
+/// The width of the terminal.
+fn columns() -> usize {
+    terminal_size::terminal_size().map_or(USUAL_COLUMNS, |(width, _)| usize::from(width.0).max(20))
 }

@@ -39,8 +39,7 @@ fn sign_ins_are_sealed_with_a_key_that_the_keyring_keeps() {
     assert_eq!(login.event()["event"], "signed_in");
     assert!(login.ends().0);
     let mut sealed = 0;
-    for file in std::fs::read_dir(person.path(".local/state/ptc_runner_mcp/auth")).expect("a store").flatten()
-    {
+    for file in std::fs::read_dir(person.path(".local/state/ptc/auth")).expect("a store").flatten() {
         let text = std::fs::read_to_string(file.path()).expect("text");
         assert!(hosted.secrets().iter().all(|secret| !text.contains(secret.as_str())), "{text}");
         sealed += usize::from(text.contains("\"sealed\""));

@@ -280,7 +280,7 @@ fn what_is_sealed_shows_nothing_and_opens_with_its_key_alone() {
     assert_eq!(login.event()["event"], "signed_in");
     assert!(login.ends().0);
     let mut heard = Heard::default();
-    let folder = person.path(".local/state/ptc_runner_mcp/auth");
+    let folder = person.path(".local/state/ptc/auth");
     for file in std::fs::read_dir(folder).expect("a store").flatten() {
         heard.add("a file", std::fs::read_to_string(file.path()).expect("text"));
     }

@@ -16,8 +16,10 @@ use client::Caller;
 use ptc_host::config::ProcessEnv;
 use ptc_mcp::json::{Value, json};
 
+use super::commands;
+use super::completion::Vocabulary;
 use super::default_history;
-use super::editor::{LineEditor, Names, Prompt};
+use super::editor::{LineEditor, Prompt};
 use super::forms::{self, Typed};
 use crate::cli::input::{Input, Line};
 use crate::cli::{report, upstreams};
@@ -30,7 +32,7 @@ const HELP: &str = "\
 :mode            which tool evaluates, and in which session
 :display [MODE]  how answers are shown: text, envelope, json
 :tools           tools of the server
-:quit            leave, as :q, :exit and Ctrl-D do";
+:quit            leave, as exit, :q and Ctrl-D do";
 const UNKNOWN_COMMAND: &str = "Unknown command. Available: :help, :mode, :display, :tools, :quit";
 
 /// Options of `ptc repl` that go with `--connect`.
@@ -95,6 +97,13 @@ struct Remote {
     session: Option<String>,
     display: Cell<Display>,
     terminal: bool,
+    /// Whether a program has failed.
+    failed: Cell<bool>,
+}
+
+/// Whether a line is for the REPL itself: a keyword is useless as a program.
+fn is_command(line: &str) -> bool {
+    line.trim().starts_with(':') || commands::of_word(line).is_some()
 }
 
 impl Remote {
@@ -111,7 +120,13 @@ impl Remote {
             );
         }
         let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-        let mut remote = Remote { caller, session: None, display: Cell::new(args.display), terminal };
+        let mut remote = Remote {
+            caller,
+            session: None,
+            display: Cell::new(args.display),
+            terminal,
+            failed: Cell::new(false),
+        };
         if has_sessions && !args.stateless {
             let started = remote.caller.tool("lisp_session_start", json!({"title": "ptc repl"})).await?;
             let text = started["content"][0]["text"].as_str().unwrap_or_default();
@@ -185,7 +200,8 @@ impl Remote {
             outln!("PTC-Lisp MCP REPL (Ctrl+D or :quit to exit)");
             outln!("Mode: {}\nDisplay: {}\nType :help for commands.", self.mode(), self.display_name());
             let history = history.or_else(default_history);
-            let prompt = Prompt { text: "ptc> ", history, names: Names::default() };
+            let vocabulary = Vocabulary::default();
+            let prompt = Prompt { text: "ptc> ", continuation: "...> ", history, vocabulary };
             Input::terminal(move || prompt.open(), LineEditor::line)
         } else {
             Input::plain()
@@ -201,9 +217,10 @@ impl Remote {
                 Err(exit) => return exit,
             };
             match line {
-                Line::Text(line) if typed.is_empty() && line.trim().starts_with(':') => {
-                    if !self.obey(line.trim()).await {
-                        return ExitCode::SUCCESS;
+                Line::Text(line) if typed.is_empty() && is_command(&line) => {
+                    let command = commands::of_word(&line).map_or(line.trim(), |(command, _)| command);
+                    if !self.obey(command).await {
+                        return self.end();
                     }
                 }
                 Line::Text(line) => {
@@ -222,12 +239,19 @@ impl Remote {
                     if !typed.trim().is_empty() {
                         self.show(&typed).await;
                     }
-                    outln!("Goodbye.");
-                    return ExitCode::SUCCESS;
+                    if self.terminal {
+                        outln!("Goodbye.");
+                    }
+                    return self.end();
                 }
                 Line::Failed(why) => return report::fault(&why),
             }
         }
+    }
+
+    /// The exit status of the conversation: a person has seen what failed, a script has not.
+    fn end(&self) -> ExitCode {
+        if self.failed.get() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
     /// Evaluates and prints. Ctrl-C abandons the program, which ends it on the server.
@@ -236,6 +260,9 @@ impl Remote {
             answer = self.evaluate(program) => answer,
             Ok(()) = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
         };
+        if !matches!(answer, Ok((_, false))) {
+            self.failed.set(true);
+        }
         match answer {
             Ok((text, failed)) => {
                 if failed && self.display.get() == Display::Text {

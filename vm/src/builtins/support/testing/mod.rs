@@ -89,6 +89,7 @@ fn program(code: Vec<Op>, constants: Vec<Value>) -> Program {
         requires: Vec::new(),
         tools: Vec::new(),
         defs: Vec::new(),
+        def_positions: Vec::new(),
         local_names: Vec::new(),
         notes: Vec::new(),
         shadows_builtin: false,

@@ -1,0 +1,141 @@
+//! Colours of typed text, the bracket that belongs to the one at the cursor, and the prompt of continuation lines.
+//!
+//! The editor can show nothing that is not in its text. The indentation of a continuation line is, and is as wide as the
+//! prompt at least: the continuation prompt is drawn over it.
+
+use super::syntax::{Kind, Lexeme, lexemes};
+use std::collections::BTreeSet;
+
+const PLAIN: &str = "\x1b[0m";
+const DIM: &str = "\x1b[2m";
+const BOLD: &str = "\x1b[1m";
+
+/// How typed text is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Style {
+    /// Whether there are colours.
+    pub(super) colours: bool,
+    /// The prompt of continuation lines, as wide as that of the first one.
+    pub(super) continuation: &'static str,
+    /// Names that are shown as part of the language's syntax.
+    pub(super) special_forms: BTreeSet<&'static str>,
+}
+
+impl Style {
+    /// `text` as it is shown. With `cursor`, a byte of the text, the brackets there are bold. The width stays the same.
+    pub(super) fn paint(&self, text: &str, cursor: Option<usize>) -> String {
+        let lexemes = lexemes(text);
+        let pair = cursor.and_then(|cursor| bracket_pair(&lexemes, cursor));
+        let mut shown = String::with_capacity(text.len() * 2);
+        let mut end = 0;
+        for (index, lexeme) in lexemes.iter().enumerate() {
+            self.gap(&text[end..lexeme.start], &mut shown);
+            end = lexeme.start + lexeme.text.len();
+            let colour = match pair {
+                Some((one, other)) if index == one || index == other => BOLD,
+                _ => self.colour(lexeme),
+            };
+            if self.colours && !colour.is_empty() {
+                shown.extend([colour, lexeme.text, PLAIN]);
+            } else {
+                shown.push_str(lexeme.text);
+            }
+        }
+        self.gap(&text[end..], &mut shown);
+        shown
+    }
+
+    fn colour(&self, lexeme: &Lexeme<'_>) -> &'static str {
+        match lexeme.kind {
+            Kind::Text => "\x1b[32m",
+            Kind::Keyword => "\x1b[36m",
+            Kind::Literal => "\x1b[33m",
+            Kind::Comment => DIM,
+            Kind::Name if self.special_forms.contains(lexeme.text) => "\x1b[35m",
+            Kind::Name | Kind::Opener | Kind::Closer | Kind::Other => "",
+        }
+    }
+
+    /// White space between tokens. Each line that it begins has the continuation prompt, if its indentation is wide enough.
+    fn gap(&self, space: &str, shown: &mut String) {
+        for (index, part) in space.split('\n').enumerate() {
+            if index > 0 {
+                shown.push('\n');
+            }
+            let width = self.continuation.len();
+            match part.get(..width) {
+                Some(indentation) if index > 0 && indentation.bytes().all(|byte| byte == b' ') => {
+                    let (dim, plain) = if self.colours { (DIM, PLAIN) } else { ("", "") };
+                    shown.extend([dim, self.continuation, plain, &part[width..]]);
+                }
+                _ => shown.push_str(part),
+            }
+        }
+    }
+}
+
+/// The bracket at `cursor`, or just before it, and the one that belongs to it, by index.
+fn bracket_pair(lexemes: &[Lexeme<'_>], cursor: usize) -> Option<(usize, usize)> {
+    let is_bracket = |lexeme: &Lexeme<'_>| matches!(lexeme.kind, Kind::Opener | Kind::Closer);
+    let at = |place: usize| {
+        let mut all = lexemes.iter().enumerate();
+        all.find(|(_, one)| is_bracket(one) && (one.start..one.start + one.text.len()).contains(&place))
+    };
+    let (index, lexeme) = at(cursor).or_else(|| at(cursor.checked_sub(1)?))?;
+    let mut depth = 0_usize;
+    let mut closes = |&other: &usize| {
+        let kind = lexemes[other].kind;
+        if kind == lexeme.kind {
+            depth += 1;
+        } else if is_bracket(&lexemes[other]) {
+            depth -= 1;
+        }
+        depth == 0
+    };
+    let other = match lexeme.kind {
+        Kind::Opener => (index..lexemes.len()).find(&mut closes),
+        _ => (0..=index).rev().find(&mut closes),
+    };
+    Some((index, other?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn style(colours: bool) -> Style {
+        Style { colours, continuation: "  #_=> ", special_forms: BTreeSet::from(["let"]) }
+    }
+
+    #[test]
+    fn kinds_of_tokens_have_their_colours() {
+        let shown = style(true).paint("(let [x :a] (f \"b\" 1)) ; c", None);
+        let expected = "(\x1b[35mlet\x1b[0m [x \x1b[36m:a\x1b[0m] (f \x1b[32m\"b\"\x1b[0m \x1b[33m1\x1b[0m)) \x1b[2m; c\x1b[0m";
+        assert_eq!(shown, expected);
+        assert_eq!(style(false).paint("(let [x :a] \"b", None), "(let [x :a] \"b");
+    }
+
+    #[test]
+    fn the_brackets_at_the_cursor_are_bold() {
+        let bold = |text: &str, cursor| {
+            let shown = style(true).paint(text, Some(cursor));
+            let places = shown.match_indices(BOLD).map(|(at, _)| shown[at + BOLD.len()..].chars().next());
+            places.flatten().collect::<String>()
+        };
+        assert_eq!(bold("(a [b] c)", 0), "()");
+        assert_eq!(bold("(a [b] c)", 9), "()", "just behind");
+        assert_eq!(bold("(a [b] c)", 3), "[]");
+        assert_eq!(bold("(a [b", 3), "", "nothing belongs to it yet");
+        assert_eq!(bold(")", 0), "");
+        assert_eq!(bold("(a \"(\" b)", 4), "", "in a string");
+    }
+
+    #[test]
+    fn continuation_lines_have_a_prompt_over_their_indentation() {
+        let shown = |text: &str| style(false).paint(text, None);
+        assert_eq!(shown("(f\n         1\n       2)"), "(f\n  #_=>   1\n  #_=> 2)");
+        assert_eq!(shown("(f\n  1)"), "(f\n  1)", "pasted text stays as it is");
+        assert_eq!(shown("\"a\n         b\""), "\"a\n         b\"", "and so do strings");
+        assert_eq!(shown("(f\n         "), "(f\n  #_=>   ");
+    }
+}

@@ -1,0 +1,109 @@
+//! Tokens of typed text, for colours, indentation and completion. Text that is being typed is often unfinished: what no token
+//! begins with is a token of its own kind, up to the end of the text.
+
+use logos::Logos;
+use ptc_compiler::token::Token;
+
+/// What a token is to the editor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `(`, `[`, `{`, `#{`, `#(`, `#:name{`
+    Opener,
+    /// `)`, `]`, `}`
+    Closer,
+    /// A name, quoted or not.
+    Name,
+    /// `:name`
+    Keyword,
+    /// A string or a regex, with its quotes; also one that is not finished.
+    Text,
+    /// A number or a character.
+    Literal,
+    /// `;` and the rest of the line.
+    Comment,
+    /// `'`, `#'`, `#_`, or anything unreadable.
+    Other,
+}
+
+/// A token and its place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lexeme<'t> {
+    pub(super) kind: Kind,
+    /// The byte at which it begins.
+    pub(super) start: usize,
+    pub(super) text: &'t str,
+}
+
+/// The tokens of `text`, in order, without white space.
+pub(super) fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
+    let mut lexer = Token::lexer(text);
+    let mut found = Vec::new();
+    while let Some(token) = lexer.next() {
+        let start = lexer.span().start;
+        let kind = token.map_or(Kind::Other, kind);
+        if kind == Kind::Other && text[start..].trim_start_matches('#').starts_with('"') {
+            // A string that has no end yet.
+            found.push(Lexeme { kind: Kind::Text, start, text: &text[start..] });
+            break;
+        }
+        found.push(Lexeme { kind, start, text: lexer.slice() });
+    }
+    found
+}
+
+fn kind(token: Token) -> Kind {
+    match token {
+        Token::OpenList
+        | Token::OpenVector
+        | Token::OpenMap
+        | Token::OpenSet
+        | Token::OpenNamespacedMap
+        | Token::OpenShortFn => Kind::Opener,
+        Token::CloseList | Token::CloseVector | Token::CloseMap => Kind::Closer,
+        Token::QuotedName | Token::VarName | Token::Name(_) => Kind::Name,
+        Token::Keyword => Kind::Keyword,
+        Token::Str(_) | Token::Regex(_) => Kind::Text,
+        Token::Infinity | Token::NegativeInfinity | Token::NaN | Token::Number(_) | Token::Char => {
+            Kind::Literal
+        }
+        Token::Comment => Kind::Comment,
+        Token::Quote | Token::Var | Token::Discard => Kind::Other,
+    }
+}
+
+/// The openers in `lexemes` that nothing closes, by index, the outermost first.
+pub(super) fn open_brackets(lexemes: &[Lexeme<'_>]) -> Vec<usize> {
+    let mut open = Vec::new();
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        match lexeme.kind {
+            Kind::Opener => open.push(index),
+            Kind::Closer => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unfinished_strings_are_texts_up_to_the_end() {
+        let shown: Vec<_> = lexemes("(str \"a ) b").iter().map(|lexeme| (lexeme.kind, lexeme.text)).collect();
+        assert_eq!(shown, [(Kind::Opener, "("), (Kind::Name, "str"), (Kind::Text, "\"a ) b")]);
+        assert_eq!(lexemes("#\"a(").last().map(|lexeme| lexeme.kind), Some(Kind::Text));
+        let odd: Vec<_> = lexemes("~ a").iter().map(|lexeme| lexeme.kind).collect();
+        assert_eq!(odd, [Kind::Other, Kind::Name], "the unreadable hides nothing behind it");
+    }
+
+    #[test]
+    fn brackets_stay_open_until_they_are_closed() {
+        let texts = |text: &'static str| {
+            let all = lexemes(text);
+            open_brackets(&all).into_iter().map(|index| all[index].start).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("(let [x 1] {:a (f"), [0, 11, 15]);
+        assert!(texts(") (a)").is_empty());
+    }
+}

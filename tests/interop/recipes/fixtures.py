@@ -1,6 +1,5 @@
-"""Makes the folder that docs/guide/recipes.md works on: texts, tables, a git repository with fixed dates, and a SQLite file. With a
-port it then serves a few web pages there. The folder must not exist, unless
-a port is given. Usage: fixtures.py FOLDER [PORT]"""
+"""Makes the folder that docs/guide/recipes.md works on: texts, tables, a git repository with fixed dates, and a SQLite file. One that is
+there already stays as it is. With a port, serves a few web pages then. Usage: fixtures.py FOLDER [PORT]"""
 import http.server
 import os
 import pathlib
@@ -106,8 +105,9 @@ def server(port):
 
 
 if __name__ == "__main__":
-    if not (pathlib.Path(sys.argv[1]).exists() and sys.argv[2:]):
-        make(pathlib.Path(sys.argv[1]))
+    folder = pathlib.Path(sys.argv[1])
+    if not folder.exists():
+        make(folder)
     if sys.argv[2:]:
-        print(f"pages at http://127.0.0.1:{sys.argv[2]}")
+        print(f"pages at http://127.0.0.1:{sys.argv[2]}", flush=True)
         server(int(sys.argv[2])).serve_forever()

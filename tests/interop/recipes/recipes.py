@@ -1,9 +1,7 @@
-"""Runs each program of the recipes by `ptc eval FILE`, one after the other in one folder, with the upstreams file of the page, and
-compares prints and value with the page. Usage: recipes.py PTC PAGE INTEROP-WORK"""
+"""Runs the programs of the recipes one after the other in one folder, with the upstreams file of the page, and compares prints and
+values with the page. All go through one `ptc eval --jsonl`, and the first one through `ptc eval FILE` as well. Usage: recipes.py PTC PAGE INTEROP-WORK"""
 import json
-import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +12,8 @@ import fixtures
 PTC, PAGE, INTEROP = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 # Where the page has its folder and its pages.
 FOLDER, PORT = "/home/me/recipes", 8808
-LONGEST, WIDEST = 12, 96
+RECIPES, LONGEST, WIDEST = 20, 12, 96
+FLAGS = ["--program-timeout-ms", "60000", "--upstream-call-timeout-ms", "30000"]
 MODULES = INTEROP / "upstreams/node_modules"
 INSTALLED = {
     "@modelcontextprotocol/server-filesystem": ["node", str(MODULES / "@modelcontextprotocol/server-filesystem/dist/index.js")],
@@ -47,18 +46,30 @@ def installed(entry):
     return {**entry, "command": command[0], "args": [*command[1:], *entry["args"][at + 1:]]}
 
 
-def run(config, program, here, there):
-    """What a program prints and gives, a line each; `there` are the page's names for what is called otherwise here."""
-    for mine, pages in zip(here, there):
-        program = program.replace(pages, mine)
+def renamed(text, names):
+    for old, new in names:
+        text = text.replace(old, new)
+    return text
+
+
+def run_all(config, programs):
+    """What each program prints and gives, one after the other in one process: lines, the last of which is the value or the error."""
+    requests = "".join(json.dumps({"id": at, "program": program}) + "\n" for at, program in enumerate(programs))
+    ran = subprocess.run([PTC, "eval", "--jsonl", *FLAGS, "--upstreams-config", str(config)], input=requests, capture_output=True, text=True)
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    if len(answers) != len(programs):
+        sys.exit(f"{len(programs)} programs, {len(answers)} answers: {ran.stderr[-2000:]}")
+    return [[*"\n".join(answer["prints"]).splitlines(), answer["result"] if answer["ok"] else answer["error"]["message"]]
+            for answer in answers]
+
+
+def run_file(config, program):
+    """The same of one program in a file, as readers run it."""
     file = INTEROP / "recipes/recipe.clj"
     file.write_text(program)
-    command = [PTC, "eval", "--upstreams-config", str(config), "--program-timeout-ms", "60000", "--upstream-call-timeout-ms", "30000"]
-    ran = subprocess.run([*command, str(file)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    text = ran.stdout if ran.returncode == 0 else ran.stdout + ran.stderr
-    for mine, pages in zip(here, there):
-        text = text.replace(mine, pages)
-    return text.splitlines()
+    ran = subprocess.run([PTC, "eval", *FLAGS, "--upstreams-config", str(config), str(file)], stdin=subprocess.DEVNULL, capture_output=True,
+                         text=True)
+    return (ran.stdout + ran.stderr).splitlines()
 
 
 def main():
@@ -68,30 +79,37 @@ def main():
     fixtures.make(box)
     web = fixtures.server(0)
     threading.Thread(target=web.serve_forever, daemon=True).start()
-    here, there = [str(box), f"127.0.0.1:{web.server_address[1]}"], [FOLDER, f"127.0.0.1:{PORT}"]
+    names = [(FOLDER, str(box)), (f"127.0.0.1:{PORT}", f"127.0.0.1:{web.server_address[1]}")]
+    names_back = [(here, there) for there, here in names]
 
     (_, lines), = blocks(page, "json")
-    entries = json.loads("\n".join(lines).replace(FOLDER, str(box)))["upstreams"]
+    entries = json.loads(renamed("\n".join(lines), names))["upstreams"]
     config = INTEROP / "recipes/upstreams.json"
     config.write_text(json.dumps({"upstreams": {name: installed(entry) for name, entry in entries.items()}}))
 
-    recipes, failed = blocks(page, "clojure"), 0
-    for number, lines in recipes:
-        program = [line for line in lines if not re.match(r";(=>|>>)", line)]
-        faults = [f"{len(program)} lines, more than {LONGEST}"] if sum(map(bool, program)) > LONGEST else []
-        faults += [f"a line of {len(line)} columns" for line in lines if len(line) > WIDEST]
+    recipes = blocks(page, "clojure")
+    programs = [[line for line in lines if not line.startswith((";=>", ";>>"))] for _, lines in recipes]
+    texts = [renamed("\n".join(program), names) for program in programs]
+    failed = 0
+    runs = [(*recipe, program, got) for recipe, program, got in zip(recipes, programs, run_all(config, texts))]
+    runs.append((*recipes[0], programs[0], run_file(config, texts[0])))
+    for number, lines, program, got in runs:
         wanted = [line[4:] for line in lines if line.startswith(";>>")]
         # A long value goes on in further lines.
-        value = " ".join(line[4:].strip() for line in lines if line.startswith(";=>"))
-        wanted.append(value)
-        got = run(config, "\n".join(program), here, there)
+        wanted.append(" ".join(line[4:].strip() for line in lines if line.startswith(";=>")))
+        got = [renamed(line, names_back) for line in got]
+        faults = [f"a line of {len(line)} columns" for line in lines if len(line) > WIDEST]
+        if sum(map(bool, program)) > LONGEST:
+            faults.append(f"more than {LONGEST} lines of program")
         if got != wanted:
             faults.append("\n  ".join(["gave", *got, "wanted", *wanted]))
         for fault in faults:
             print(f"FAIL {PAGE.name}:{number}: {fault}")
         failed += bool(faults)
-    print(f"{len(recipes) - failed} recipes passed, {failed} failed")
-    sys.exit(1 if failed or not recipes else 0)
+    if len(recipes) != RECIPES:
+        sys.exit(f"FAIL {PAGE.name}: {len(recipes)} recipes, not {RECIPES}")
+    print(f"{len(runs)} runs of {RECIPES} recipes, {failed} failed")
+    sys.exit(1 if failed else 0)
 
 
 main()

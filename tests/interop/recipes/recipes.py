@@ -1,5 +1,6 @@
 """Runs the programs of the recipes one after the other in one folder, with the upstreams file of the page, and compares prints and
-values with the page. All go through one `ptc eval --jsonl`, and the first one through `ptc eval FILE` as well. Usage: recipes.py PTC PAGE INTEROP-WORK"""
+values with the page. All go through one `ptc eval --jsonl`, and the first one through `ptc eval FILE` as well.
+Usage: recipes.py PTC PAGE INTEROP-WORK"""
 import json
 import pathlib
 import shutil
@@ -55,7 +56,8 @@ def renamed(text, names):
 def run_all(config, programs):
     """What each program prints and gives, one after the other in one process: lines, the last of which is the value or the error."""
     requests = "".join(json.dumps({"id": at, "program": program}) + "\n" for at, program in enumerate(programs))
-    ran = subprocess.run([PTC, "eval", "--jsonl", *FLAGS, "--upstreams-config", str(config)], input=requests, capture_output=True, text=True)
+    command = [PTC, "eval", "--jsonl", *FLAGS, "--upstreams-config", str(config)]
+    ran = subprocess.run(command, input=requests, capture_output=True, text=True)
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     if len(answers) != len(programs):
         sys.exit(f"{len(programs)} programs, {len(answers)} answers: {ran.stderr[-2000:]}")
@@ -67,8 +69,8 @@ def run_file(config, program):
     """The same of one program in a file, as readers run it."""
     file = INTEROP / "recipes/recipe.clj"
     file.write_text(program)
-    ran = subprocess.run([PTC, "eval", *FLAGS, "--upstreams-config", str(config), str(file)], stdin=subprocess.DEVNULL, capture_output=True,
-                         text=True)
+    command = [PTC, "eval", *FLAGS, "--upstreams-config", str(config), str(file)]
+    ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return (ran.stdout + ran.stderr).splitlines()
 
 
@@ -91,9 +93,9 @@ def main():
     programs = [[line for line in lines if not line.startswith((";=>", ";>>"))] for _, lines in recipes]
     texts = [renamed("\n".join(program), names) for program in programs]
     failed = 0
-    runs = [(*recipe, program, got) for recipe, program, got in zip(recipes, programs, run_all(config, texts))]
-    runs.append((*recipes[0], programs[0], run_file(config, texts[0])))
-    for number, lines, program, got in runs:
+    runs = [(recipe, program, got, "") for recipe, program, got in zip(recipes, programs, run_all(config, texts))]
+    runs.append((recipes[0], programs[0], run_file(config, texts[0]), " in a file"))
+    for (number, lines), program, got, where in runs:
         wanted = [line[4:] for line in lines if line.startswith(";>>")]
         # A long value goes on in further lines.
         wanted.append(" ".join(line[4:].strip() for line in lines if line.startswith(";=>")))
@@ -102,7 +104,7 @@ def main():
         if sum(map(bool, program)) > LONGEST:
             faults.append(f"more than {LONGEST} lines of program")
         if got != wanted:
-            faults.append("\n  ".join(["gave", *got, "wanted", *wanted]))
+            faults.append("\n  ".join([f"gave{where}", *got, "wanted", *wanted]))
         for fault in faults:
             print(f"FAIL {PAGE.name}:{number}: {fault}")
         failed += bool(faults)

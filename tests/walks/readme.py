@@ -82,12 +82,14 @@ class Terminal:
         return self
 
     def __exit__(self, *_):
-        os.close(self.master)
-        # A shell whose terminal is gone ends, and hangs up on what it has started.
+        # What runs in front is interrupted, and what a failed walk has left in the background is ended.
+        os.write(self.master, b"\x03")
+        os.write(self.master, b"kill $(jobs -p) 2> /dev/null; wait; exit\n")
         try:
             self.shell.wait(timeout=20)
         except subprocess.TimeoutExpired:
             self.shell.kill()
+        os.close(self.master)
 
     def read_until(self, pattern, line):
         shown, deadline = "", time.monotonic() + self.PATIENCE

@@ -1,4 +1,4 @@
-"""An MCP server that knows where it runs, and keeps notes."""
+"""An MCP server that knows where it runs, keeps notes, and has a store of ten items, one of which is missing."""
 import json
 import os
 import sys
@@ -16,7 +16,14 @@ TOOLS = [
         "description": "Writes a note",
         "inputSchema": {"type": "object", "properties": {"content": TEXT, "path": TEXT}, "required": ["content", "path"]},
     },
+    {
+        "name": "get",
+        "description": "An item",
+        "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]},
+        "annotations": {"readOnlyHint": True},
+    },
 ]
+ITEMS = ["anvil", "bellows", "chisel", "drill", "easel", "file", None, "hammer", "iron", "jig"]
 
 
 def call(tool, arguments):
@@ -27,6 +34,9 @@ def call(tool, arguments):
             return arguments["text"] * arguments.get("times", 1)
         case "note":
             return f"wrote {len(arguments['content'])} characters"
+        case "get":
+            name = dict(enumerate(ITEMS, 101)).get(arguments["id"])
+            return json.dumps({"id": arguments["id"], "name": name}) if name else None
 
 
 def answer(method, params):
@@ -37,7 +47,8 @@ def answer(method, params):
         case "tools/list":
             return {"tools": TOOLS}
         case "tools/call":
-            return {"content": [{"type": "text", "text": call(params["name"], params.get("arguments") or {})}]}
+            text = call(params["name"], params.get("arguments") or {})
+            return {"content": [{"type": "text", "text": text or "it is unknown"}], "isError": text is None}
         case "ping":
             return {}
 

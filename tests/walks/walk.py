@@ -10,7 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+import urllib.error
 import urllib.request
+
+import readme
 
 PTC = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,7 +61,38 @@ def server(*args, **more):
     return {"command": sys.executable, "args": [SERVER, *args], **more}
 
 
+class Client:
+    """An MCP client with the entry that `ptc init` wrote for it."""
+
+    def __init__(self, home, entry):
+        self.number = 0
+        self.process = subprocess.Popen(
+            [entry["command"], *entry["args"]], cwd="/", env=home.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self):
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "walk", "version": "1"}})
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=20) == 0
+
+    def ask(self, method, params):
+        self.number += 1
+        request = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        messages = iter(lambda: json.loads(self.process.stdout.readline()), None)
+        return next(message for message in messages if message.get("id") == self.number)["result"]
+
+    def program(self, text):
+        return self.ask("tools/call", {"name": "lisp_eval", "arguments": {"program": text}})
+
+
 def newcomer():
+    newcomer_of_the_readme()
     home = Home()
     # Nothing is there yet: each command says what to do.
     for args in (["check"], ["tools"], ["call", "a/b"], ["eval", "-e", "(tool/servers)"], ["eval", "-e", "(tool/call 'a/b {})"]):
@@ -124,19 +159,8 @@ def newcomer():
     kept = json.loads(cursor.read_text())["mcpServers"]
     assert set(kept) == {"ptc", "tilde", "short", "lan", "oauthy", "asks"}, kept
     entry = kept["ptc"]
-    ask = lambda number, method, params: json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "walk", "version": "1"}}
-    program = {"name": "lisp_eval", "arguments": {"program": "(get (tool/call! 'local/where {}) \"folder\")"}}
-    started = subprocess.Popen(
-        [entry["command"], *entry["args"]], cwd="/", env=home.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    started.stdin.write(ask(1, "initialize", hello) + ask(2, "tools/call", program))
-    started.stdin.flush()
-    messages = iter(lambda: json.loads(started.stdout.readline()), None)
-    answer = next(message for message in messages if message.get("id") == 2)
-    started.stdin.close()
-    assert started.wait(timeout=20) == 0
+    with Client(home, entry) as client:
+        answer = client.program("(get (tool/call! 'local/where {}) \"folder\")")
     has(json.dumps(answer), str(project))
     undo = re.search(r"To undo that: cp (\S+) (\S+)", out)
     shutil.copy(undo.group(1), undo.group(2))
@@ -148,6 +172,55 @@ def newcomer():
     steps = [finding["next_step"] for finding in found["findings"] if not finding["ok"]]
     assert all(steps) and any("ptc init --client" in step for step in steps), out
     assert any("srv" in finding["message"] for finding in found["findings"] if not finding["ok"]), out
+
+
+def newcomer_of_the_readme():
+    """What README.md says to type, in its order: the demo, a server for the agent, the program, and programs without a server."""
+    home = Home()
+    cursor = {"mcpServers": {"place": server("home"), "store": server("store")}}
+    home.file(".cursor/mcp.json", cursor)
+    told = {
+        "ptc demo": ["3 of 3 answers right"],
+        "ptc import": ["+ place", "+ store", "added 2 upstreams"],
+        "ptc check": ["place ok", "store ok"],
+        "ptc init --client codex": ["Codex starts ptc now"],
+        "ptc doctor": ["client Codex    starts ptc", "Nothing is wrong here"],
+        "ptc repl": ["3"],
+        "ptc eval -e '(+ 1 2)'": ["3"],
+    }
+    asked = {"ptc import": [("[Y/n]", "y")], "ptc repl": [("user=>", "(+ 1 2)"), ("user=>", ":quit")]}
+
+    def typed(line, terminal):
+        command = readme.command(line)
+        assert command in told, f"README.md has a new command, and the walk no check of what it says: {command}"
+        said = terminal.type(line, *asked.get(command, []))
+        has(said, *told[command])
+        return said
+
+    with readme.Terminal(home, PTC, {"PTC_HTTP_PORT": str(free_port())}) as terminal:
+        [demo] = [typed(line, terminal) for line in readme.commands("Try it in a minute")]
+        rows = re.findall(r"^\|.*calls?, ([\d ]+) bytes.*1 program, ([\d ]+) bytes \|$", readme.section("What a program looks like"), re.MULTILINE)
+        assert len(rows) == 3, rows
+        for fetched, returned in rows:
+            has(demo, f"{fetched.replace(' ', '')} fetched, {returned.replace(' ', '')} returned")
+        for line in readme.commands("Put it in front of your agent"):
+            typed(line, terminal)
+
+    # The client sees one tool that lists what programs can call, and the program has the value that stands below it.
+    entry = tomllib.loads((home.path / ".codex/config.toml").read_text())["mcp_servers"]["ptc"]
+    [block] = readme.blocks(readme.section("What a program looks like"), "clojure")
+    program, value = re.fullmatch(r"(.*\n);; (user=> .*)\n", block, re.DOTALL).groups()
+    with Client(home, entry) as client:
+        [tool] = client.ask("tools/list", {})["tools"]
+        assert tool["name"] == "lisp_eval", tool
+        has(json.dumps(tool), "store", "get", "place", "echo")
+        [content] = client.program(program)["content"]
+        assert content["text"] == value, content
+        has(readme.section("What a program looks like"), f"the model reads {len(value.encode())} bytes")
+
+    with readme.Terminal(Home(), PTC) as terminal:
+        for line in readme.inline("What a program looks like"):
+            typed(line, terminal)
 
 
 def developer():
@@ -214,7 +287,77 @@ class Started:
         self.process.wait(timeout=20)
 
 
+def fetch(url, headers={}, body=None):
+    """The status and the text of an answer over HTTP."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body and json.dumps(body).encode(), headers), timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refusal:
+        return refusal.code, refusal.read().decode()
+
+
+def evaluation(url, headers, program):
+    """A call of `lisp_eval` over HTTP, as a client of 2026-07-28 makes it."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "lisp_eval", "arguments": {"program": program},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "walk", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }}
+    headers = {
+        "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "lisp_eval", **headers,
+    }
+    return fetch(url, headers, body)
+
+
+def operator_of_the_readme():
+    """What README.md says to type under "Share it", at one terminal and in its order."""
+    home = Home()
+    entry = {"transport": "mcp_stdio", **server("shared"), "approve_tools": ["note"]}
+    home.file(".config/ptc/upstreams.json", {"upstreams": {"place": entry}})
+    # On a port that is free, in place of the default one.
+    port = free_port()
+    prose = readme.section("Share it").replace("7332", str(port))
+    console = re.search(r"`(http://[^`]*/console)`", prose)[1]
+    client = json.loads(re.search(r"`({\"url\".*})`", prose)[1])
+
+    def answers():
+        return home.run("health", "--port", port, code=None)[0]
+
+    with readme.Terminal(home, PTC, {"PTC_HTTP_PORT": str(port)}) as terminal:
+        token, start, health, runs, stop = readme.commands("Share it")
+        terminal.type(token)
+        assert (home.path / "tokens").stat().st_mode & 0o077 == 0, "others can read the tokens"
+        terminal.type(start)
+        until("the server answers", answers)
+        has(terminal.type(health), re.search(r"# (.*)$", health)[1])
+        has(terminal.type(runs), "no program runs or waits")
+
+        # A client with the entry of the page, whose program waits for a person.
+        url, headers = client["url"], client["headers"]
+        assert evaluation(url, headers, "(+ 1 2)")[0] == 401
+        headers["Authorization"] = headers["Authorization"].replace("TOKEN", (home.path / "tokens").read_text().strip().removeprefix("ada:"))
+        status, text = evaluation(url, headers, "(tool/call! 'place/echo {:text \"x\" :times 3})")
+        assert status == 200 and "xxx" in text, text
+        status, text = evaluation(url, headers, "(tool/call! 'place/note {:content \"c\" :path \"/tmp/a\"})")
+        assert status == 200 and "waiting" in text, text
+        has(terminal.type(runs), "waiting", "place")
+
+        status, text = fetch(console)
+        assert status == 200 and "<html" in text, text
+        status, text = fetch(url.removesuffix("/mcp") + "/metrics")
+        has(text, 'ptc_http_requests_total{route="mcp",status="2xx"} 2', 'ptc_upstream_up{server="place"} 1')
+
+        terminal.type(stop)
+        until("the server ends", lambda: not answers())
+    has((home.path / "ptc.log").read_text(), '"event":"exit"')
+
+
 def operator():
+    operator_of_the_readme()
     home = Home()
     token = "of-the-operator-and-long-enough-for-it"
     tokens = home.file("tokens", f"ada:{token}\n")
@@ -234,20 +377,10 @@ def operator():
         has(out, "a ptc server is well there")
 
         def call(program):
-            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-                "name": "lisp_eval", "arguments": {"program": program},
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": {"name": "walk", "version": "1"},
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                },
-            }}
-            headers = {
-                "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}",
-                "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "lisp_eval",
-            }
-            request = urllib.request.Request(f"http://127.0.0.1:{ptc.port}/mcp", json.dumps(body).encode(), headers)
-            return json.loads(urllib.request.urlopen(request, timeout=20).read())
+            headers = {"Authorization": f"Bearer {token}"}
+            status, text = evaluation(f"http://127.0.0.1:{ptc.port}/mcp", headers, program)
+            assert status == 200, text
+            return json.loads(text)
 
         def waiting():
             out, _ = home.run("runs", "--json", *here, env=env)
@@ -331,3 +464,7 @@ for name in sys.argv[2:] or walks:
     begun = time.monotonic()
     walks[name]()
     print(f"{name}: well ({time.monotonic() - begun:.1f} s)", flush=True)
+
+# All of them together go through README.md.
+if not sys.argv[2:]:
+    assert not readme.forgotten(), f"no walk types what README.md says: {readme.forgotten()}"

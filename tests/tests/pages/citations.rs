@@ -1,5 +1,5 @@
 //! What comments and pages point at exists: sections of the specification (`upstreams.md 8.3`), decisions (ruling 12), headings
-//! (`README.md, "Checks"`), links between pages, and the paths and tests that pages name.
+//! (`README.md, "Share it"`), links between pages, and the paths and tests that pages name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

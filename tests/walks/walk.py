@@ -459,7 +459,51 @@ def in_container(through):
         until("it is well", lambda: bare.run("health", "--port", ptc.port, cwd="/", code=None)[0])
 
 
-walks = {walk.__name__: walk for walk in (newcomer, developer, operator, container)}
+# How each shell says what stands behind `ptc ev` and `ptc eval --js` once it has read the script in FILE.
+SHELLS = {
+    "bash": """source FILE; for words in "ev" "eval --js"; do COMP_WORDS=(ptc $words); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        COMPREPLY=(); _ptc ptc "${COMP_WORDS[COMP_CWORD]}" ""; echo "${COMPREPLY[@]}"; done""",
+    # The words of zsh's own completion are seen in its editor alone: that the script is read, and is the one for ptc, is seen here.
+    "zsh": """autoload -U compinit; compinit -u -D; source FILE; [ "$_comps[ptc]" = _ptc ] && whence -f _ptc _ptc_commands""",
+    "fish": """source FILE; complete -C 'ptc ev'; complete -C 'ptc eval --js'""",
+}
+
+
+def terminal():
+    """Completions in the shells that are there, manual pages, and values for scripts."""
+    home = Home()
+    required = os.environ.get("PTC_TEST_SHELLS") == "required"
+    for shell, ask in SHELLS.items():
+        script, _ = home.run("completions", shell)
+        path = home.file(f"completions.{shell}", script)
+        if shutil.which(shell) is None:
+            assert not required, f"there is no {shell}"
+            continue
+        said = subprocess.run(
+            [shell, "-c", ask.replace("FILE", str(path))], capture_output=True, text=True, timeout=30, env=home.env, check=True,
+        )
+        assert not said.stderr, said.stderr
+        has(said.stdout, "eval", "--json", "--jsonl")
+    home.run("man", "--dir", home.path / "man1")
+    pages = {page.name for page in (home.path / "man1").iterdir()}
+    has(home.run("man")[0], ".TH ptc 1", "ptc\\-eval(1)")
+    assert {"ptc.1", "ptc-eval.1", "ptc-start.1", "ptc-state-ls.1"} <= pages and "ptc-demo-upstream.1" not in pages, pages
+    if shutil.which("man"):
+        shown = subprocess.run(
+            ["man", "-l", home.path / "man1/ptc-eval.1"], capture_output=True, text=True, timeout=30, env=home.env, check=True,
+        )
+        has(shown.stdout, "--json", "Print the value as one line of JSON")
+
+    # The value alone, for scripts.
+    out, err = home.run("eval", "--json", "-e", '(do (println "printed") {:a [1 nil "x"]})')
+    assert (json.loads(out), err) == ({"a": [1, None, "x"]}, "printed\n"), (out, err)
+    _, err = home.run("eval", "--json", "-e", "(fn [] 1)", code=1)
+    has(err, "the value has no JSON form")
+    out, err = home.run("repl", given="(foo)\n(+ 1 2)\nexit\n(+ 3 4)\n", code=1)
+    assert out == "3\n", out
+
+
+walks = {walk.__name__: walk for walk in (newcomer, developer, operator, terminal, container)}
 for name in sys.argv[2:] or walks:
     begun = time.monotonic()
     walks[name]()

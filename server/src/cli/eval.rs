@@ -11,7 +11,7 @@ use super::limits::{self, LimitArgs};
 use super::output::{self, errln, outln};
 use super::{input, questions, report};
 use clap::Args;
-use ptc_host::aggregator::SnapshotMode;
+use ptc_host::aggregator::{SnapshotMode, notes};
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Render};
 use serde_json::value::RawValue;
@@ -139,6 +139,9 @@ async fn single(engine: &Engine, mut request: EvalRequest, args: EvalArgs, redac
         } else {
             outln!("{}", report::shown(print, terminal));
         }
+    }
+    for note in notes(&outcome) {
+        errln!("note: {}", report::shown(&redactor.scrub(&note), io::stderr().is_terminal()));
     }
     match &outcome.result {
         Ok(answer) => {

@@ -44,9 +44,9 @@ use crate::options::command::spell_out_switches;
 use crate::options::flags::ALL;
 use crate::tools::extensions::Extensions;
 
-/// Run one small program instead of many tool calls.
+/// MCP aggregator with code mode: one small program instead of many tool calls
 #[derive(Parser, Debug)]
-#[command(name = "ptc", version = crate::identity::VERSION, about)]
+#[command(name = "ptc", version = crate::identity::VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -58,9 +58,9 @@ enum Command {
     Start(start::StartArgs),
     /// Evaluate a program from the command line, a file, standard input or JSON Lines
     Eval(eval::EvalArgs),
-    /// Evaluate what you type, form by form
+    /// Evaluate forms interactively
     Repl(repl::ReplArgs),
-    /// Ask a language model that computes with programs over the upstreams
+    /// Ask a language model that can run programs over the upstreams
     Agent(Box<agent::AgentArgs>),
     /// List or search the tools of the upstreams
     Tools(tools::ToolsArgs),
@@ -68,29 +68,29 @@ enum Command {
     Call(call::CallArgs),
     /// Check the upstreams file: read, resolve, connect, list
     Check(check::CheckArgs),
-    /// Look at all that is set up, and say what to type where something is wrong
+    /// Check the whole setup, and say what to type where something is wrong
     Doctor(doctor::DoctorArgs),
-    /// Sign in to an upstream that wants OAuth
+    /// Sign in to an upstream that uses OAuth
     Login(sign_in::login::LoginArgs),
     /// Sign out of an upstream
     Logout(sign_in::logout::LogoutArgs),
-    /// Tell who is signed in where
+    /// Show the sign-ins to upstreams
     Auth(sign_in::auth::AuthArgs),
-    /// List, delete or export what a server keeps with --state-dir or --state-url
+    /// List, delete or export the state of a server (--state-dir, --state-url)
     State(store::StateArgs),
-    /// List, show or stop the programs that a running server keeps, through its console
+    /// List, show or cancel the suspended programs of a running server
     Runs(runs::RunsArgs),
-    /// Take over the servers that MCP clients have
+    /// Import the servers that your MCP clients are configured with
     Import(setup::import::ImportArgs),
-    /// Make an upstreams file, and have a client start `ptc`
+    /// Write an upstreams file, and register `ptc` with a client
     Init(setup::init::InitArgs),
     /// Add an upstream
     Add(setup::add::AddArgs),
     /// Remove an upstream
     Remove(setup::remove::RemoveArgs),
-    /// Ask a running server whether it is well
+    /// Check the health of a running server
     Health(health::HealthArgs),
-    /// Show what the product does, on embedded servers and data
+    /// Run a demonstration on embedded servers and data
     Demo,
     /// Print the script with which a shell completes this command
     Completions(completions::CompletionsArgs),
@@ -98,7 +98,7 @@ enum Command {
     Man(man::ManArgs),
     /// Print the version
     Version,
-    /// Be one of the demo's upstream servers
+    /// Run one of the upstream servers of the demonstration
     #[command(hide = true)]
     DemoUpstream(demo::UpstreamArgs),
 }

@@ -3,5 +3,6 @@
 mod output;
 mod repl;
 mod secrets;
+mod terminal;
 mod variables;
 mod wire;

@@ -46,13 +46,22 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Standard output and standard error of a REPL that must end well.
+/// Standard output and standard error of a REPL in which no program fails.
 fn repl(arguments: &[&str], input: &str) -> (String, String) {
+    repl_ending(0, arguments, input)
+}
+
+/// Standard output and standard error of a REPL in which some program fails, which the exit status says.
+fn failing_repl(arguments: &[&str], input: &str) -> (String, String) {
+    repl_ending(1, arguments, input)
+}
+
+fn repl_ending(code: i32, arguments: &[&str], input: &str) -> (String, String) {
     let home = tempfile::tempdir().expect("a folder");
     let arguments: Vec<&str> = std::iter::once("repl").chain(arguments.iter().copied()).collect();
     let output = run(ptc(&home, &arguments), input);
     let (out, err) = (text(&output.stdout).to_owned(), text(&output.stderr).to_owned());
-    assert!(output.status.success(), "{out}{err}");
+    assert_eq!(output.status.code(), Some(code), "{out}{err}");
     assert!(std::fs::read_dir(home.path()).expect("readable").next().is_none(), "a pipe leaves no history");
     (out, err)
 }
@@ -87,7 +96,7 @@ fn definitions_and_results_stay_from_form_to_form() {
 
 #[test]
 fn an_error_leaves_the_session_usable_and_shows_the_place() {
-    let (out, err) = repl(&[], "(def x 1)\n(+ x\n   (nope 2))\n(+ 1 ]\n(fail {:no 1})\nx\n");
+    let (out, err) = failing_repl(&[], "(def x 1)\n(+ x\n   (nope 2))\n(+ 1 ]\n(fail {:no 1})\nx\n");
     assert_eq!(out, "#'x\n1\n", "{err}");
     assert!(err.contains("nope"), "{err}");
     assert!(err.contains("\n2 |    (nope 2))\n"), "{err}");
@@ -99,7 +108,7 @@ fn an_error_leaves_the_session_usable_and_shows_the_place() {
 
 #[test]
 fn text_that_never_ends_is_an_error() {
-    let (out, err) = repl(&[], "7\n(+ 1\n 2");
+    let (out, err) = failing_repl(&[], "7\n(+ 1\n 2");
     assert_eq!(out, "7\n");
     assert!(err.contains("unbalanced parentheses: 1 unclosed '('"), "{err}");
 }
@@ -107,7 +116,7 @@ fn text_that_never_ends_is_an_error() {
 #[test]
 fn prints_come_before_the_result_whatever_it_is() {
     let (out, err) =
-        repl(&[], "(do (println \"one\") (println \"two\") 3)\n(do (println \"kept\") (fail :x))\n");
+        failing_repl(&[], "(do (println \"one\") (println \"two\") 3)\n(do (println \"kept\") (fail :x))\n");
     assert_eq!(out, "one\ntwo\n3\nkept\n");
     assert!(err.contains(":x"), "{err}");
 }
@@ -160,7 +169,7 @@ fn files_contexts_and_limits_are_given_by_flags() {
     let library = file(&folder, "lib.clj", "(defn a [] (b))\n(defn b [] data/n)\n(println \"loading\")");
     let library = library.to_str().expect("UTF-8");
     let flags = ["--load", library, "--context", r#"{"n": 5}"#, "--program-step-limit", "100000"];
-    let (out, err) = repl(&flags, "(a)\n(loop [] (recur))\n(a)\n");
+    let (out, err) = failing_repl(&flags, "(a)\n(loop [] (recur))\n(a)\n");
     assert_eq!(out, "loading\n5\n5\n");
     assert!(err.contains(&format!("Loaded {library}")), "{err}");
     assert!(err.contains("100000") || err.contains("100,000"), "{err}");

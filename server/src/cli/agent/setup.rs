@@ -125,7 +125,7 @@ impl Host {
             host.model.guard(args, &redactor)?;
             if !args.cache_tool.is_empty() && host.settings.mode != Mode::Combined {
                 return Err(
-                    "--cache-tool needs --mode combined: without programs nobody uses what is kept".into()
+                    "--cache-tool needs --mode combined: without programs, kept results have no use".into()
                 );
             }
             if args.go_on {

@@ -73,7 +73,7 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv, folder: &Path) -> Result<Str
     }
     if has_hidden(name) {
         return Err(format!(
-            "the name \"{}\" has characters that nobody sees; choose another one",
+            "the name \"{}\" has invisible characters; choose another one",
             visible_line(name)
         ));
     }

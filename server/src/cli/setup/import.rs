@@ -141,7 +141,7 @@ fn finish(args: &ImportArgs, import: &Import, env: &ProcessEnv) -> ExitCode {
     if !args.write {
         if !std::io::stdin().is_terminal() {
             outln!(
-                "\nNothing was written, since nobody can be asked. To add {}{left_out}: ptc import --write",
+                "\nNothing was written, because there is no terminal to ask at. To add {}{left_out}: ptc import --write",
                 count(added)
             );
             return ExitCode::SUCCESS;

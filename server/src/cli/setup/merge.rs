@@ -68,7 +68,7 @@ pub(super) fn decide(
             if has_hidden(&name) {
                 let shown = visible_line(&name);
                 let why = format!(
-                    "the name \"{shown}\" has characters that nobody sees; give the server another one"
+                    "the name \"{shown}\" has invisible characters; give the server another one"
                 );
                 decisions.push(decision(String::new(), Fate::Refused(why)));
                 continue;

@@ -255,7 +255,7 @@ fn a_listing_hides_nothing_and_shows_no_secret() {
         "  + good  npx -y \"\\u001b[1K\\r  + good\"",
         "  + t  y --token … \"a\\nb\"",
         "  + u  https://x.example/mcp?api_key=…",
-        "  ! the name \"b\\n  = c\" has characters that nobody sees; give the server another one",
+        "  ! the name \"b\\n  = c\" has invisible characters; give the server another one",
     ] {
         assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
     }

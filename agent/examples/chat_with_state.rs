@@ -1,4 +1,4 @@
-//! A chat: what was said, what programs defined and what tools gave go on from turn to turn.
+//! A chat: the conversation, the definitions of programs and the results of tools carry over from turn to turn.
 //!
 //! `cargo run --example chat_with_state`.
 

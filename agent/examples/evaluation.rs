@@ -1,4 +1,4 @@
-//! An evaluation: every model answers every question, and a table says which of them are right, and at what cost.
+//! An evaluation: every model answers every question; a table shows which answers are right, and the cost.
 //!
 //! `cargo run --example evaluation`. With models of your own, name them in the list.
 

@@ -100,8 +100,8 @@ pub use run::{ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
 pub use schemars;
 pub use tool::{Expose, ToolContext, ToolSpec};
 
-/// Upstream servers for programs: [`aggregator`](upstreams::aggregator) starts those of a configuration, and is what
-/// [`RunOptions::upstreams`] takes.
+/// Upstream servers for programs: [`aggregator`](upstreams::aggregator) starts those of a configuration and is the value for
+/// [`RunOptions::upstreams`].
 #[cfg(feature = "upstreams")]
 pub mod upstreams {
     pub use ptc_host::{aggregator, catalog, config, upstream};
@@ -121,7 +121,7 @@ pub mod telemetry;
 mod template;
 pub mod tool;
 
-/// What people are asked, and by whom: [`RunOptions::asker`].
+/// Questions to people, and the [`RunOptions::asker`] that asks them.
 pub mod questions {
     pub use ptc_host::engine::{Asker, Verdict};
     pub use ptc_host::questions::*;

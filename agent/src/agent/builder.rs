@@ -97,7 +97,7 @@ impl AgentBuilder {
         }
     }
 
-    /// What its model writes; PTC-Lisp by default.
+    /// The form of the model's output; PTC-Lisp by default.
     #[must_use]
     pub fn output(mut self, output: Output) -> Self {
         self.output = output;
@@ -140,8 +140,8 @@ impl AgentBuilder {
         self
     }
 
-    /// The types of its context and its answer, such as `(code :int) -> {total :int}`; a text that is none is told by
-    /// [`build`](AgentBuilder::build).
+    /// The types of its context and its answer, such as `(code :int) -> {total :int}`; [`build`](AgentBuilder::build) reports a
+    /// text that is not a signature.
     #[must_use]
     pub fn signature(mut self, signature: impl IntoSignature) -> Self {
         self.signature = Some(signature.into_signature());
@@ -158,14 +158,14 @@ impl AgentBuilder {
         self
     }
 
-    /// What a field of the answer means.
+    /// The meaning of a field of the answer.
     #[must_use]
     pub fn field_description(mut self, field: impl Into<String>, text: impl Into<String>) -> Self {
         self.config.field_descriptions.insert(field.into(), text.into());
         self
     }
 
-    /// What a key of the context holds.
+    /// The content of a key of the context.
     #[must_use]
     pub fn context_description(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.config.context_descriptions.insert(key.into(), text.into());
@@ -273,7 +273,7 @@ impl AgentBuilder {
     }
 
     /// Extra turns of a PTC-Lisp agent, only to repair a returned value that does not fit the signature (with
-    /// [`CompletionMode::Explicit`] whatever went wrong in the last turn); none by default.
+    /// [`CompletionMode::Explicit`], any failure of the last turn); none by default.
     #[must_use]
     pub fn retry_turns(mut self, turns: u32) -> Self {
         self.config.retry_turns = turns;
@@ -329,7 +329,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Steps of one program; by default what its time allows ([`ptc_host::engine::Limits::steps_for`]).
+    /// Steps of one program; by default as many as its time allows ([`ptc_host::engine::Limits::steps_for`]).
     #[must_use]
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.config.max_steps = Some(steps);
@@ -358,7 +358,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What happens over the memory limit; [`MemoryStrategy::Strict`] by default.
+    /// The reaction when the memory limit is exceeded; [`MemoryStrategy::Strict`] by default.
     #[must_use]
     pub fn memory_strategy(mut self, strategy: MemoryStrategy) -> Self {
         self.config.memory_strategy = strategy;
@@ -372,7 +372,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Largest result of a tool, in bytes of JSON, that is taken at all, whoever asked for it; 64 MiB by default.
+    /// Largest accepted result of a tool, in bytes of JSON, whether a program or the model called it; 64 MiB by default.
     #[must_use]
     pub fn max_tool_bytes(mut self, bytes: usize) -> Self {
         self.config.max_tool_bytes = bytes;
@@ -393,7 +393,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Keeps what `(task id expr)` computed from program to program, and what `(step-done id summary)` noted.
+    /// Keeps the results of `(task id expr)` and the notes of `(step-done id summary)` from program to program.
     #[must_use]
     pub fn journaling(mut self, on: bool) -> Self {
         self.config.journaling = on;

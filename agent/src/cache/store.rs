@@ -113,7 +113,7 @@ impl ToolCache {
         self.state().upstream.get(key)
     }
 
-    /// What was kept of an upstream tool is no longer what the model has read last.
+    /// Drops the kept result of an upstream tool: the model has read a newer one.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.state().upstream.forget(key);
     }

@@ -18,8 +18,8 @@ pub struct ChatReply {
     pub text: String,
     /// The conversation with the system prompt first, for display and for the next turn.
     pub messages: Vec<Message>,
-    /// What programs of this turn left. A PTC-Lisp agent's next turn should be given it; in combined mode that is up to
-    /// the host, and without it the next turn starts empty.
+    /// The state that this turn's programs left. A PTC-Lisp agent's next turn should be given it; in combined mode that is up
+    /// to the host, and without it the next turn starts empty.
     pub state: ChatState,
     /// The run behind it.
     pub step: Step,

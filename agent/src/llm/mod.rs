@@ -77,9 +77,9 @@ pub(crate) fn too_many_calls() -> LlmError {
 
 /// A language model.
 ///
-/// A client answers with what the provider said, put into the form of [`LlmResponse`]: it neither checks tool names nor
-/// repeats requests ([`Retrying`] does), and tool calls whose arguments are no JSON object are
-/// part of a response, not an error. Dropping the future gives the request up.
+/// A client converts the provider's answer into an [`LlmResponse`]: it neither checks tool names nor repeats requests
+/// ([`Retrying`] does), and tool calls whose arguments are no JSON object are part of a response, not an error. Dropping the
+/// future cancels the request.
 pub trait Llm: Send + Sync {
     /// Answers one request.
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>>;

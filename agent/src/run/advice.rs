@@ -1,4 +1,4 @@
-//! What the agent knows of its tools and the machine does not, added to a program's failure.
+//! Advice added to a program's failure from the agent's knowledge of its tools, which the machine lacks.
 
 use crate::settings::Config;
 use ptc_host::engine::Failure;

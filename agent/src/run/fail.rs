@@ -125,7 +125,7 @@ pub struct Fail {
     pub reason: FailReason,
     /// The sentence.
     pub message: String,
-    /// What the client of the model says, if that is where it went wrong.
+    /// The error of the model's client, if that is the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm: Option<LlmError>,
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// Looks at a run before each request to the model but the first, and may end it.
 pub type BudgetFn = dyn Fn(&Step) -> Result<(), Fail> + Send + Sync;
 
-/// Adds to what a PTC-Lisp agent's model reads of a turn.
+/// Adds to the feedback that a PTC-Lisp agent's model reads of a turn.
 pub type FeedbackFn = dyn Fn(&Turn) -> Option<String> + Send + Sync;
 
 /// Which turns a step keeps.
@@ -61,7 +61,7 @@ pub struct RunOptions {
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
-    /// What the user shows with the mission. A model whose client gives no images on ends the run.
+    /// The images that the user shows with the mission. A run ends if the client of its model does not forward images.
     pub images: Vec<Image>,
     /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
     /// failed ends the run at once.
@@ -74,8 +74,8 @@ pub struct RunOptions {
     pub on_event: Option<EventSink>,
     /// Answers `tool/call` and discovery in programs.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// Has people asked what programs, upstreams and the approvals of an upstream's entry want to know; without it nobody can be asked. The
-    /// time that people take is not the program's, but it is the mission's.
+    /// Asks people the questions of programs and upstreams, and the approvals of an upstream's entry; without it, questions
+    /// have no answer. The time that people take does not count for the program, but does for the mission.
     pub asker: Option<Arc<dyn Asker>>,
     /// Definitions, history and shared results of earlier runs, continued by this one.
     pub state: Option<ChatState>,
@@ -93,7 +93,7 @@ pub struct RunOptions {
     pub on_budget_exceeded: OnBudgetExceeded,
     /// May end the run before a request.
     pub budget: Option<Arc<BudgetFn>>,
-    /// Adds to what the model reads of a turn.
+    /// Adds to the feedback that the model reads of a turn.
     pub feedback: Option<Arc<FeedbackFn>>,
     /// The trace of the run's events, 32 hex digits; a new one by default.
     pub trace_id: Option<String>,
@@ -175,7 +175,7 @@ pub struct ToolCallRecord {
     pub name: String,
     /// Its arguments.
     pub args: Json,
-    /// What the model read.
+    /// The result as the model read it.
     pub result: String,
     /// Whether it failed or was refused.
     pub error: bool,
@@ -200,15 +200,15 @@ pub struct Turn {
     pub program: Option<String>,
     /// The readable form of its value, as far as the model read it.
     pub result: Option<String>,
-    /// What went wrong with it: the message that the model read.
+    /// The error, as the message that the model read.
     pub error: Option<String>,
     /// The reason word of a program that failed.
     pub reason: Option<&'static str>,
-    /// What it printed.
+    /// The output it printed.
     pub prints: Vec<String>,
     /// Calls of upstream tools that it made, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
-    /// What it asked the catalog of the upstreams, in order of the answers.
+    /// Its requests to the catalog of the upstreams, in order of the answers.
     pub catalog_ops: Vec<CatalogOp>,
     /// Native calls of the response.
     pub tool_calls: Vec<ToolCallRecord>,
@@ -266,8 +266,8 @@ pub struct Step {
     pub fail: Option<Fail>,
     /// The images that the model made, in order.
     pub images: Vec<Image>,
-    /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. An answer that was cut is none,
-    /// and the run fails with `answer_cut`; what there is of it is the last turn's `raw_response`.
+    /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. A cut answer is not accepted: the run
+    /// fails with `answer_cut`, and the received part is the last turn's `raw_response`.
     pub stop: Option<StopReason>,
     /// The conversation with the system prompt first, unless it was not to be kept.
     pub messages: Vec<Message>,
@@ -275,11 +275,11 @@ pub struct Step {
     pub turns: Vec<Turn>,
     /// The native tool calls, in order.
     pub tool_calls: Vec<ToolCallRecord>,
-    /// What programs printed, in order.
+    /// The output that programs printed, in order.
     pub prints: Vec<String>,
-    /// What programs defined, with a preview of each value, sorted by name.
+    /// The definitions of programs, with a preview of each value, sorted by name.
     pub memory: Vec<(String, String)>,
-    /// What `task` stored and `step-done` noted.
+    /// The results that `task` stored and the notes of `step-done`.
     pub journal: Journal,
     /// Definitions, history and shared results, for a later run. Dropping it frees them.
     pub state: Option<ChatState>,
@@ -293,7 +293,7 @@ pub struct Step {
     pub name: Option<String>,
     /// The agent's signature.
     pub signature: Option<String>,
-    /// What the fields of its answer mean.
+    /// The meaning of the fields of its answer.
     pub field_descriptions: BTreeMap<String, String>,
     /// The run and those within it: 32 hex digits.
     pub trace_id: String,
@@ -301,7 +301,7 @@ pub struct Step {
     pub parent_trace_id: Option<String>,
     /// The results of nested runs, in order of their ends.
     pub child_steps: Vec<Step>,
-    /// What it used.
+    /// Its usage.
     pub usage: StepUsage,
 }
 

@@ -27,9 +27,9 @@ impl<T> Deref for Answer<T> {
 }
 
 impl Agent {
-    /// Runs the agent for an answer of type `T`: the model is told the type's JSON Schema, descriptions included, and an
-    /// answer that does not fit it, or that `T` cannot be read from, is refused with the reason while turns remain. The
-    /// parameters of the agent's signature stay; its result type is not looked at.
+    /// Runs the agent for an answer of type `T`: the model reads the type's JSON Schema, descriptions included. An answer that
+    /// does not fit it, or that cannot be deserialized to `T`, is refused with the reason while turns remain. The parameters of
+    /// the agent's signature stay; its result type is ignored.
     ///
     /// ```
     /// # use ptc_agent::{Agent, Output, RunOptions, llm::{LlmResponse, ScriptedLlm}};

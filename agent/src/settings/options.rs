@@ -3,7 +3,7 @@
 use super::ConfigError;
 use std::str::FromStr;
 
-/// What an agent's model writes.
+/// The form of a model's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// PTC-Lisp programs, whose value is the answer.
@@ -56,7 +56,7 @@ impl Mode {
         }
     }
 
-    /// What the model writes.
+    /// The form of the model's output.
     #[must_use]
     pub fn output(self) -> Output {
         match self {
@@ -89,7 +89,7 @@ pub enum CompletionMode {
     /// turns are used up the last successful value stands in for an answer.
     #[default]
     Implicit,
-    /// Only at `(return v)` or `(fail v)`. Retry turns then follow whatever went wrong in the last turn.
+    /// Only at `(return v)` or `(fail v)`. Retry turns then follow any failure of the last turn.
     Explicit,
 }
 
@@ -99,7 +99,7 @@ pub enum MemoryStrategy {
     /// The run ends.
     #[default]
     Strict,
-    /// The program's definitions are dropped and the model is told.
+    /// The program's definitions are dropped and the model reads why.
     Rollback,
 }
 

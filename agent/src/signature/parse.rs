@@ -13,7 +13,7 @@ pub struct SignatureError {
     pub line: usize,
     /// Characters before the place in its line.
     pub column: usize,
-    /// What was expected, and what stands there.
+    /// The expected syntax, and the text found there.
     pub message: String,
     hint: &'static str,
 }
@@ -25,7 +25,7 @@ impl Signature {
     /// Reads `(p TYPE, …) -> TYPE` or a bare `TYPE`.
     ///
     /// # Errors
-    /// The place of the first mistake and what was expected there.
+    /// An error names the place of the first mistake and the expected syntax.
     pub fn parse(text: &str) -> Result<Signature, SignatureError> {
         let mut reader = Reader { text, at: 0, depth: 0 };
         reader.space();

@@ -100,8 +100,8 @@ impl ToolContext {
         self
     }
 
-    /// Says of the result of this call that it stands for no other one: a program that makes the same call runs the tool
-    /// again. For results of an upstream tool that are not what a program would get.
+    /// Excludes the result of this call from the cache: a program that makes the same call runs the tool again. For results of
+    /// an upstream tool that differ from what a program would get.
     pub fn do_not_keep(&self) {
         self.keeps.store(false, Ordering::Relaxed);
     }

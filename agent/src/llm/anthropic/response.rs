@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(assemble(content, tool_calls, stop, usage(&json["usage"], None), answer_tool))
 }
 
-/// Puts a response together from what the provider said.
+/// Assembles a response from the provider's content.
 pub(super) fn assemble(
     content: Option<String>,
     mut tool_calls: Vec<ToolCall>,

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 /// A model behind `POST {base}/model/{model}/converse`.
 ///
-/// Models differ in what they accept. A request that is refused because of a detail that can be said in another way
-/// (images of tools, cache points, a forced tool) is sent again without it, and the client remembers.
+/// Models differ in what they accept. A request refused for a detail that has a substitute (images of tools, cache points, a
+/// forced tool) is sent again without it, and the client remembers.
 #[derive(Clone)]
 pub struct Bedrock {
     endpoint: Endpoint,

@@ -18,7 +18,7 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
     })
 }
 
-/// What came, piece by piece or at once.
+/// The answer, received in pieces or at once.
 #[derive(Default)]
 pub(super) struct Answer {
     content: Option<String>,

@@ -27,16 +27,16 @@ pub enum ModelError {
         alias::names().join(", ")
     )]
     UnknownModel {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
     /// No provider of this name.
     #[error("unknown provider '{name}': there are {}", Provider::names().join(", "))]
     UnknownProvider {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
-    /// The provider does not have what the alias means.
+    /// The provider has no model for the alias.
     #[error("model '{alias}' is not available on {provider}: it is on {}", .on.join(", "))]
     NotOnProvider {
         /// The alias.
@@ -51,7 +51,7 @@ pub enum ModelError {
         "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, are required for Bedrock models"
     )]
     NoAwsKeys,
-    /// Nobody says where a model of Bedrock is.
+    /// No region is set for a model of Bedrock.
     #[error("bedrock:{model} names no region: write bedrock:REGION/MODEL, or set AWS_REGION")]
     NoRegion {
         /// The model.
@@ -60,7 +60,7 @@ pub enum ModelError {
     /// `openai-compat:` without its two parts.
     #[error("'{name}' names no endpoint: write openai-compat:BASE_URL|MODEL")]
     NoEndpoint {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
     /// The environment holds no key for the provider.
@@ -93,7 +93,7 @@ pub struct ModelRef {
     pub base_url: Option<String>,
 }
 
-/// Prints `provider:model`, or `openai-compat:BASE_URL|model` without what a URL may hide.
+/// Prints `provider:model`, or `openai-compat:BASE_URL|model` without the parts of a URL that may be secret.
 impl fmt::Display for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ModelRef { provider, model, base_url } = self;

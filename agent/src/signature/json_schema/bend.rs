@@ -18,7 +18,7 @@ impl Schema {
         Bender { schema: self, warnings: None, looks: looks(&value) }.value(&self.0.root, value, "", 0)
     }
 
-    /// [`bend`](Schema::bend), and numbers and booleans that came as text are read. Gives what was read otherwise.
+    /// [`bend`](Schema::bend), and numbers and booleans given as text are read. Also returns the conversions made.
     pub(crate) fn coerce(&self, value: Json) -> (Json, Vec<String>) {
         let mut bender = Bender { schema: self, warnings: Some(Vec::new()), looks: looks(&value) };
         let value = bender.value(&self.0.root, value, "", 0);
@@ -28,7 +28,7 @@ impl Schema {
 
 struct Bender<'s> {
     schema: &'s Schema,
-    /// What was read as another type; `None` if nothing may be.
+    /// Conversions to another type; `None` if none are allowed.
     warnings: Option<Vec<String>>,
     /// Looks at schemas that are left: alternatives that refer to each other multiply.
     looks: usize,

@@ -352,7 +352,7 @@ impl<'s> Writer<'s> {
         self.out.push('}');
     }
 
-    /// Marks what was written since `start` as something that may be absent.
+    /// Marks the text written since `start` as something that may be absent.
     fn optional(&mut self, start: usize) {
         let text = &self.out[start..];
         match text.split_once(" (") {

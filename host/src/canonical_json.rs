@@ -22,7 +22,7 @@ pub enum NotCanonical {
     /// An object has this key twice.
     #[error("the key {0:?} stands twice in one object")]
     RepeatedKey(String),
-    /// The exponent of a number is beyond what anybody can read.
+    /// The exponent of a number is out of range.
     #[error("a number is out of range")]
     Number,
 }
@@ -31,7 +31,7 @@ pub enum NotCanonical {
 /// it, the places of the members of one object at each level.
 ///
 /// # Errors
-/// The text is not JSON, has a key twice in one object, or a number that nobody can read.
+/// The text is not JSON, has a key twice in one object, or a number out of range.
 pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
     let mut context = Context::new(&SHA256);
     Form::new(json, &mut |piece| context.update(piece))?.whole()?;
@@ -263,7 +263,7 @@ fn end_of_string(json: &[u8], at: usize) -> usize {
 /// The canonical form of a JSON tree.
 ///
 /// # Errors
-/// It has a number that nobody can read.
+/// It has a number out of range.
 pub fn canonical_value(value: &Value) -> Result<Vec<u8>, NotCanonical> {
     let mut out = Vec::new();
     write(&mut out, value)?;

@@ -1,4 +1,4 @@
-//! SHA-256 in hexadecimal digits: names of what must not be named itself.
+//! SHA-256 in hexadecimal digits, for naming data without revealing it.
 
 use crate::pace::PIECE;
 use ring::digest::{Context, SHA256, digest};

@@ -102,12 +102,12 @@ pub(super) fn spell_arguments<'a>(
     Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
 }
 
-/// The beginning of a name, which is all that anybody is told of a long one.
+/// The beginning of a name; messages show no more of a long one.
 fn beginning(name: &str) -> String {
     clip(name, MAX_KEPT_NAME).to_owned()
 }
 
-/// What the schemas of one place say about its keys and items.
+/// The schemas of one place, and the keys and items that they define.
 struct Known<'s> {
     views: Vec<&'s ptc_mcp::json::Map>,
     /// The names that must be there, made when one is first asked for.

@@ -43,7 +43,7 @@ pub struct CheckedCall<'c> {
     pub may_wrap: bool,
     /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
     pub arguments: Cow<'c, [u8]>,
-    /// What the reader of the answer should know of arguments that the tool does not describe.
+    /// A note for the reader of the answer about arguments that the tool does not describe.
     pub note: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub async fn check_large_call<'c>(
     Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments: Cow::Owned(arguments), note })
 }
 
-/// What the names of a call mean.
+/// The server and the tool that a call names.
 struct Named<'c> {
     server: &'c ServerEntry,
     tool_name: &'c str,

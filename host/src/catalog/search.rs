@@ -15,7 +15,7 @@ const SERVER_DESCRIPTION: usize = 80;
 
 /// Comparisons of a word of the query with one of a tool that cost a step.
 const COMPARISONS_PER_STEP: u64 = 4;
-/// What a comparison costs, as bytes that are copied.
+/// The cost of a comparison, as bytes copied.
 const BYTES_PER_COMPARISON: usize = 16;
 
 /// One match, and where it ranks.

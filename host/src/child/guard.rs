@@ -173,8 +173,8 @@ fn reap_until(child: Pid) -> ExitStatus {
     }
 }
 
-/// Ends all that descends from this process, whatever group or session it has moved to. A round
-/// kills what it finds; orphans of one round are our own children in the next.
+/// Ends all descendants of this process, in any group or session. A round kills the processes that it finds; orphans of one
+/// round are our own children in the next.
 #[expect(
     clippy::disallowed_methods,
     reason = "a guard is a process of its own, for children that end by the system's clock"

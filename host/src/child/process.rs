@@ -224,8 +224,8 @@ impl Group {
         }
     }
 
-    /// Ends what is left of the group after its leader has ended. The leader's number must not be
-    /// used again later: it may mean somebody else then.
+    /// Ends the rest of the group after its leader has ended. The leader's number must not be used again later: the system may
+    /// have reused it.
     fn end(&mut self) {
         self.signal(Signal::SIGKILL);
         self.leader = None;

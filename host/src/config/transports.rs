@@ -76,7 +76,7 @@ impl Transport {
         }
     }
 
-    /// How a sign-in is had, for entries whose `auth` is of type `oauth`.
+    /// How sign-ins are obtained, for entries whose `auth` is of type `oauth`.
     pub fn oauth(&self) -> Option<&Arc<OAuthConfig>> {
         match self {
             Self::Stdio(_) => None,
@@ -210,7 +210,7 @@ pub struct HttpConfig {
     pub url_text: String,
     /// The operator's headers.
     pub auth: HttpAuth,
-    /// How a sign-in is had, if calls need one.
+    /// How sign-ins are obtained, if calls need one.
     pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there.
     pub routing: Routing,
@@ -287,7 +287,7 @@ impl HttpConfig {
     }
 }
 
-/// The operator's headers, and how a sign-in is had: `auth` is a list for the one and an object for the other.
+/// The operator's headers, and how sign-ins are obtained: `auth` is a list for the one and an object for the other.
 fn auth(
     fields: &Fields<'_>,
     store: &CredentialStore,
@@ -313,7 +313,7 @@ pub enum SchemaSource {
     Url(Url),
 }
 
-/// What `operation_overrides` says about one operation.
+/// The `operation_overrides` of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationOverride {
     /// Tool name, before normalisation.
@@ -337,7 +337,7 @@ pub struct OpenApiConfig {
     pub overrides: BTreeMap<String, OperationOverride>,
     /// The operator's headers.
     pub auth: HttpAuth,
-    /// How a sign-in is had, if calls need one.
+    /// How sign-ins are obtained, if calls need one.
     pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there, that for the document included.
     pub routing: Routing,

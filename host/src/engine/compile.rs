@@ -1,9 +1,8 @@
 //! Compilation of a request's program, under the program's own limits (ruling 64).
 //!
-//! It runs on an account of its own, before there is a machine: it may take as many bytes as the program's values may, its
-//! time is the program's, and its steps are counted apart, so that a program takes the same steps whether or not
-//! the worker knows it already. What it took is remembered with the program: one that is known is
-//! refused where a fresh one would be.
+//! Compilation has an account of its own, before there is a machine: it may take as many bytes as the program's values may, its
+//! time is the program's, and its steps are counted apart, so that a program takes the same steps with a warm and a cold cache.
+//! The cost is remembered with the program: a cached one is refused where a fresh one would be.
 
 use super::request::EvalRequest;
 use super::worker::Worker;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Steps that compilation may take even where the program itself gets fewer: those of a text of some 64 KiB.
 const LEAST_STEPS: u64 = 1_000_000;
-/// What compiling the text of a function that was kept may take: as much as that of the longest texts that sessions have.
+/// The budget for recompiling the text of a stored function: enough for the longest texts that sessions have.
 #[cfg(feature = "saved-sessions")]
 const AGAIN_STEPS: u64 = 64 * LEAST_STEPS;
 #[cfg(feature = "saved-sessions")]
@@ -28,7 +28,7 @@ const AGAIN_BYTES: u64 = 256 << 20;
 /// Bytes of a program's places in the cache.
 const PLACE_BYTES: usize = 256;
 
-/// A program and what compiling it took.
+/// A program and the cost of compiling it.
 #[derive(Clone)]
 pub(super) struct Compiled {
     pub(super) program: Rc<Program>,

@@ -1,4 +1,4 @@
-//! What is said of an error that only the program's text can tell.
+//! Hints on an error that depend on the program's text.
 
 use super::begin::deadline;
 use super::request::EvalRequest;

@@ -70,7 +70,7 @@ pub struct Render {
     pub json: bool,
 }
 
-/// A program and what it runs with.
+/// A program and its inputs.
 #[derive(Clone)]
 pub struct EvalRequest {
     /// The program's text.
@@ -79,9 +79,9 @@ pub struct EvalRequest {
     pub context: Option<Arc<str>>,
     /// The session whose definitions and history the program shares.
     pub session: Option<SessionKey>,
-    /// What a store has of that session, if it outlives its process; the session that is here is used otherwise, whatever it is.
+    /// The stored version of that session, if it outlives its process; otherwise the resident session is used in any state.
     pub saved_session: Option<SavedSession>,
-    /// What the session may keep; `None` for everything.
+    /// Limits of the session's content; `None` for no limits.
     pub session_rules: Option<Arc<dyn SessionRules>>,
     /// On whose behalf it runs: principals share the workers alike, however many programs each of them has. All without a name
     /// are one.
@@ -102,18 +102,18 @@ pub struct EvalRequest {
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// Answers `(tool/NAME …)`.
     pub tools: Option<Arc<dyn AppTools>>,
-    /// Gets each print when the program makes it, besides the log in the outcome. What branches of `pmap` and
-    /// `pcalls` print comes when they are joined. Nothing is lost to the program if the receiver is gone.
+    /// Receives each print when the program makes it, besides the log in the outcome. The output of branches of `pmap` and
+    /// `pcalls` arrives when they are joined. If the receiver is gone, the program is not affected.
     pub print_sink: Option<UnboundedSender<String>>,
     /// Told whenever upstream calls begin or end, while the program runs.
     pub progress: Option<watch::Sender<CallsSoFar>>,
-    /// Hears what upstreams say of its calls while they run.
+    /// Receives upstreams' messages about its calls while they run.
     pub audience: Option<Arc<Audience>>,
-    /// What it holds of its host's concurrency: given back while it only waits by `sleep-ms`.
+    /// Its permit within its host's concurrency limit: given back while it only waits by `sleep-ms`.
     pub permit: Option<Arc<dyn RunPermit>>,
-    /// Has questions answered that the program, its upstreams or the operator's policy ask; `None`: nobody can be asked.
+    /// Obtains answers to questions of the program, its upstreams or the operator's policy; `None`: questions cannot be asked.
     pub asker: Option<Arc<dyn Asker>>,
-    /// The program has begun already, and goes on where it waited.
+    /// The program has begun already, and resumes where it waited.
     #[cfg(feature = "saved-sessions")]
     pub resume: Option<Arc<Resume>>,
     /// The run that it is part of, whose id is good in all processes; records name it beside the eval.

@@ -64,7 +64,7 @@ pub struct Limits {
     pub deadline: Instant,
     /// The largest body.
     pub max_bytes: usize,
-    /// Bytes beyond that which are read all the same: the caller judges by what they are.
+    /// Bytes beyond that which are read all the same: the caller judges by their content.
     pub allowance: usize,
 }
 
@@ -119,8 +119,8 @@ impl Client {
         Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?.into(), ..Shared::default() })))
     }
 
-    /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, whatever
-    /// name and time that is for.
+    /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, for
+    /// any name and time.
     ///
     /// # Errors
     /// The file cannot be read, or holds no certificate.
@@ -145,7 +145,7 @@ impl Client {
     /// Dropping the future, or the body of the answer, closes the exchange.
     ///
     /// # Errors
-    /// What [`HttpError`] lists. An answer of any status is none.
+    /// The errors of [`HttpError`]. An answer of any status is none.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
         self.send_with(&HeaderMap::new(), &request, limits, None).await.map_err(|failure| failure.error)
     }
@@ -230,7 +230,7 @@ impl Client {
         pools.entry(origin.clone()).or_default().clone()
     }
 
-    /// A connection where the pool has none: a new one, or one that somebody else has opened meanwhile.
+    /// A connection if the pool has none: a new one, or one that another caller has opened meanwhile.
     async fn connection(
         &self,
         pool: &Pool,

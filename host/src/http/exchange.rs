@@ -69,7 +69,7 @@ pub(super) enum SendError {
     Failed(HttpError),
 }
 
-/// What drives the rest of the answer.
+/// Drives the rest of the answer.
 pub(super) enum Rest {
     H1(Box<H1>),
     H2,
@@ -117,8 +117,8 @@ impl H1 {
         }
     }
 
-    /// Has this thread's reactor watch it from now on, so that what arrives wakes nobody else. `false` if the system does
-    /// not let it. `thread` is the one that asks.
+    /// Moves the socket to this thread's reactor, so that arrivals wake no other thread. `false` if the system refuses.
+    /// `thread` is the calling one.
     pub(super) fn move_to(&mut self, thread: ThreadId) -> bool {
         if self.thread == thread {
             return true;

@@ -17,16 +17,16 @@ const MOST_OPEN: usize = 64;
 /// Why further ones are.
 const TOO_MANY: &str = "too many of its questions are open";
 
-/// What links a request of a server to a call of ours.
+/// How a request of a server relates to a call of ours.
 #[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
-    /// It came on the call's own stream: where that call is asked, if anywhere, and what it has been asked there.
+    /// It came on the call's own stream: where that call's questions are asked, if anywhere, and those already open there.
     Call(Option<&'a Arc<Asking>>, &'a Arc<OpenQuestions>),
     /// It came on the one pipe of all calls, or on a stream that no call opened.
     Session,
 }
 
-/// Questions that are open on one stream, by the server's ids, each with what its withdrawal tells.
+/// Open questions of one stream, by the server's ids, each with the sender for its withdrawal.
 #[derive(Debug, Default)]
 pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
 

@@ -23,7 +23,7 @@ use crate::upstream::{
     UpstreamEvent, Visits,
 };
 
-/// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
+/// The transport-specific operations. Those that depend on the connection's life get its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// The result of a start.
     type Connection: Connection;
@@ -59,7 +59,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
         connection: &Arc<Self::Connection>,
     ) -> impl Future<Output = Result<Arc<[ToolInfo]>, CallFault>> + Send;
 
-    /// What it says unasked.
+    /// Its unsolicited messages.
     fn inbound(&self) -> &Inbound;
 
     /// Looks at the fault of a call before its program does.

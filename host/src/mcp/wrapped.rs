@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ptc_mcp::json::{Kind, Raw, Scanner};
 
-/// What lies inside a wrapper.
+/// The content of a wrapper.
 #[derive(Clone, Copy)]
 pub(super) struct Inner<'a> {
     /// The value as written.

@@ -23,7 +23,7 @@ pub struct OutputSchema {
 /// The place of a schema among [`OutputSchema::rules`].
 type Id = usize;
 
-/// What one schema demands. All of it must hold.
+/// The rules of one schema. All of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rules {
     /// Whether nothing fits (`false`).
@@ -114,7 +114,7 @@ impl Bound {
     }
 }
 
-/// What a schema demands of a map.
+/// The rules of a schema for a map.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct ObjectRules {
     /// Declared properties, and required ones that are not declared, sorted by name.

@@ -1,4 +1,4 @@
-//! What a program attached to its reply.
+//! A program's attachments to its reply.
 
 use crate::memory::HeldMemory;
 use ptc_vm::value::BlobContent;

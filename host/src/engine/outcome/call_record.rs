@@ -38,7 +38,7 @@ pub struct CallRecord {
     /// Of a call that failed, whether it may have reached the upstream and so have run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<bool>,
-    /// What the upstream or the transport said.
+    /// The error of the upstream or the transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Bytes of the upstream's result as compact JSON, of a failed call as far as it had arrived; `None` where nothing
@@ -52,7 +52,7 @@ pub struct CallRecord {
     /// The HTTP status that a fault came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
+    /// An overview of the value, for models and diagnostics; not part of `upstream_calls`.
     #[serde(skip)]
     pub overview: Option<ResultOverview>,
     /// Whether the program looked at the result of a call that failed; not part of `upstream_calls`.
@@ -61,27 +61,28 @@ pub struct CallRecord {
     /// The blocks of an answer that has more than its value shows; not part of `upstream_calls`.
     #[serde(skip)]
     pub blocks: Option<AnswerBlocks>,
-    /// What the reader should know of arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
+    /// A note for the reader about arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
     #[serde(skip)]
     pub argument_note: Option<Box<str>>,
-    /// What was wrong with its answer, which was read all the same; not part of `upstream_calls`.
+    /// The fault in an answer that could be read all the same; not part of `upstream_calls`.
     #[serde(skip)]
     pub answer_note: Option<Box<str>>,
     /// The beginning of the value's JSON, of the first few tools that a program calls; not part of `upstream_calls`.
     #[serde(skip)]
     pub sample: Option<Box<[u8]>>,
-    /// The beginning of the value as text, scrubbed, for whoever has to go on without its program; not part of `upstream_calls`.
+    /// The beginning of the value as text, scrubbed, for a reader who has to continue without the program; not part of
+    /// `upstream_calls`.
     #[serde(skip)]
     pub beginning: Option<Box<str>>,
     /// The shape of the sample, scrubbed, once there is a need to show it; not part of `upstream_calls`.
     #[serde(skip)]
     pub seen_shape: Option<String>,
-    /// Which page of what the answer is; not part of `upstream_calls`.
+    /// The position of the answer in a paged listing; not part of `upstream_calls`.
     #[serde(skip)]
     pub page: Option<Box<PageRecord>>,
 }
 
-/// Which page of what an answer is, for the notes of a reply (decision 184).
+/// The position of an answer in a paged listing, for the notes of a reply (decision 184).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRecord {
     /// Stands for the arguments without those that choose a page: pages of one thing are of one group.
@@ -95,8 +96,8 @@ pub struct PageRecord {
 }
 
 impl CallRecord {
-    /// The shape of the value, `{"count" int, "matches" [{"id" int "title"}]}`: keys and types, but no keys that are data. `None`
-    /// where the value was not sampled. Of a text, what it is: `CSV of "id" "title"`. Not scrubbed.
+    /// The shape of the value, `{"count" int, "matches" [{"id" int "title"}]}`: keys and types, but no keys that are data.
+    /// `None` if the value was not sampled. For a text, its kind: `CSV of "id" "title"`. Not scrubbed.
     pub fn shape(&self) -> Option<String> {
         answer_shape(self.sample.as_deref()?)
     }

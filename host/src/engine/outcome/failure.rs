@@ -10,7 +10,7 @@ pub struct Failure {
     pub reason: Reason,
     /// The full sentence.
     pub message: String,
-    /// How to repair the program: text that goes on right behind the message.
+    /// How to repair the program: text to append to the message.
     pub hint: Option<String>,
     /// Where in the program, if that is known.
     pub position: Option<Position>,
@@ -24,7 +24,7 @@ impl Failure {
         Failure { reason, message: message.into(), hint: None, position: None, payload: None }
     }
 
-    /// The message with its hint: what people and models read.
+    /// The message with its hint, as people and models read it.
     pub fn full_message(&self) -> String {
         format!("{}{}", self.message, self.hint.as_deref().unwrap_or_default())
     }

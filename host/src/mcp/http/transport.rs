@@ -38,8 +38,8 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
 /// A tool server behind a Streamable HTTP endpoint.
 ///
-/// Calls run on connections of the shared client's pool, on the runtime of whoever calls; starts run on the runtime
-/// given at construction.
+/// Calls run on connections of the shared client's pool, on the caller's runtime; starts run on the runtime given at
+/// construction.
 pub type HttpUpstream = McpUpstream<HttpTransport>;
 
 /// How an endpoint is greeted, asked and left.
@@ -306,8 +306,8 @@ impl HttpTransport {
         self.exchange(lifecycle, session, outgoing, query.limits).await
     }
 
-    /// A new session for a request that was refused because the server has forgotten its session, and what is left of the
-    /// request's limits. The start takes none of its own time, as that of a first call takes none.
+    /// A new session for a request that was refused because the server has forgotten its session, and the rest of the request's
+    /// limits. The start takes none of its own time, as that of a first call takes none.
     async fn begin_anew(
         &self,
         lifecycle: &SessionLifecycle,
@@ -417,7 +417,7 @@ async fn watch(ended: impl Future<Output = End>, session: Arc<HttpSession>, life
     }
 }
 
-/// What is said to a greeted server for as long as its session lives: what it shall tell of, and that roots have changed.
+/// Sends a greeted server its settings for as long as its session lives: the wanted announcements, and changes of roots.
 async fn settle(endpoint: Arc<Endpoint>, session: Arc<HttpSession>, lifecycle: SessionLifecycle) {
     let inbound = &endpoint.inbound;
     if session.era == Era::Modern {

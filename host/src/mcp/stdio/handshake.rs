@@ -68,7 +68,7 @@ pub(super) async fn start(
     }
 }
 
-/// What is said to a greeted child without waiting for an answer: what it shall tell of, and later that roots have changed.
+/// Sends a greeted child its settings without waiting for an answer: the wanted announcements, and later changes of roots.
 fn settle(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, hello: &ServerHello) {
     let inbound = &connection.inbound;
     if connection.era() == Era::Modern {

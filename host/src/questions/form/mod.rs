@@ -1,7 +1,7 @@
 //! Forms: the restricted JSON Schema of elicitation (waiting.md 3.2), as the published revisions of MCP define it in
 //! `PrimitiveSchemaDefinition`.
 //!
-//! A form is a flat list of fields. [`Form::parse`] refuses what is none, [`Form::check`] says whether an answer fits,
+//! A form is a flat list of fields. [`Form::parse`] refuses anything else, [`Form::check`] says whether an answer fits,
 //! [`Form::to_json`] writes it for a client. Texts that people read lose their hidden characters when a form is read.
 
 mod check;

@@ -57,7 +57,7 @@ pub struct Restored {
     pub journal: Map,
     /// Bytes of the journal and the summaries.
     pub journal_bytes: u64,
-    /// What `step-done` noted.
+    /// The notes of `step-done`.
     pub summaries: Vec<(Str, Value)>,
     /// Bytes of each binding, by name.
     pub sizes: Vec<(Rc<str>, u64)>,

@@ -27,7 +27,7 @@ pub fn most_similar<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> O
     best.map(|(_, name)| name)
 }
 
-/// A name without what spellings differ in.
+/// A name without the differences of spelling.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

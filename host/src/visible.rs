@@ -25,8 +25,8 @@ pub fn has_hidden(text: &str) -> bool {
     matches!(visible_line(text), Cow::Owned(_))
 }
 
-/// A JSON text for a page: whoever reads it and shows its strings shows their hidden characters as escapes. Line feeds and
-/// tabs stay.
+/// A JSON text for a page: a reader that parses it and shows its strings shows their hidden characters as escapes. Line feeds
+/// and tabs stay.
 #[must_use]
 pub fn visible_on_page(json: &str) -> Cow<'_, str> {
     let shown = visible(json);
@@ -99,8 +99,8 @@ fn push_escape(out: &mut String, c: char) {
     }
 }
 
-/// What stands before a character, as far as joiners and variation selectors depend on it: scripts and emoji need them,
-/// one at a time, behind something that they change.
+/// The preceding character, as far as joiners and variation selectors depend on it: scripts and emoji need them, one at a time,
+/// after a character that they modify.
 #[derive(Clone, Copy)]
 enum Before {
     Ascii(char),

@@ -1,4 +1,4 @@
-//! What a person has to answer or do before a program goes on (waiting.md 3).
+//! Questions and tasks for a person before a program continues (waiting.md 3).
 
 use super::arguments_digest::ArgumentsDigest;
 use super::form::Form;
@@ -14,7 +14,7 @@ pub const MAX_CALLS: usize = 10;
 /// their beginning and their end.
 pub const MAX_SHOWN: usize = 2_000;
 
-/// The longest arguments, in bytes, that anybody is asked about: more than a person can judge in any case.
+/// The longest arguments, in bytes, that a question may show: more than a person can judge in any case.
 pub const MAX_ASKED_BYTES: usize = 256 << 10;
 
 /// Where a question comes from.
@@ -26,7 +26,7 @@ pub enum QuestionKind {
     Upstream,
     /// The operator's policy wants a call to be approved.
     Approval,
-    /// Nobody has signed in to an upstream on behalf of the principal.
+    /// There is no sign-in to an upstream on behalf of the principal.
     SignIn,
 }
 
@@ -62,7 +62,7 @@ pub struct AskedCall {
     pub tool: Box<str>,
     /// The exact arguments: the text of a JSON object.
     pub arguments: Box<str>,
-    /// What stands for the arguments as they are sent.
+    /// The digest of the arguments as they are sent.
     pub digest: ArgumentsDigest,
 }
 
@@ -74,12 +74,12 @@ impl AskedCall {
     }
 }
 
-/// What somebody is asked to do on a page, of which others tell whether it is done.
+/// A task for a person on a page whose completion another party reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPage {
     /// The upstream.
     pub upstream: Arc<str>,
-    /// What the question is bound to: of a sign-in the principal, the upstream, and the sign-in that is of no use.
+    /// The binding of the question: for a sign-in the principal, the upstream, and the sign-in that failed.
     pub binding: [u8; 32],
     /// Whether it is a sign-in, and the store of sign-ins tells. Otherwise the upstream itself may.
     pub is_sign_in: bool,
@@ -90,7 +90,7 @@ pub struct AskedPage {
 pub struct Question {
     /// Where it comes from.
     pub kind: QuestionKind,
-    /// What is shown, with who speaks in front.
+    /// The text that is shown, with its author in front.
     pub message: String,
     /// How it is answered.
     pub mode: Mode,
@@ -102,7 +102,8 @@ pub struct Question {
     pub calls: Vec<AskedCall>,
     /// The revision of the policy that wants approval, in hex digits; empty for other kinds.
     pub policy_revision: String,
-    /// What the answer is bound to: a digest of everything that it is an answer to. An answer counts for a question of the same binding only.
+    /// The binding of the answer: a digest of everything that it answers. An answer counts only for a question of the same
+    /// binding.
     pub binding: [u8; 32],
 }
 
@@ -112,7 +113,7 @@ impl Question {
         !self.calls.iter().any(AskedCall::is_long)
     }
 
-    /// What it asks for on a page of which others than its user may tell, if it does.
+    /// The page of the question, if another party may report its completion.
     pub fn page(&self) -> Option<AskedPage> {
         let is_sign_in = match (self.kind, &self.mode) {
             (QuestionKind::SignIn, _) => true,
@@ -140,7 +141,7 @@ impl Question {
     }
 }
 
-/// What asks for approval of calls of one tool: who would do what, and each call as it is `shown`.
+/// The text that requests approval of calls of one tool: who would do what, and each call as it is `shown`.
 pub(super) fn allow(upstream: &str, tool: &str, shown: impl ExactSizeIterator<Item = String>) -> String {
     let (upstream, tool) = (visible_line(upstream), visible_line(tool));
     let mut text = format!("Allow {} call(s) of {tool} at {upstream}?", shown.len());
@@ -185,7 +186,7 @@ impl fmt::Display for QuestionId {
 pub struct OpenQuestion {
     /// Its id.
     pub id: QuestionId,
-    /// What is asked.
+    /// The question.
     pub question: Question,
 }
 

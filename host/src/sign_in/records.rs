@@ -22,7 +22,7 @@ pub(super) struct Binding {
     pub origin: Origin,
     /// The value of `resource`.
     pub resource: Option<String>,
-    /// What the client is registered for.
+    /// The redirect URIs of the registration.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
     /// Metadata of a server that publishes none where they are looked for (auth.md 2.6).

@@ -1,4 +1,4 @@
-//! Who is signed in, without the network; and signing out (auth.md 11).
+//! The state of sign-ins, without the network; and signing out (auth.md 11).
 
 use std::sync::Arc;
 
@@ -40,10 +40,10 @@ pub struct SignInStatus {
     pub last_error: Option<(String, Option<u64>)>,
 }
 
-/// What came of signing out.
+/// The outcome of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedOut {
-    /// Nobody was signed in.
+    /// There was no sign-in.
     WasNot,
     /// The server has revoked the tokens.
     Revoked,
@@ -54,7 +54,7 @@ pub enum SignedOut {
 }
 
 impl Site {
-    /// The sign-ins at this upstream, one a principal. Where nobody has ever signed in, there is one row for `principal`.
+    /// The sign-ins at this upstream, one a principal. If there has never been one, there is one row for `principal`.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,4 +1,4 @@
-//! The time of stores within one process, and of whatever else is dated for another one.
+//! The time of stores within one process, and of everything else that is dated for other processes.
 
 use super::lease::millis;
 use super::shared_time::{millis_of_day, store_time_by};

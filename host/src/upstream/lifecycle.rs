@@ -128,8 +128,8 @@ impl<C: Connection> Lifecycle<C> {
         }
     }
 
-    /// The live connection, started by `start` if need be. One start runs at a time, on the owner's runtime, and goes
-    /// on when its callers lose interest. `patience` bounds the wait of callers who join a start already under way.
+    /// The live connection, started by `start` if need be. One start runs at a time, on the owner's runtime, and continues when
+    /// its callers lose interest. `patience` bounds the wait of callers who join a start already under way.
     pub(crate) async fn connect<F>(
         self: &Arc<Self>,
         patience: Option<Duration>,

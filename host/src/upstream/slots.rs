@@ -62,7 +62,7 @@ impl std::fmt::Debug for Slots {
 }
 
 impl Slot<'_> {
-    /// Notes what came of its call: the window follows that.
+    /// Notes the outcome of its call: the window follows that.
     pub(crate) fn note<T>(&self, outcome: &Result<T, CallFault>) {
         match outcome {
             Err(fault) if is_overrun(fault) => self.slots.shrink(self.halved),
@@ -195,9 +195,9 @@ impl Slots {
         }
     }
 
-    /// A slot, and a live connection: the one that `current` gives, or that `connect` makes, with so much patience for
-    /// a start that somebody else leads. Nothing of this counts against the call's own time: the program's deadline
-    /// bounds it. `asking`: where the call asks, if it may.
+    /// A slot, and a live connection: the one that `current` gives, or that `connect` makes, with this much patience for a
+    /// start led by another caller. Nothing of this counts against the call's own time: the program's deadline bounds it.
+    /// `asking`: where the call asks, if it may.
     pub(crate) async fn enter<C, F>(
         &self,
         (limits, asking): (&CallLimits, Option<&Arc<Asking>>),

@@ -41,8 +41,8 @@ pub(super) fn read(path: &Path) -> Result<Option<zeroize::Zeroizing<Vec<u8>>>, S
     Ok(Some(bytes))
 }
 
-/// Replaces a file as a whole: afterwards it has the old content or the new one, whatever happens, and when this returns it has
-/// the new one even if the power fails.
+/// Replaces a file atomically: afterwards it has the old content or the new one, and when this returns it has the new one even
+/// after a power failure.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     use std::io::Write as _;
     let path = folder.join(name);
@@ -90,7 +90,7 @@ fn exposed(path: &Path) -> StoreError {
     StoreError::Exposed { path: path.display().to_string(), mode: "0600" }
 }
 
-/// A link is refused as a file of somebody else's is.
+/// A link is refused like a file of another user.
 fn open_error(path: &Path, error: &io::Error) -> StoreError {
     if std::fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         exposed(path)

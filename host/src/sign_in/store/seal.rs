@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::state::{Secret, SecretError};
 
-/// What the derived keys are for.
+/// The purpose of the derived keys.
 const LABEL: &str = "ptc sign-in v1";
 
 /// The keys that seal records: the first seals, all open.

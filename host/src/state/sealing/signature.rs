@@ -1,4 +1,4 @@
-//! Signatures under the operator's secret: HMAC-SHA256, which whoever knows the secret makes and checks.
+//! Signatures under the operator's secret: HMAC-SHA256, which every holder of the secret makes and checks.
 
 use ring::hmac::{Context, HMAC_SHA256, Key, verify};
 
@@ -16,7 +16,7 @@ impl Secret {
         signature
     }
 
-    /// Whether `tag` is what the signature of the text begins with under one of the lines. The time does not tell where they differ.
+    /// Whether `tag` is a prefix of the signature of the text under one of the lines. Compares in constant time.
     #[must_use]
     pub fn has_tagged(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         let by = |line: &super::secret::Line| {

@@ -4,7 +4,7 @@
 //! as deep as the text is nested (at most 65 levels), plus one level for each special form among the steps of a `->`, which has
 //! its own limit.
 //!
-//! [`scope`] holds what names are bound to, and [`analyzer`] the pass itself. Each of the other files adds the methods for one
+//! [`scope`] holds the bindings of names, and [`analyzer`] the pass itself. Each of the other files adds the methods for one
 //! family of forms.
 
 mod analysis;

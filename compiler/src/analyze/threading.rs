@@ -79,7 +79,7 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// A step that is a call, with the value put in. Whatever stands by itself is called.
+    /// A step that is a call, with the value put in. A bare form is called.
     fn call_step(&mut self, step: Form, value: Form, place: Place) -> Result<NodeId> {
         let list = self.insert(step, value, place);
         let FormKind::List(items) = list.kind else { return self.expr(list, false) };

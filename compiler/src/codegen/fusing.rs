@@ -106,7 +106,7 @@ impl Body {
         if self.code.len() > self.last_target { self.code.last().copied() } else { None }
     }
 
-    /// The slot that the last instruction pushes, if that is what it does.
+    /// The slot that the last instruction pushes, if it is such a push.
     fn pushed_local(&self) -> Option<u16> {
         match self.pushed()? {
             Op::Local(slot) | Op::TakeLocal(slot) => u16::try_from(slot).ok(),
@@ -114,7 +114,7 @@ impl Body {
         }
     }
 
-    /// Removes the last instruction, a push that cannot fail. The position of what follows moves with it.
+    /// Removes the last instruction, a push that cannot fail. The position of the next one moves with it.
     fn take_back(&mut self) {
         self.code.pop();
         self.forget_push();

@@ -71,7 +71,7 @@ fn with_radix(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Resu
     integer(forms, digits, radix, span)
 }
 
-/// So many decimal digits fit in 64 bits, whatever they are.
+/// So many decimal digits always fit in 64 bits.
 const SHORT: usize = 18;
 
 /// The value of a few decimal digits without sign, as most numbers are written.

@@ -198,7 +198,7 @@ fn parts(text: &str) -> Option<Decimal<'_>> {
     rest.is_empty().then_some(Decimal { whole, fraction, exponent })
 }
 
-/// The digits at the beginning of a text, one at least, and what follows them.
+/// The digits at the beginning of a text, one at least, and the rest.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = position(text, |byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))

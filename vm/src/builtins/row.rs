@@ -77,12 +77,12 @@ impl Builtin {
         Builtin { aliases, ..self }
     }
 
-    /// One line of what it does.
+    /// One line of documentation.
     pub(super) const fn doc(self, doc: &'static str) -> Builtin {
         Builtin { doc, ..self }
     }
 
-    /// A program, and what `pr-str` of its value gives.
+    /// A program, and the `pr-str` of its value.
     pub(super) const fn example(self, program: &'static str, value: &'static str) -> Builtin {
         Builtin { examples: self.examples.with(Example { program, value }), ..self }
     }

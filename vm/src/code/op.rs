@@ -385,7 +385,7 @@ pub enum Op {
     CheckMap(u32),
     /// Makes a map of the keyword arguments in the vector in `slot`.
     KeywordArguments(u32),
-    /// Pushes what the collection in `slot` holds under a constant key (flexible lookup), or `nil`.
+    /// Pushes the value in the collection in `slot` under a constant key (flexible lookup), or `nil`.
     Entry {
         /// Slot of the map.
         slot: u16,

@@ -27,7 +27,7 @@ impl Writer {
         Writer::default()
     }
 
-    /// What has been written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -89,7 +89,7 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
-    /// Whether there is something, as a flag, and what there is.
+    /// Whether there is a value, as a flag, and the value.
     pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Writer)) {
         self.byte(u8::from(value.is_some()));
         if let Some(value) = value {

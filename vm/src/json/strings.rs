@@ -220,7 +220,7 @@ fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
     })
 }
 
-/// Appends `text` as a JSON string, uncharged; refuses what would pass the program's memory limit.
+/// Appends `text` as a JSON string, uncharged; refuses a text that would exceed the program's memory limit.
 pub(super) fn push(text: &str, out: &mut String) -> Result<(), Error> {
     let bytes = text.as_bytes();
     let first = if meter::is_long_text(bytes.len()) { first_of_long(text) } else { find_special(bytes, 0) };
@@ -252,7 +252,7 @@ fn first_of_long(text: &str) -> usize {
     before
 }
 
-/// Appends what stands between the quotes.
+/// Appends the text between the quotes.
 fn push_escaped(text: &str, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();

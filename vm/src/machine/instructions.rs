@@ -18,15 +18,15 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Whether the loop goes on, or why it is left: as [`Machine::interpret`] says.
+/// Whether the loop continues, or why it is left: as [`Machine::interpret`] says.
 type Done = Result<ControlFlow<Option<Stop>>>;
 
 const ON: Done = Ok(ControlFlow::Continue(()));
 
-/// What an entry of the undo log stands for.
+/// Charge for an entry of the undo log.
 pub(super) const UNDO_BYTES: usize = 40;
 
-/// Runs what charges work by itself.
+/// Runs an operation that charges its own work.
 macro_rules! metered {
     ($fuel:ident, $run:expr) => {{
         $fuel.open();
@@ -536,8 +536,8 @@ fn overlaid(overlay: Option<&Overlay>, slot: u32) -> Option<&Value> {
     overlay.and_then(|overlay| overlay.get(&slot))
 }
 
-/// The error of a builtin with what is known of its call. Arithmetic takes its arguments two by two, the first one into its result;
-/// the other functions say themselves what was `nil`.
+/// The error of a builtin with the facts of its call. Arithmetic takes its arguments two by two, the first one into its result;
+/// the other functions report themselves which was `nil`.
 #[cold]
 #[inline(never)]
 fn of_call(error: Error, builtin: &Builtin, args: &[Value]) -> Error {

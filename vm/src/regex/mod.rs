@@ -1,4 +1,4 @@
-//! Regular expressions: what `#"…"` compiles to.
+//! Regular expressions: the values of `#"…"`.
 //!
 //! Patterns are of the Perl-compatible dialect (functions.md 22). They are read once into a syntax tree, and
 //! almost all of them are then matched by automata in time linear in the text (ruling 7), short searches of the

@@ -29,7 +29,7 @@ enum Kind {
     Region(u16),
 }
 
-/// What may stand before an offset in a zone's name. Without it the zone is its offset, as it is for Java's `ZoneOffset`.
+/// Allowed prefixes of an offset in a zone's name. Without one the zone is its offset, as it is for Java's `ZoneOffset`.
 const PREFIXES: [&str; 4] = ["", "GMT", "UT", "UTC"];
 
 /// A region, and its rules once they have been read.
@@ -240,7 +240,7 @@ fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_second(second).expect("it is in range")
 }
 
-/// What offsets a local time has in a region.
+/// The offsets of a local time in a region.
 fn offsets(at: u16, local: i64) -> AmbiguousOffset {
     rules(at).to_ambiguous_timestamp(Offset::UTC.to_datetime(timestamp(local))).offset()
 }

@@ -134,7 +134,7 @@ fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
     }
 }
 
-/// The first element of the root, for functions that go on inside it; that of a string has no elements.
+/// The first element of the root, for functions that continue inside it; that of a string has no elements.
 fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
     let inner = match &args[0] {
         Value::Str(text) if !text.as_str().is_empty() => return Err(Error::argument_types(name, args)),

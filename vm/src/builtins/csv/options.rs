@@ -1,4 +1,4 @@
-//! What the functions are told besides the text or the rows.
+//! Options of the functions besides the text or the rows.
 
 use crate::error::{Error, Result};
 use crate::print;
@@ -18,7 +18,7 @@ pub(super) enum Header {
 /// The options of a call.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// What stands between two cells.
+    /// The character between two cells.
     pub(super) separator: char,
     pub(super) header: Header,
 }

@@ -1,8 +1,8 @@
 //! Reading dates, instants and durations from text.
 //!
-//! The readers are our own because jiff's are laxer here and stricter there. Those take `20240101`, `…t10:30:00z`, a second
-//! 60, an offset of 25 hours and `P1W`, which the language refuses. They refuse `-0044-03-15`, a fraction of ten digits and
-//! `P-3D`, which the language takes. A test holds the values of what both take against each other.
+//! The readers are our own because jiff's are laxer in some cases and stricter in others. jiff takes `20240101`, `…t10:30:00z`,
+//! a second 60, an offset of 25 hours and `P1W`, which the language refuses. It refuses `-0044-03-15`, a fraction of ten digits
+//! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
 use super::when::{Moment, SECOND, When};
 use crate::value::{Day, Zone};

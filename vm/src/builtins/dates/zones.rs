@@ -120,7 +120,7 @@ pub(super) fn at_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(zoned.value())
 }
 
-/// What to write for what has no time.
+/// The expression to write for a value without a time.
 fn advice(value: &Value) -> String {
     match When::of(value) {
         Some(When::Day(_)) => ". Write (.atStartOfDay date zone)".to_owned(),

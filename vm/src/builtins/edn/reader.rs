@@ -1,4 +1,4 @@
-//! A text of data, form by form. Nothing recurses: what is open is a list of levels.
+//! Reads a text of data, form by form. Nothing recurses: open forms are a list of levels.
 
 use super::number::{MAX_DIGITS, number};
 use crate::builtins::support::Builder;
@@ -10,7 +10,7 @@ use crate::value::{Map, Set, Str, Value, is_readable_keyword, parts_of_name};
 /// Deepest nesting, as that of JSON.
 const MAX_DEPTH: usize = 128;
 
-/// What is open while its parts are read.
+/// The kind of a form that is open while its parts are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
@@ -26,7 +26,7 @@ portable!(enum Kind { 0: List, 1: Vector, 2: Map, 3: Set, 4: Tagged });
 /// A collection or a tagged value that is being read.
 pub(super) struct Level {
     kind: Kind,
-    /// What the keys of a map without a namespace get: `#:ns{…}`. Of a tagged value its tag.
+    /// The namespace for the keys of a map that have none: `#:ns{…}`. For a tagged value, its tag.
     name: Option<Str>,
     items: Builder,
     /// Forms that `#_` discards.

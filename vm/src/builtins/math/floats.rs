@@ -1,4 +1,4 @@
-//! What floats are made of, and integers that Java bounds: the rest of `clojure.math` (functions.md 37.2).
+//! The parts of floats, and integers that Java bounds: the rest of `clojure.math` (functions.md 37.2).
 
 use super::real::{binary, unary};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ fn remainder(x: f64, y: f64) -> f64 {
     if x.is_sign_negative() { -rest } else { rest }
 }
 
-/// What Java refuses when it does not fit 64 bits; integers are unbounded here.
+/// An operation that Java refuses when the result does not fit 64 bits; integers are unbounded here.
 fn exact(name: &str, args: &[Value], f: impl FnOnce(&[Value]) -> Result<Value>) -> Result<Value> {
     if args.iter().all(|arg| matches!(arg, Value::Int(_) | Value::BigInt(_))) {
         f(args)

@@ -17,7 +17,7 @@ pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     reversed(ctx, &all).map(Value::List)
 }
 
-/// One bound of `subseq`: a test and what it compares with.
+/// One bound of `subseq`: a test and its operand.
 fn satisfies(test: &Value, key: &Value, bound: &Value) -> Option<bool> {
     let Value::Builtin(builtin) = test else { return None };
     let order = compare(key, bound);

@@ -1,7 +1,7 @@
 //! Where a text occurs in a text.
 //!
-//! A long text is searched in windows, between which others may have the thread. Each window reaches beyond its end by as much as
-//! an occurrence needs that begins right before it, so that every occurrence lies in one. What is longer than a window is
+//! A long text is searched in windows, between which others may have the thread. Each window reaches beyond its end by as much
+//! as an occurrence needs that begins right before it, so that every occurrence lies in one. A needle longer than a window is
 //! searched for by [`rolling`].
 
 use super::rolling::{self, From, same};

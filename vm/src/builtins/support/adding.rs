@@ -29,7 +29,7 @@ pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Re
     Ok(Some(()))
 }
 
-/// Appends with the cost of the shorter side, which is what the work is.
+/// Appends with the cost of the shorter side, which is the actual work.
 pub(crate) fn append(ctx: &mut Ctx<'_>, all: &mut Vector, more: &Vector) -> Result<()> {
     let work = all.len().min(more.len());
     ctx.charge(work + 1)?;

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// What becomes of the results of the calls.
+/// The consumer of the calls' results.
 pub(crate) trait Sink: Portable + 'static {
     /// Whether [`accept`](Sink::accept) needs the element that the result belongs to.
     const KEEPS_ITEM: bool = false;

@@ -68,7 +68,7 @@ impl TextBuilder {
         }
     }
 
-    /// Charges what the text has grown by.
+    /// Charges the growth of the text.
     fn charge_growth(&mut self) {
         let capacity = self.text.capacity();
         if capacity > self.charged {

@@ -5,7 +5,7 @@ use crate::error::{Error, Reason, Result};
 use crate::machine::{Ctx, portable};
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
 
-/// One step of a pipeline, with what it remembers from element to element.
+/// One step of a pipeline, with its state from element to element.
 pub(crate) enum Stage {
     Map(Value),
     MapIndexed(Value, i64),
@@ -59,7 +59,7 @@ pub(crate) enum Stage {
         skip: usize,
         run: Vector,
     },
-    /// The table of what takes the place of elements.
+    /// The table of replacements for elements.
     Replace(Value),
 }
 
@@ -138,7 +138,7 @@ impl Stage {
         matches!(self, Stage::Take(_) | Stage::TakeWhile(_) | Stage::HaltWhen { .. })
     }
 
-    /// What a stage that gathers elements still holds when there are no more.
+    /// The elements that a gathering stage still holds when there are no more.
     pub(super) fn flush(&mut self) -> Option<Value> {
         match self {
             Stage::PartitionAll(_, run) | Stage::PartitionBy { run, .. } if !run.is_empty() => {

@@ -26,11 +26,11 @@ impl Mode {
         Mode { operand: false, ..self }
     }
 
-    /// Keys of maps and elements of sets are the same only if identical, whatever is asked.
+    /// Keys of maps and elements of sets are the same only if identical, in every mode.
     const KEYS: Mode = Mode::STRICT;
 }
 
-/// What a look at two values without entering them tells.
+/// The result of comparing two values without entering them.
 enum Look {
     Decided(Ordering),
     Enter(Level),
@@ -234,7 +234,7 @@ pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     }
 }
 
-/// What tells apart times of one instant.
+/// Distinguishes times of one instant.
 fn zone(value: &Temporal) -> Option<Zone> {
     match value {
         Temporal::Zoned { zone, .. } => Some(*zone),

@@ -215,7 +215,7 @@ impl Node {
     }
 }
 
-/// Integers outside the addresses in use may be outside 64 bits, and nobody sees them.
+/// Integers outside the addresses in use may be outside 64 bits, but are never shown.
 #[inline]
 pub(super) fn nth(first: i64, step: i64, offset: u64) -> i64 {
     first.wrapping_add(step.wrapping_mul(offset as i64))

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// Elements at the addresses from `start` up to `end` of a radix tree.
 ///
-/// Addresses before and behind may be occupied by what earlier versions hold; they are never shown.
+/// Addresses before and after may be occupied by elements of earlier versions; they are never shown.
 #[derive(Clone)]
 pub(super) struct Trie {
     root: Node,

@@ -1,4 +1,4 @@
-//! What stands between a `%` and its conversion.
+//! The part of a format specifier between `%` and its conversion.
 
 use crate::error::{Error, Result};
 

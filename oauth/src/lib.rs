@@ -1,7 +1,7 @@
 //! OAuth 2 towards MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they know no socket, no clock and
 //! no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server` drive them.
 //!
-//! | Module | What it is |
+//! | Module | Purpose |
 //! |---|---|
 //! | [`secret`], [`timestamp`], [`message`] | secret text; points in time; requests, answers, and [`Flow`](message::Flow), a conversation of several |
 //! | [`failure`], [`error_code`] | why a sign-in failed, in the words of the specification; codes of servers |
@@ -12,7 +12,7 @@
 //! | [`client`], [`client_key`], [`registration`] | clients, how they authenticate, and how we come to one |
 //! | [`authorize`], [`callback`] | the request that a browser carries, and its answer |
 //! | [`grants`] | requests for tokens and their answers |
-//! | [`tokens`] | the record of tokens, whether they are still good, and what happens when they are not |
+//! | [`tokens`] | the record of tokens, their validity, and their renewal |
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

@@ -4,7 +4,7 @@
 /// `auth.resource`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Setting {
-    /// `null`: what the metadata say, or else the URL.
+    /// `null`: the value in the metadata, or else the URL.
     #[default]
     Discovered,
     /// `""`: none is sent.

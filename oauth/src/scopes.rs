@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What keeps a session alive without a person.
+/// The scope that keeps a session alive without a person.
 const OFFLINE_ACCESS: &str = "offline_access";
 
 /// Most authorizations for one resource and tool, the first included.
@@ -92,7 +92,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What decides on the scopes of a sign-in.
+/// The sources of the scopes of a sign-in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources<'a> {
     /// `auth.scopes`; an empty list means none.
@@ -103,7 +103,7 @@ pub struct Sources<'a> {
     pub resource: Option<&'a [String]>,
     /// `scopes_supported` of the authorization server: looked at for `offline_access` alone.
     pub server: &'a [String],
-    /// What an earlier sign-in was found to lack, with all that it had: `scope_wanted` of its record.
+    /// The scopes that an earlier sign-in lacked, with all that it had: `scope_wanted` of its record.
     pub wanted: Option<&'a Scopes>,
     /// Whether a person takes part in the grant.
     pub person: bool,
@@ -131,7 +131,7 @@ pub fn requested(sources: &Sources<'_>) -> Scopes {
     scopes
 }
 
-/// What to do about a call that lacks a scope.
+/// The reaction to a call that lacks a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepUp {
     /// Ask for it: a new authorization, or in a grant without a person one new token.

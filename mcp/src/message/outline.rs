@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::Member;
 use crate::json::{Kind, Malformed, Raw, Scanner};
 
-/// The parts of a result of `tools/call` in its usual form: places in its text, in bytes from its beginning, and what decides between
-/// them. The accessors take that text.
+/// The parts of a result of `tools/call` in its usual form: places in its text, in bytes from its beginning, and the flags that
+/// decide between them. The accessors take that text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outline {
     /// Whether `isError` is `true`.
@@ -24,7 +24,7 @@ pub struct Outline {
     only: Option<(Range<usize>, bool)>,
     /// `text` of the first text block.
     text: Option<Range<usize>>,
-    /// What it denotes, if it has escapes.
+    /// Its decoded form, if it has escapes.
     decoded: Option<Bytes>,
     /// `resultType`
     result_type: Option<Range<usize>>,
@@ -73,7 +73,7 @@ impl Outline {
         raw(result, self.text.as_ref()?)
     }
 
-    /// What the `text` of the first text block denotes, UTF-8, if it is written with escapes.
+    /// The decoded `text` of the first text block, UTF-8, if it is written with escapes.
     pub fn decoded_text(&self) -> Option<&Bytes> {
         self.decoded.as_ref()
     }
@@ -154,7 +154,7 @@ fn structured<'a>(
 /// The content of a result.
 #[derive(Default)]
 struct Content {
-    /// Where the text of the first text block is, and what it denotes if it has escapes.
+    /// The place of the text of the first text block, and its decoded form if it has escapes.
     text: Option<(Place, Option<Bytes>)>,
     /// Whether there is anything else.
     has_more: bool,

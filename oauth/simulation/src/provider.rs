@@ -8,7 +8,7 @@ use ptc_oauth::secret::Secret;
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{Renewal, TokenRecord};
 
-/// What came of one sign-in.
+/// The state of one sign-in.
 struct Family {
     /// The refresh token that is good; the others have been replaced.
     refresh: Option<String>,

@@ -1,7 +1,7 @@
 //! The bytecode verifier, for tests and fuzzing. It checks everything that the machine takes on trust.
 //!
-//! The verifier follows every path through every body. It tracks the depth of the stack and the slots whose value a last use has
-//! moved away.
+//! The verifier follows every path through every body. It tracks the depth of the stack and the slots whose value a last use
+//! has moved away.
 
 use std::collections::BTreeSet;
 

@@ -104,8 +104,8 @@ fn markdown_columns(lines: &[&str]) -> Option<String> {
     Some(shown(columns.iter().map(String::as_str)))
 }
 
-/// `CSV of …`, if the lines have equally many fields. The first row is shown if it can only be a heading: its fields are names, and
-/// below one of them stands a number where itself has none.
+/// `CSV of …`, if the lines have equally many fields. The first row is shown if it can only be a heading: its fields are names,
+/// and below one of them stands a number where itself has none.
 fn csv_columns(lines: &[&str], separator: char) -> Option<String> {
     let rows: Vec<Vec<String>> = lines.iter().take(ROWS).map(|line| fields(line, separator)).collect();
     let [heading, rows @ ..] = &rows[..] else { return None };

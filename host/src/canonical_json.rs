@@ -27,8 +27,8 @@ pub enum NotCanonical {
     Number,
 }
 
-/// The SHA-256 of the canonical form of a JSON text. It is made member by member: besides the text there is at most a small multiple of
-/// it, the places of the members of one object at each level.
+/// The SHA-256 of the canonical form of a JSON text. It is made member by member: besides the text there is at most a small
+/// multiple of it, the places of the members of one object at each level.
 ///
 /// # Errors
 /// The text is not JSON, has a key twice in one object, or a number out of range.

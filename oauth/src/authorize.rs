@@ -126,8 +126,8 @@ const OF_REQUEST: &[&str] = &[
     "unsupported_response_type",
 ];
 
-/// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which a
-/// browser would show to its person for good, or a redirect or document that says so.
+/// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which
+/// a browser would show to its person for good, or a redirect or document that says so.
 #[must_use]
 pub fn has_forgotten_client(answer: &Answer) -> bool {
     let Ok(response) = &answer.result else { return false };
@@ -147,8 +147,8 @@ pub fn has_forgotten_client(answer: &Answer) -> bool {
     }
 }
 
-/// A sign-in that waits for its answer: the record `pending` of `auth.md` 7.1, kept under `state` and used once. It serializes with its secrets in the
-/// clear: the store seals it.
+/// A sign-in that waits for its answer: the record `pending` of `auth.md` 7.1, kept under `state` and used once. It serializes
+/// with its secrets in the clear: the store seals it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingSignIn {
     /// The value that the answer must repeat.
@@ -182,8 +182,8 @@ pub struct PendingSignIn {
 }
 
 impl PendingSignIn {
-    /// Whether a callback belongs to this sign-in and comes in time. The driver finds the record by `state`, asks this, and deletes the
-    /// record before it asks anything else: a `state` is used once.
+    /// Whether a callback belongs to this sign-in and comes in time. The driver finds the record by `state`, asks this, and
+    /// deletes the record before it asks anything else: a `state` is used once.
     #[must_use]
     pub fn is_for(&self, callback: &Callback, now: Timestamp) -> bool {
         callback.state == self.state && now.millis() < self.expires_at

@@ -167,7 +167,8 @@ impl Element {
     }
 }
 
-/// `token BWS "=" BWS ( token / quoted-string )`. A value without quotes may have more characters than a token: servers write URLs bare.
+/// `token BWS "=" BWS ( token / quoted-string )`. A value without quotes may have more characters than a token: servers write
+/// URLs bare.
 fn parameter(text: &[u8]) -> Option<(String, String)> {
     let (name, rest) = token(text)?;
     let value = trim(trim(rest).strip_prefix(b"=")?);

@@ -47,7 +47,8 @@ const REGISTERED: &[&str] = &[
     "use_dpop_nonce",
 ];
 
-/// Codes of token endpoints after which only a person can help: those of RFC 6749 5.2, RFC 8707, OpenID Connect, and GitHub's own.
+/// Codes of token endpoints after which only a person can help: those of RFC 6749 5.2, RFC 8707, OpenID Connect, and GitHub's
+/// own.
 const ENDING: &[&str] = &[
     "access_denied",
     "account_selection_required",

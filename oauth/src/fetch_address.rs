@@ -1,7 +1,8 @@
 //! The addresses from which metadata and tokens may be fetched (`auth.md` 2.7): a server must not make us talk to hosts that
 //! only we can reach.
 //!
-//! The driver asks [`FetchRules::url`] before it resolves a name, and [`FetchRules::address`] for the address that it connects to, for each hop.
+//! The driver asks [`FetchRules::url`] before it resolves a name, and [`FetchRules::address`] for the address that it connects
+//! to, for each hop.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -68,8 +69,8 @@ const INTERNAL_V4: &[([u8; 4], u32)] = &[
     ([240, 0, 0, 0], 4),
 ];
 
-/// Networks of IPv6 that are not public: discard-only, Teredo, benchmarking, ORCHID, documentation, local NAT64, segment routing, unique-local,
-/// link-local, site-local, multicast.
+/// Networks of IPv6 that are not public: discard-only, Teredo, benchmarking, ORCHID, documentation, local NAT64, segment
+/// routing, unique-local, link-local, site-local, multicast.
 const INTERNAL_V6: &[([u16; 2], u32)] = &[
     ([0x0100, 0], 8),
     ([0x2001, 0], 23),
@@ -163,7 +164,8 @@ pub struct FetchRules {
 }
 
 impl FetchRules {
-    /// The rules of the upstream at `url`. Exempt are its own host and `hosts`: those of `base_url`, of `issuer`, and `auth.allow_hosts`.
+    /// The rules of the upstream at `url`. Exempt are its own host and `hosts`: those of `base_url`, of `issuer`, and
+    /// `auth.allow_hosts`.
     #[must_use]
     pub fn new<H: AsRef<str>>(url: &Url, hosts: impl IntoIterator<Item = H>) -> Self {
         let own = url.host_str().unwrap_or_default();
@@ -172,7 +174,8 @@ impl FetchRules {
         Self { upstream_is_loopback: is_loopback_host(own), exempt }
     }
 
-    /// Whether a URL may be fetched, as far as it says by itself: its scheme, its name, and its address if it has one in place of a name.
+    /// Whether a URL may be fetched, as far as it says by itself: its scheme, its name, and its address if it has one in place
+    /// of a name.
     ///
     /// # Errors
     /// Why not.

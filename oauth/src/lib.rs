@@ -1,5 +1,5 @@
-//! OAuth 2 towards MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they know no socket, no clock and
-//! no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server` drive them.
+//! OAuth 2 towards MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they know no
+//! socket, no clock and no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server` drive them.
 //!
 //! | Module | Purpose |
 //! |---|---|

@@ -52,7 +52,8 @@ impl Purpose {
     }
 }
 
-/// A request that the driver is to send, with these headers and no others of its own but `Host`, `Content-Length` and `User-Agent`.
+/// A request that the driver is to send, with these headers and no others of its own but `Host`, `Content-Length` and
+/// `User-Agent`.
 #[derive(Clone)]
 pub struct Request {
     /// Its purpose.
@@ -116,7 +117,8 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// Status code.
     pub status: u16,
-    /// Names and values; of the names `cache-control`, `content-type`, `expires`, `retry-after` and `location` count, in any case.
+    /// Names and values; of the names `cache-control`, `content-type`, `expires`, `retry-after` and `location` count, in any
+    /// case.
     pub headers: Vec<(String, String)>,
     /// At most [`MAX_BODY_BYTES`].
     pub body: Secret,

@@ -37,8 +37,9 @@ impl ResourceMetadata {
         })
     }
 
-    /// Whether they are those of the upstream at `url`: the same, or a prefix of the same origin that ends between path segments. For this
-    /// check alone, scheme and host are compared without case, and one trailing slash is ignored (`auth.md` 2.2).
+    /// Whether they are those of the upstream at `url`: the same, or a prefix of the same origin that ends between path
+    /// segments. For this check alone, scheme and host are compared without case, and one trailing slash is ignored (`auth.md`
+    /// 2.2).
     #[must_use]
     pub fn is_of(&self, url: &str) -> bool {
         let (Some(ours), Some(theirs)) = (Parts::of(url), Parts::of(&self.resource)) else { return false };

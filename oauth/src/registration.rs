@@ -1,4 +1,5 @@
-//! How we come to a client: configured, by a metadata document, by dynamic registration (RFC 7591), or by asking the operator (`auth.md` 3).
+//! How we come to a client: configured, by a metadata document, by dynamic registration (RFC 7591), or by asking the operator
+//! (`auth.md` 3).
 
 use serde_json::{Value, json};
 use url::Url;

@@ -14,7 +14,8 @@ pub const MAX_AUTHORIZATIONS: u8 = 3;
 /// Most scopes of one text or list; those beyond are none (`auth.md` 5).
 pub const MAX_SCOPES: usize = 1_000;
 
-/// Scopes, each once, in the order in which they came, at most [`MAX_SCOPES`]. Written and stored as OAuth does: with spaces between.
+/// Scopes, each once, in the order in which they came, at most [`MAX_SCOPES`]. Written and stored as OAuth does: with spaces
+/// between.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Scopes(Vec<String>);

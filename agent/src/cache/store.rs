@@ -123,7 +123,8 @@ impl ToolCache {
         self.state().upstream.clear();
     }
 
-    /// The result under `key`, or that of `run`, which is kept if the limits allow and `keeps` still says so then. Calls that miss at the same time share one execution; if it fails, the next of them tries.
+    /// The result under `key`, or that of `run`, which is kept if the limits allow and `keeps` still says so then. Calls that
+    /// miss at the same time share one execution; if it fails, the next of them tries.
     ///
     /// # Errors
     /// That of `run`.

@@ -1,9 +1,9 @@
 //! Requests to a language model, its responses, and the clients that exchange them.
 //!
-//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] Anthropic's
-//! messages API, [`Gemini`] Google's own API and [`Bedrock`] Amazon's Converse; [`ModelRef`] resolves a name such as
-//! `openrouter:…` to one of them. Messages hold [`Image`]s. [`Retrying`] retries, [`Recorder`] records, [`Replayer`] answers from a recording, and [`ScriptedLlm`] answers from a list, for tests.
-//! Every async closure from [`LlmRequest`] to a result is a model too:
+//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] Anthropic's messages
+//! API, [`Gemini`] Google's own API and [`Bedrock`] Amazon's Converse; [`ModelRef`] resolves a name such as `openrouter:…` to
+//! one of them. Messages hold [`Image`]s. [`Retrying`] retries, [`Recorder`] records, [`Replayer`] answers from a recording,
+//! and [`ScriptedLlm`] answers from a list, for tests. Every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
 //! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};

@@ -218,8 +218,8 @@ fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
     print
 }
 
-/// The tools that a program names, wherever it does, in its order. Looked for under the program's own limits: one that passes them is
-/// refused when it is run.
+/// The tools that a program names, wherever it does, in its order. Looked for under the program's own limits: one that passes
+/// them is refused when it is run.
 fn tools_named(program: &str, limits: &Limits) -> Vec<String> {
     let allowance = Allowance {
         memory_bytes: limits.memory_bytes,

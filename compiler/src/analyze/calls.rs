@@ -196,8 +196,8 @@ impl Analyzer<'_, '_> {
             && !namespaces::exists(prefix, self.library)
     }
 
-    /// `(. x method argument …)` and `(. x (method argument …))`: the call `(.method x argument …)`. Where x is a class, the call
-    /// `(Class/method argument …)`.
+    /// `(. x method argument …)` and `(. x (method argument …))`: the call `(.method x argument …)`. Where x is a class, the
+    /// call `(Class/method argument …)`.
     pub(super) fn dot(&mut self, items: Items, span: Span) -> Result<NodeId> {
         let shape = || CompileError::form(span, "expected (. obj method argument ...)");
         let (method, arguments) = match self.forms[items] {

@@ -44,8 +44,8 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Call { callee, arguments }, span))
     }
 
-    /// A bare name as a reference means the quoted name, unless it is bound to a possible reference (language.md 11, ruling
-    /// 55).
+    /// A bare name as a reference means the quoted name, unless it is bound to a possible reference (language.md 11,
+    /// ruling 55).
     fn reference(&mut self, form: Form) -> Result<NodeId> {
         match form.kind {
             FormKind::Symbol(name) if !self.text(name).starts_with('%') => {

@@ -1,7 +1,7 @@
 //! Superinstructions: an operation fused with the instructions that push its operands.
 //!
-//! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only a
-//! push without effects is taken back, and only if it stands right before the operation and no jump goes behind it.
+//! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only
+//! a push without effects is taken back, and only if it stands right before the operation and no jump goes behind it.
 
 use ptc_vm::code::Op;
 

@@ -1,7 +1,7 @@
 //! The message for a text that cannot be read.
 //!
-//! The reader stops at its first problem, but a missing delimiter elsewhere is more often the cause. The whole text is therefore
-//! scanned once more, token by token. Delimiters in strings, comments and characters do not count.
+//! The reader stops at its first problem, but a missing delimiter elsewhere is more often the cause. The whole text is
+//! therefore scanned once more, token by token. Delimiters in strings, comments and characters do not count.
 
 use logos::Logos;
 

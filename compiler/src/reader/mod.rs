@@ -396,8 +396,8 @@ impl<'s> Reader<'s> {
         self.finish(Form { kind, span })
     }
 
-    /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of their
-    /// own. `_` stands for none.
+    /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of
+    /// their own. `_` stands for none.
     #[inline(never)]
     fn qualify_keys(&mut self, frame: Frame) -> Result<()> {
         let start = frame.start as usize + 2;

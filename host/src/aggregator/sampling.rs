@@ -17,12 +17,13 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// A model that answers upstreams' sampling requests (`sampling/createMessage`).
 ///
-/// It sees the request of the upstream and nothing else: no data of programs, of other upstreams or of this server, and no tools.
+/// It sees the request of the upstream and nothing else: no data of programs, of other upstreams or of this server, and no
+/// tools.
 pub trait Sampler: Send + Sync {
     /// Answers one request, by `deadline`: the program that waits for it ends then. Dropping the future gives the request up.
     ///
-    /// The request is the word of an upstream. Its texts are free of this server's secrets, and it asks for no more tokens than the
-    /// operator allows.
+    /// The request is the word of an upstream. Its texts are free of this server's secrets, and it asks for no more tokens than
+    /// the operator allows.
     ///
     /// # Errors
     /// Why there is no answer, for the upstream and the program: a text without secrets.

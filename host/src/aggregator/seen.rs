@@ -121,8 +121,8 @@ impl SeenShapes {
         Self { former, file: file.map(Arc::new), ..Self::default() }
     }
 
-    /// Keeps the shape of a successful answer that begins with `beginning`, if it is one of the tool's first for this principal.
-    /// Most answers are later ones: these share the lock and allocate nothing.
+    /// Keeps the shape of a successful answer that begins with `beginning`, if it is one of the tool's first for this
+    /// principal. Most answers are later ones: these share the lock and allocate nothing.
     pub(super) fn note(
         &self,
         principal: Option<&Arc<str>>,

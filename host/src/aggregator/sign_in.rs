@@ -67,7 +67,8 @@ impl<'a> SignIns<'a> {
         sign_ins
     }
 
-    /// Waits until a person has signed in, after a call that was refused with `fault`. While it waits, the call has no number of the cap.
+    /// Waits until a person has signed in, after a call that was refused with `fault`. While it waits, the call has no number
+    /// of the cap.
     ///
     /// # Errors
     /// The fault of the call, with its number: the call's own if a sign-in cannot be requested or did not happen.

@@ -51,8 +51,8 @@ pub(super) struct Spelled<'a> {
     pub unexpected: Vec<String>,
 }
 
-/// Spells `arguments` by the input schema of a tool. An optional property that is `null` where its schema does not admit that is left
-/// out, at any depth: programs may pass `nil` for "not given".
+/// Spells `arguments` by the input schema of a tool. An optional property that is `null` where its schema does not admit that
+/// is left out, at any depth: programs may pass `nil` for "not given".
 ///
 /// # Errors
 /// The name that two keys would share.

@@ -76,8 +76,8 @@ const fn detail(reads: (usize, usize), writes: (usize, usize)) -> Detail {
     }
 }
 
-/// From everything to names alone. Most programs read: tools that write get shorter first. Shapes say more about a call than the
-/// end of a description, so both get shorter before the shapes go, and then the descriptions.
+/// From everything to names alone. Most programs read: tools that write get shorter first. Shapes say more about a call than
+/// the end of a description, so both get shorter before the shapes go, and then the descriptions.
 const DETAILS: [Detail; 18] = [
     detail((TOOL_DESCRIPTION, MAX_FULL_CHARS), (TOOL_DESCRIPTION, MAX_CHARS)),
     detail((TOOL_DESCRIPTION, 320), (60, 100)),
@@ -151,8 +151,8 @@ impl<'c> Listing<'c> {
         Self { servers: catalog.servers().map(|server| (server, lines(server))).collect() }
     }
 
-    /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not even
-    /// one tool of each server does.
+    /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not
+    /// even one tool of each server does.
     fn fitted(&self, fits: impl Fn(&str) -> bool) -> Option<String> {
         let whole = DETAILS.into_iter().map(|detail| self.text(detail, usize::MAX)).find(|text| fits(text));
         if whole.is_some() {

@@ -238,8 +238,8 @@ impl Query {
         }
     }
 
-    /// The answer from this snapshot, at most `max_bytes` of JSON. The steps of a search are charged before it begins, and it finds
-    /// nothing if `charge` refuses them.
+    /// The answer from this snapshot, at most `max_bytes` of JSON. The steps of a search are charged before it begins, and it
+    /// finds nothing if `charge` refuses them.
     ///
     /// # Errors
     /// See [`DiscoveryFault`].

@@ -59,7 +59,8 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     will_wait(Prepared { machine, session, granted }, request, memory, started, step)
 }
 
-/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the compiler.
+/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the
+/// compiler.
 fn will_wait(
     prepared: Prepared,
     request: Box<EvalRequest>,

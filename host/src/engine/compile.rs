@@ -72,8 +72,8 @@ pub(super) fn compiled(
     Ok(fresh.program)
 }
 
-/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it. `None`
-/// if it is no program.
+/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it.
+/// `None` if it is no program.
 #[cfg(feature = "saved-sessions")]
 pub(super) fn compiled_again(
     worker: &Worker,

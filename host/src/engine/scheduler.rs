@@ -1,11 +1,11 @@
 //! Scheduling of a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two
 //! turns the worker does its other work: connections, replies, new requests.
 //!
-//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as no program of the
-//! same principal waits and the worker looked at its sockets not long ago ([`AT_ONCE`]); everything else waits in line, and a task
-//! of the worker's gives out the turns, one between two looks at its sockets. Connections are served alike
-//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of their
-//! principal.
+//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as no program of
+//! the same principal waits and the worker looked at its sockets not long ago ([`AT_ONCE`]); everything else waits in line, and
+//! a task of the worker's gives out the turns, one between two looks at its sockets. Connections are served alike
+//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of
+//! their principal.
 
 #![expect(clippy::disallowed_methods, reason = "turns share out what threads really have of time")]
 
@@ -237,8 +237,8 @@ impl Scheduler {
         Turn { scheduler: self.clone(), principal, began: Instant::now() }
     }
 
-    /// Runs `task`, which is no program: each of its steps at once while the worker's look at its sockets is recent, and else in a
-    /// turn of the principal that `principal` tells then. Its time is charged to that principal.
+    /// Runs `task`, which is no program: each of its steps at once while the worker's look at its sockets is recent, and else
+    /// in a turn of the principal that `principal` tells then. Its time is charged to that principal.
     pub(super) async fn serve_in_turns<F: Future>(
         self: Rc<Self>,
         principal: impl Fn() -> Principal,

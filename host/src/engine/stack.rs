@@ -45,7 +45,8 @@ pub(super) struct Stack {
 }
 
 thread_local! {
-    /// When the turn of the work that has the thread is over, in nanoseconds of [`nanoseconds`]; 0 before its first look at the clock.
+    /// When the turn of the work that has the thread is over, in nanoseconds of [`nanoseconds`]; 0 before its first look at the
+    /// clock.
     static TURN_ENDS: Cell<u64> = const { Cell::new(0) };
     /// Whether the result of the work that has the thread is still of interest.
     static WANTED: Cell<bool> = const { Cell::new(true) };
@@ -121,8 +122,8 @@ fn pause() -> Resumed {
     if WANTED.get() { Resumed::GoOn } else { Resumed::CutShort }
 }
 
-/// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends before
-/// it asks needs no clock.
+/// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends
+/// before it asks needs no clock.
 pub(super) fn turn_is_over() -> bool {
     if !RUNNING.get() {
         return true;

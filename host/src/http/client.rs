@@ -151,8 +151,8 @@ impl Client {
     }
 
     /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They have to
-    /// come from [`Target::common_headers`] of the request's target. The request's own win. While `standstill` says so, the time of
-    /// the exchange stands still.
+    /// come from [`Target::common_headers`] of the request's target. The request's own win. While `standstill` says so, the
+    /// time of the exchange stands still.
     ///
     /// # Errors
     /// As [`Client::send`].

@@ -108,8 +108,8 @@ impl Drop for Open {
 }
 
 impl Inbound {
-    /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already, and
-    /// its answer is the answer to both.
+    /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already,
+    /// and its answer is the answer to both.
     pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let dismissed = |why: &str| {
             if self.take_place() {
@@ -159,8 +159,8 @@ impl Inbound {
         }
     }
 
-    /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open already,
-    /// and its answer is the answer to both.
+    /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open
+    /// already, and its answer is the answer to both.
     pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let refused = |fault: SamplingFault| {
             if self.take_place() {

@@ -3,7 +3,8 @@
 //! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. Validation
 //! works on values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
 //!
-//! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in work.
+//! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in
+//! work.
 
 mod check;
 mod numbers;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// The most calls that one question is about (waiting.md 3.3).
 pub const MAX_CALLS: usize = 10;
 
-/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own, which shows as much of them:
-/// their beginning and their end.
+/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own, which shows as
+/// much of them: their beginning and their end.
 pub const MAX_SHOWN: usize = 2_000;
 
 /// The longest arguments, in bytes, that a question may show: more than a person can judge in any case.
@@ -123,8 +123,8 @@ impl Question {
         Some(AskedPage { upstream: self.upstream.clone()?, binding: self.binding, is_sign_in })
     }
 
-    /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One answer is
-    /// the answer for all of them.
+    /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One
+    /// answer is the answer for all of them.
     ///
     /// # Panics
     /// If there is none.

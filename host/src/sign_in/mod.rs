@@ -1,7 +1,7 @@
 //! Signed in to upstreams, and staying so: OAuth as auth.md has it, over the sans-I/O core of `ptc-oauth`.
 //!
-//! * [`Site`] — an upstream that is signed in to: [`begin`](Site::begin) and [`complete`](Site::complete) a sign-in with a browser,
-//!   [`begin_device`](Site::begin_device) and [`finish_device`](Site::finish_device) one on another machine,
+//! * [`Site`] — an upstream that is signed in to: [`begin`](Site::begin) and [`complete`](Site::complete) a sign-in with a
+//!   browser, [`begin_device`](Site::begin_device) and [`finish_device`](Site::finish_device) one on another machine,
 //!   [`sign_out`](Site::sign_out), and [`statuses`](Site::statuses) without the network.
 //! * [`SignInContext`] — shared by all of them: the [store], the clock, the redactor, the HTTP client.
 //! * [`SignInError`] — why it failed, with the codes and texts of auth.md 16.

@@ -109,8 +109,8 @@ impl Site {
         })
     }
 
-    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. A registration that
-    /// no other sign-in uses is forgotten with them.
+    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. A registration
+    /// that no other sign-in uses is forgotten with them.
     ///
     /// # Errors
     /// The store does not delete.

@@ -13,8 +13,8 @@ use super::names::OwnerNames;
 /// Longest id, in bytes.
 pub const MAX_ID: usize = 128;
 
-/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Ids of strangers are asked before a key is made of
-/// them, so that none reaches into another key.
+/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Ids of strangers are asked before a key is made
+/// of them, so that none reaches into another key.
 #[must_use]
 pub fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

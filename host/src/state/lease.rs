@@ -25,8 +25,8 @@ impl Taken {
         Some(Lease { holder: self.holder.clone()?, left: Duration::from_millis(left) })
     }
 
-    /// Gives it to `holder`. A fence is the time in microseconds, or one more than the one before: it grows also where the record
-    /// was forgotten in between.
+    /// Gives it to `holder`. A fence is the time in microseconds, or one more than the one before: it grows also where the
+    /// record was forgotten in between.
     pub(super) fn give(&mut self, holder: &Arc<str>, lease: Duration, now: u64) {
         self.fence = (self.fence + 1).max(now.saturating_mul(1000));
         self.until = now.saturating_add(millis(lease));

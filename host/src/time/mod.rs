@@ -12,7 +12,8 @@
 //! clock under which it began, wherever it is polled; a struct whose methods run on other threads than its maker's keeps a
 //! [`Clock`].
 //!
-//! Tests make a clock with [`Clock::stepped`] and set it ahead. The system's clock costs one load of a flag more than tokio's own.
+//! Tests make a clock with [`Clock::stepped`] and set it ahead. The system's clock costs one load of a flag more than tokio's
+//! own.
 
 mod clock;
 #[cfg(feature = "http")]

@@ -94,8 +94,8 @@ pub struct Asked {
 pub struct AskedSampling {
     /// The request.
     pub request: SamplingRequest,
-    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream does not want it any more; dropped,
-    /// there is none because the call is over.
+    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream does not want it any more;
+    /// dropped, there is none because the call is over.
     pub answer: oneshot::Sender<Result<String, SamplingFault>>,
 }
 
@@ -106,7 +106,8 @@ impl Asking {
         (asking, asked)
     }
 
-    /// Where the upstream of a call of this run asks those, and where its questions and its requests for a model's answer come out.
+    /// Where the upstream of a call of this run asks those, and where its questions and its requests for a model's answer come
+    /// out.
     pub fn taking(
         run: usize,
         takes: Takes,

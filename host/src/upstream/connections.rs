@@ -99,8 +99,8 @@ impl Connections {
         Ok(Some(made))
     }
 
-    /// The first connection on which no question of another principal is open: one of those that are there, or one more, or one of them
-    /// once it is so.
+    /// The first connection on which no question of another principal is open: one of those that are there, or one more, or one
+    /// of them once it is so.
     ///
     /// # Errors
     /// `timeout`, if that is not before `deadline`.

@@ -1,5 +1,5 @@
-//! Where the parts of a tool's result lie. They are found while the message around it is read, so that a large reply is gone through
-//! once.
+//! Where the parts of a tool's result lie. They are found while the message around it is read, so that a large reply is gone
+//! through once.
 
 use std::ops::Range;
 
@@ -62,7 +62,8 @@ impl Outline {
         raw(result, self.structured.as_ref()?)
     }
 
-    /// The value of the only member of `structuredContent`, if that is an object of one member, and whether this is named `result`.
+    /// The value of the only member of `structuredContent`, if that is an object of one member, and whether this is named
+    /// `result`.
     pub fn only<'a>(&self, result: &'a str) -> Option<(Raw<'a>, bool)> {
         let (place, is_result) = self.only.as_ref()?;
         Some((raw(result, place)?, *is_result))

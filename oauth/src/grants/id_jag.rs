@@ -1,5 +1,5 @@
-//! Enterprise-managed authorization: the identity provider of a company gives a grant for the authorization server of the resource
-//! (SEP-990, `auth.md` 9).
+//! Enterprise-managed authorization: the identity provider of a company gives a grant for the authorization server of the
+//! resource (SEP-990, `auth.md` 9).
 
 use super::answer::{TokenAnswer, TokenFault, read, successful};
 use super::request::Asking;

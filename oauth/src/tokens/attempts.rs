@@ -10,8 +10,8 @@ pub enum AfterRefusal {
     End,
 }
 
-/// One call. A request that was refused is repeated once (`auth.md` 6.1), the store is looked at once, and a token that an errand of this call brought is used
-/// as it is, so that no call ever goes round in circles.
+/// One call. A request that was refused is repeated once (`auth.md` 6.1), the store is looked at once, and a token that an
+/// errand of this call brought is used as it is, so that no call ever goes round in circles.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempts {
     /// The serial of the token that was refused last.

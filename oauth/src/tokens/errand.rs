@@ -43,8 +43,8 @@ pub enum ErrandStep {
     Lock,
     /// Read the record; then [`Errand::read`].
     Read,
-    /// Ask for tokens by this record: with its refresh token, or by the grant with its `scope_wanted`; then [`Errand::answered`].
-    /// `None` where nothing is known yet and the grant needs nothing.
+    /// Ask for tokens by this record: with its refresh token, or by the grant with its `scope_wanted`; then
+    /// [`Errand::answered`]. `None` where nothing is known yet and the grant needs nothing.
     Ask(Option<Box<TokenRecord>>),
     /// Write this record and have it on the disk; then [`Errand::written`].
     Write(Box<TokenRecord>),

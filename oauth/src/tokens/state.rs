@@ -99,8 +99,8 @@ impl TokenState {
         self.record.as_ref()
     }
 
-    /// Whether the store lacks the tokens of this process, since writing failed: the next use tries again ([`begin`](Self::begin) with
-    /// [`Purpose::WriteAgain`]).
+    /// Whether the store lacks the tokens of this process, since writing failed: the next use tries again
+    /// ([`begin`](Self::begin) with [`Purpose::WriteAgain`]).
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
         self.unwritten

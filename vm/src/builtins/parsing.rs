@@ -130,8 +130,8 @@ fn charge(ctx: &mut Ctx<'_>, value: &Value) -> Result<()> {
     }
 }
 
-/// The float that a string spells, as `Double/valueOf` reads it: `[+-]?(D+.?D*|.D+)([eE][+-]?D+)?[fFdD]?` or a special one by its
-/// Java name, with spaces and control characters around it; else `nil`.
+/// The float that a string spells, as `Double/valueOf` reads it: `[+-]?(D+.?D*|.D+)([eE][+-]?D+)?[fFdD]?` or a special one by
+/// its Java name, with spaces and control characters around it; else `nil`.
 fn parse_double(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     charge(ctx, &args[0])?;
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };

@@ -24,9 +24,9 @@ pub(super) struct Checked {
     pub(super) owed: usize,
 }
 
-/// Checks the row whose first member begins at `at`: it has just the members of these names in this order, and their values are scalars
-/// that can wait. `None` says nothing about it. `scratch` is room for strings with escapes, and `places` for where each value begins,
-/// counted from `at`.
+/// Checks the row whose first member begins at `at`: it has just the members of these names in this order, and their values are
+/// scalars that can wait. `None` says nothing about it. `scratch` is room for strings with escapes, and `places` for where each
+/// value begins, counted from `at`.
 pub(super) fn check(
     bytes: &[u8],
     mut at: usize,

@@ -137,8 +137,8 @@ pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
     pending
 }
 
-/// A text of JSON in which the escapes of halves of surrogate pairs that stand alone are those of U+FFFD, and how many those were;
-/// `None` if there are none. It is as long as before.
+/// A text of JSON in which the escapes of halves of surrogate pairs that stand alone are those of U+FFFD, and how many those
+/// were; `None` if there are none. It is as long as before.
 pub(super) fn without_half_pairs(text: &[u8]) -> Result<Option<(Vec<u8>, usize)>, Error> {
     let next = |at: usize| text[at..].iter().position(|byte| *byte == b'\\').map(|offset| at + offset);
     let Some(mut at) = next(0) else { return Ok(None) };

@@ -70,8 +70,8 @@ impl CodeFrame {
     }
 }
 
-/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector; `nil` if there
-/// are none.
+/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector; `nil`
+/// if there are none.
 #[inline(never)]
 fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyIndex> {
     let function = callee.code();

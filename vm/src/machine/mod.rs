@@ -443,7 +443,8 @@ impl Machine {
         take_missed(&mut self.missed);
     }
 
-    /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has left.
+    /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has
+    /// left.
     pub fn charge(&mut self, steps: u64) {
         self.steps_used = self.steps_used.saturating_add(steps);
     }

@@ -14,8 +14,8 @@
 //!
 //! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
 //! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work, and whenever memory is
-//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the same
-//! places a builtin may pause ([`pausing`]).
+//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the
+//! same places a builtin may pause ([`pausing`]).
 
 mod allowance;
 mod pausing;

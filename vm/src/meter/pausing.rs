@@ -1,9 +1,9 @@
 //! Giving way in the middle of a builtin.
 //!
 //! A host that runs its machines on stacks of their own may stop one at any depth of calls and run another. It gives
-//! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at:
-//! each [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and in work that costs no steps ([`uncharged`]), such as freeing. Without such a
-//! host nothing here has any effect.
+//! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at: each
+//! [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and in work that costs no steps
+//! ([`uncharged`]), such as freeing. Without such a host nothing here has any effect.
 //!
 //! Other work on the thread must find it as if there were no paused work. So all thread-locals of this crate that last from one
 //! charge to the next are put away for the time of a pause ([`Inside`]). A thread-local must not stay borrowed during a pause:

@@ -262,8 +262,8 @@ fn other_sign(plain: &str) -> Option<Sign> {
     (role(plain) == Some(Role::Cursor)).then_some(Sign::Cursor { strong: false })
 }
 
-/// Whether a name says how many items there are that lie under this key: `total_tickets`, `ticketCount`; and whether that may be
-/// of the page alone.
+/// Whether a name says how many items there are that lie under this key: `total_tickets`, `ticketCount`; and whether that may
+/// be of the page alone.
 pub(super) fn total_of(plain: &str, items: &str) -> Option<Sign> {
     let one = items.trim_end_matches('s');
     if one.is_empty() {

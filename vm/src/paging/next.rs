@@ -161,8 +161,8 @@ impl Following<'_, '_> {
         None
     }
 
-    /// Whether a total says that this is all. Some count the items of the page under such a name: a full page with as many is no
-    /// proof, nor is any page where the name is `count`.
+    /// Whether a total says that this is all. Some count the items of the page under such a name: a full page with as many is
+    /// no proof, nor is any page where the name is `count`.
     fn is_total_reached(&self, before: Option<i64>) -> bool {
         let (Some(total), Some(_)) = (self.page.signs.total, self.consumed(before)) else { return false };
         let is_page_count = !total.strong && total.what == self.count;

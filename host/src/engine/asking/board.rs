@@ -141,8 +141,8 @@ impl Board {
         groups.into_iter().map(|group| shown(&group)).collect()
     }
 
-    /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question that is one too
-    /// many.
+    /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question
+    /// that is one too many.
     fn number(&self, asking: &mut BTreeMap<CallId, Asking>, most: u32) -> Vec<CallId> {
         let open = |asked: &Asked| asked.note.id.filter(|_| asked.note.answer.is_none());
         let mut ids: Vec<QuestionId> =

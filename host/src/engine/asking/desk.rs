@@ -17,7 +17,8 @@ pub struct Desk {
 /// How a waiting call continues once its program has left this process.
 #[derive(Debug)]
 pub enum Keep {
-    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its answer at once.
+    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its
+    /// answer at once.
     Again {
         /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
         request: Vec<u8>,
@@ -79,8 +80,8 @@ impl Desk {
         MayQueue(self)
     }
 
-    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under
-    /// way. Dropped, it asks no longer.
+    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as
+    /// not under way. Dropped, it asks no longer.
     pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
         let count = questions.len();
         if count == 0 {

@@ -48,8 +48,8 @@ pub trait Asker: Send + Sync {
     /// count as the program's. Questions without an answer stay open.
     fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict>;
 
-    /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends with
-    /// answers.
+    /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends
+    /// with answers.
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
 
     /// The call that asked has taken an answer of [`Resume::answers`]: called once for each call that the question was about.

@@ -28,8 +28,8 @@ use crate::upstream::refused::explain_start;
 use crate::upstream::signed::heed;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
 
-/// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
-/// have opened it.
+/// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is
+/// taken to have opened it.
 const LISTEN_PATIENCE: Duration = Duration::from_millis(250);
 /// How long a server is asked whether it knows the session.
 const DOUBT_LIMIT: Duration = Duration::from_secs(2);

@@ -77,8 +77,8 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
     sync_folder(folder).map_err(|error| io_error(folder, &error))
 }
 
-/// A lock file, made if it is not there. Lock files are never deleted, since two processes could hold locks on two of one name; but
-/// for those of pending sign-ins, whose record does not come back.
+/// A lock file, made if it is not there. Lock files are never deleted, since two processes could hold locks on two of one name;
+/// but for those of pending sign-ins, whose record does not come back.
 pub(super) fn lock_file(path: &Path) -> Result<File, StoreError> {
     let file = no_link(File::options().read(true).write(true).create(true)).open(path);
     let file = file.map_err(|error| open_error(path, &error))?;

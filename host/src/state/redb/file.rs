@@ -17,8 +17,8 @@ pub enum Flushing {
     /// It is written and flushed to the disk: neither `kill -9` nor the loss of power loses it.
     #[default]
     Disk,
-    /// It is written to the operating system, which flushes it each second: `kill -9` loses nothing, but after the loss of power
-    /// the file may be lost as a whole.
+    /// It is written to the operating system, which flushes it each second: `kill -9` loses nothing, but after the loss of
+    /// power the file may be lost as a whole.
     Process,
 }
 

@@ -116,7 +116,8 @@ impl Journal {
 /// Twice the length at which appends wait for the writer: bytes beyond it are not ours.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not answered.
+/// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not
+/// answered.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_back()")]
 pub(super) fn read_back(file: &mut File, number: u64) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();

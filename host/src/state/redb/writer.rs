@@ -1,4 +1,5 @@
-//! The one thread that writes. All jobs that wait go into one transaction, and are answered when that is as safe as it is to be.
+//! The one thread that writes. All jobs that wait go into one transaction, and are answered when that is as safe as it is to
+//! be.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

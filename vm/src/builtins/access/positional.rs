@@ -1,5 +1,5 @@
-//! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth` and
-//! the functions of vectors.
+//! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth`
+//! and the functions of vectors.
 
 use crate::builtins::support::{callee, check, elements, errors};
 use crate::error::{Error, Result};

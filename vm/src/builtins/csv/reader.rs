@@ -31,8 +31,8 @@ impl<'t> Reader<'t> {
         Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), separator }
     }
 
-    /// Puts the cells of the next row into `cells`; `false` at the end of the text. Charges a step for each cell, and one for each 16
-    /// bytes.
+    /// Puts the cells of the next row into `cells`; `false` at the end of the text. Charges a step for each cell, and one for
+    /// each 16 bytes.
     pub(super) fn row(&mut self, cells: &mut Vec<Value>) -> Result<bool> {
         cells.clear();
         while let Some(first) = self.rest.chars().next() {

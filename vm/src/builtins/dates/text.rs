@@ -157,7 +157,8 @@ impl Stamp {
         }
     }
 
-    /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another one.
+    /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another
+    /// one.
     pub(super) fn when(&self) -> Option<When> {
         let zone = match (self.zone, self.offset) {
             (Some(zone), _) => zone,

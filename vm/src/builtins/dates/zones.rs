@@ -129,7 +129,8 @@ fn advice(value: &Value) -> String {
     }
 }
 
-/// `(in-zone time zone)`: an instant, a time of another zone, a local time, or a text that says when, as clocks in the zone show it.
+/// `(in-zone time zone)`: an instant, a time of another zone, a local time, or a text that says when, as clocks in the zone
+/// show it.
 pub(super) fn in_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = "in-zone";
     let zone = zone_argument(name, 2, &args[1])?;

@@ -43,8 +43,8 @@ pub(super) fn next_after(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     })
 }
 
-/// `(Math/getExponent x)`: as it is stored, so that zero and subnormal floats have that below the smallest, and infinities and NaN
-/// that above the largest.
+/// `(Math/getExponent x)`: as it is stored, so that zero and subnormal floats have that below the smallest, and infinities and
+/// NaN that above the largest.
 pub(super) fn exponent(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let Some(x) = number::float(&args[0]) else {
         return Err(Error::argument_types("Math/getExponent", args));

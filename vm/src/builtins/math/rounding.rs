@@ -125,8 +125,8 @@ pub(super) fn java_ceil(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     rounded_to_float("Math/ceil", args, f64::ceil)
 }
 
-/// `(Math/round x)`: an integer of 64 bits, halves up; the nearest one where none fits, 0 for NaN. With digits as `round`, which Java
-/// does not have.
+/// `(Math/round x)`: an integer of 64 bits, halves up; the nearest one where none fits, 0 for NaN. With digits as `round`,
+/// which Java does not have.
 pub(super) fn java_round(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if args.len() > 1 {
         return round(ctx, args);

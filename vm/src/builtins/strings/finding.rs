@@ -53,8 +53,8 @@ pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
     }
 }
 
-/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each behind the end of the one
-/// before, as long as it says `true`.
+/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each behind the end of the
+/// one before, as long as it says `true`.
 pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Result<bool>) -> Result<()> {
     if text.len() <= WINDOW {
         for (at, _) in text.match_indices(wanted) {

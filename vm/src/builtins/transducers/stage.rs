@@ -180,8 +180,8 @@ pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value
     Ok(stages)
 }
 
-/// A transducer whose first stage takes several elements at a time, as one that takes vectors of them: only functions of `map` and
-/// `mapcat` have so many arguments.
+/// A transducer whose first stage takes several elements at a time, as one that takes vectors of them: only functions of `map`
+/// and `mapcat` have so many arguments.
 pub(super) fn of_several(ctx: &mut Ctx<'_>, transducer: &Value) -> Result<Value> {
     // What comes behind the first one, the last one first.
     let mut behind = Vec::new();

@@ -222,8 +222,8 @@ fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float(x) if x.is_nan())
 }
 
-/// Dates before instants before durations before times without and with a zone, each by time. Instants of the same time that were
-/// given with different numbers of digits differ, as they do in print.
+/// Dates before instants before durations before times without and with a zone, each by time. Instants of the same time that
+/// were given with different numbers of digits differ, as they do in print.
 pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     match value {
         Temporal::Date(days) => (0, *days, 0),

@@ -200,8 +200,8 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
-    /// The row of a reply whose first member begins at `at`, and its values at `places` behind that; `owed` are the bytes that its
-    /// strings will take, at least.
+    /// The row of a reply whose first member begins at `at`, and its values at `places` behind that; `owed` are the bytes that
+    /// its strings will take, at least.
     pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Ordered<V>
     where
         V: EntryValue<Unread = UnreadRow>,

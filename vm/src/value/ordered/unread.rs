@@ -1,5 +1,5 @@
-//! Rows of a large reply that stay text until a program asks for one of their fields: a filter over one column of eight does not build
-//! the other seven.
+//! Rows of a large reply that stay text until a program asks for one of their fields: a filter over one column of eight does
+//! not build the other seven.
 //!
 //! The charge of such a row is its size after reading, from the beginning. So a program meets its memory limit where the reply
 //! is read, and never in the middle of a walk, which could not refuse. A field that is read takes over its share. The text
@@ -85,7 +85,8 @@ pub(crate) struct Rows {
     pub(crate) order: Vec<u8>,
     /// How their fields are read.
     read: ReadField,
-    /// Where the values of each row begin, one row behind the other, in the order of the text, counted from the beginning of the row.
+    /// Where the values of each row begin, one row behind the other, in the order of the text, counted from the beginning of
+    /// the row.
     places: RefCell<Vec<u16>>,
     /// Short texts that were read last. Where one lies depends on it alone, so that a program costs the same on every run.
     shared: RefCell<Vec<Option<Str>>>,
@@ -217,8 +218,8 @@ impl Drop for Field {
 }
 
 impl UnreadRow {
-    /// The row whose first member begins at `at`, and its values at `places` behind that. `owed` are the bytes that its strings will
-    /// take, at least.
+    /// The row whose first member begins at `at`, and its values at `places` behind that. `owed` are the bytes that its strings
+    /// will take, at least.
     pub(super) fn new(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> UnreadRow {
         rows.text.made.set(rows.text.made.get() + 1);
         rows.text.places.set(rows.text.places.get() + size_of_val(places));

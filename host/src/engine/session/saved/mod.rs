@@ -10,7 +10,8 @@
 //! ([`about`]). Values are a graph (`ptc_vm::graph`): functions name the texts of their programs, which the reader compiles
 //! again.
 //!
-//! A session of another build is read if the format is known and its programs come to the same code, which data alone always does.
+//! A session of another build is read if the format is known and its programs come to the same code, which data alone always
+//! does.
 
 mod packing;
 mod reading;

@@ -66,7 +66,8 @@ pub struct Restored {
 /// Reads a saved session. All that is made is charged to the account that is installed.
 ///
 /// # Errors
-/// It is another build's and its programs do not come to the same code, it is no saved session, or the account is at its limits.
+/// It is another build's and its programs do not come to the same code, it is no saved session, or the account is at its
+/// limits.
 pub fn read_session(blob: &[u8], compile: &mut Compile<'_>) -> Result<Restored, Trouble> {
     let payload = unpack(blob)?;
     let mut reader = Reader::new(&payload);

@@ -1,8 +1,8 @@
-//! JSON in one spelling for each value, so that a digest stands for the value (waiting.md 3.3).
+//! Canonical JSON: one spelling for each value, so that a digest identifies the value (waiting.md 3.3).
 //!
 //! Keys are sorted by their UTF-8 bytes, there are no blanks, strings have the shortest escapes, and a number is its exact
-//! value in the shortest decimal form: two texts of one value become the same bytes, two of different values never do.
-//! A key that stands twice in an object is refused: readers keep one of the two values, and not all the same one.
+//! value in the shortest decimal form: two texts of one value become the same bytes, two of different values never do. A
+//! repeated key in an object is refused: readers keep one of the two values, and not all the same one.
 
 use std::borrow::Cow;
 use std::io::Write as _;

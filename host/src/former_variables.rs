@@ -1,4 +1,4 @@
-//! The names that the variables of this product had before (ruling 70).
+//! The former names of this product's variables (ruling 70).
 
 use crate::environment::ProcessEnv;
 

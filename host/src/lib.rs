@@ -41,6 +41,7 @@
 //! use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 //! use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
 //! use ptc_host::json::json;
+//! use std::sync::Arc;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let file = json!({"upstreams": {
@@ -55,7 +56,7 @@
 //! let program = r#"
 //!   (let [reply (tool/call {:server "notes" :tool "read" :args {:id 7}})]
 //!     (if (:ok reply) (:value reply) "notes are unavailable"))"#;
-//! let request = EvalRequest { upstreams: Some(upstreams.clone()), ..EvalRequest::new(program) };
+//! let request = EvalRequest { upstreams: Some(Arc::new(upstreams)), ..EvalRequest::new(program) };
 //! let outcome = engine.eval(request).await;
 //! let answer = outcome.result.map_err(|failure| failure.full_message())?;
 //! // No server listens there. Failed calls are data: the program decides, and the record has the cause.

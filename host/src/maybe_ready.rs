@@ -16,12 +16,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// How far something came at once.
+/// The outcome of a first poll.
 #[derive(Debug)]
 pub enum MaybeReady<T, W> {
-    /// To its result.
+    /// The result.
     Ready(T),
-    /// It continues.
+    /// The pending rest.
     Waiting(W),
 }
 

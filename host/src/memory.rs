@@ -1,8 +1,8 @@
 //! The memory that all programs of a process share (ruling 25).
 //!
-//! [`MemoryBudget`] is one counter, not updated for single values; each principal may have a part of it with a counter of its
-//! own (ruling 66). A machine reserves in pieces that grow with its
-//! contents ([`MemoryReservation`]); upstream replies reserve bytes as they arrive ([`ReplyMemory`]).
+//! [`MemoryBudget`] is one counter, not updated for single values; each principal may have a part of it with a separate counter
+//! (ruling 66). A machine reserves in pieces that grow with its contents ([`MemoryReservation`]); upstream replies reserve
+//! bytes as they arrive ([`ReplyMemory`]).
 
 use ahash::AHashMap;
 use ptc_vm::meter::Reservation;
@@ -96,7 +96,7 @@ impl MemoryBudget {
         self.0.share
     }
 
-    /// The principals that have had a part of it, and the bytes that each has taken now, by their names.
+    /// The principals that have used a part of it, and the bytes that each uses now, by their names.
     pub fn taken_by(&self) -> Vec<(Arc<str>, u64)> {
         let mut taken: Vec<_> = self.parts().iter().map(|(name, part)| (name.clone(), part.used())).collect();
         taken.sort();
@@ -144,7 +144,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Releases `bytes`.
     pub fn give_back(&self, bytes: u64) {
         self.0.used.fetch_sub(bytes, Ordering::Relaxed);
         if let Some(whole) = &self.0.whole {

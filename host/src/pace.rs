@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 /// The most bytes that are worked on between two pauses.
 pub const PIECE: usize = 64 * 1024;
-/// The most bytes between two looks at the time, where bytes cost more than copying them.
+/// The most bytes between two readings of the clock, where processing costs more than copying.
 pub const STEP: usize = 4096;
 /// Bytes of a text that is read in one go on the caller's thread. A longer one has a thread of its own.
 pub const AT_ONCE: usize = 256 * 1024;
@@ -51,19 +51,19 @@ impl Pace {
         is_due
     }
 
-    /// Notes that the others have had a turn.
+    /// Notes that other tasks have run.
     pub fn restart(&mut self) {
         *self = Self::default();
     }
 
-    /// Notes work on `bytes`, and gives way if that is due.
+    /// Notes work on `bytes`, and yields if that is due.
     pub async fn worked(&mut self, bytes: usize) {
         if self.is_due(bytes) {
             tokio::task::yield_now().await;
         }
     }
 
-    /// The output of `future`. If it has to be waited for, the others have had their turn meanwhile.
+    /// The output of `future`. If it has to be waited for, the pace restarts.
     pub async fn wait<F: Future>(&mut self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -77,7 +77,7 @@ impl Pace {
     }
 }
 
-/// Gives way in a function that is polled: pending, and woken when the others have had their turn.
+/// Yields in a function that is polled: pending, and woken when other tasks have run.
 pub fn poll_pause<T>(cx: &mut Context<'_>) -> Poll<T> {
     // Its first poll asks to be woken after the next look at the sockets; it is not needed for more.
     let _ = pin!(tokio::task::yield_now()).poll(cx);

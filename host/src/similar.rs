@@ -1,4 +1,4 @@
-//! The name that a mistyped one stands for.
+//! Similar names, for mistyped ones.
 
 /// Jaro similarity from which on a name is worth proposing.
 const SIMILAR: f64 = 0.82;

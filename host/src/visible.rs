@@ -1,8 +1,8 @@
 //! Characters that a reader does not see, made visible.
 //!
-//! Control characters drive terminals, bidirectional controls and zero-width characters make a text look like another
-//! one, and tags carry text that only a model reads. Text that others wrote is shown with these as `\u001b` and the
-//! like, which is how both JSON and the language write them.
+//! Control characters drive terminals, bidirectional controls and zero-width characters make a text look like another one, and
+//! tags carry text that only a model reads. Untrusted text is shown with these as `\u001b` and the like, which is the notation
+//! of both JSON and the language.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -55,8 +55,8 @@ pub fn visible_on_page(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls mean
-/// nothing to its reader.
+/// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls have no
+/// meaning for its reader.
 pub fn without_controls(text: &str, stay: &[char]) -> impl Iterator<Item = char> {
     text.chars().map(|c| if c.is_control() && !stay.contains(&c) { ' ' } else { c })
 }

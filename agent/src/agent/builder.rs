@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Agent {
-    /// Begins an agent with this prompt: a template in which `{{key}}` stands for a value of the context.
+    /// Starts a builder with this prompt: a template in which `{{key}}` is replaced by a value of the context.
     pub fn builder(prompt: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(prompt.into())
     }
@@ -104,8 +104,8 @@ impl AgentBuilder {
         self
     }
 
-    /// How programs come from the model. With text output [`Transport::ToolCall`] means combined mode, and `None` (the
-    /// default) that there are no programs.
+    /// The form in which the model writes programs. With text output [`Transport::ToolCall`] means combined mode, and `None`
+    /// (the default) no programs.
     #[must_use]
     pub fn transport(mut self, transport: impl Into<Option<Transport>>) -> Self {
         self.transport = transport.into();
@@ -119,7 +119,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Takes the prompt as it is: `{{key}}` is no place for a value.
+    /// Takes the prompt literally: `{{key}}` is not replaced.
     #[must_use]
     pub fn literal_prompt(mut self) -> Self {
         self.literal = true;
@@ -186,7 +186,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Gives its tools' handlers a value of the host's, which they get with [`ToolContext::get`]; one for each type. A run's
+    /// Adds a value of the host for its tools' handlers, which read it with [`ToolContext::get`]; one for each type. A run's
     /// own value ([`RunOptions::extension`](crate::run::RunOptions::extension)) takes precedence.
     ///
     /// [`ToolContext::get`]: crate::tool::ToolContext::get
@@ -196,8 +196,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Looks at an answer that is of the right type. The text of an `Err` goes to the model, which answers again while turns
-    /// remain; then the run fails with `validation_error`. Several validators are asked in order.
+    /// Checks an answer that is of the right type. The text of an `Err` goes to the model, which answers again while turns
+    /// remain; then the run fails with `validation_error`. Several validators run in order.
     #[must_use]
     pub fn validate(
         mut self,
@@ -229,14 +229,14 @@ impl AgentBuilder {
         self
     }
 
-    /// Its model, for runs that name none: a client, or a name; see [`LlmRef`].
+    /// Its model, for runs that do not name one: a client, or a name; see [`LlmRef`].
     #[must_use]
     pub fn llm(mut self, llm: impl Into<LlmRef>) -> Self {
         self.config.llm = Some(llm.into());
         self
     }
 
-    /// Names for models, which runs and tools that are agents may use; none by default.
+    /// Names for models, for runs and for tools that are agents; none by default.
     #[must_use]
     pub fn llm_registry(mut self, names: LlmRegistry) -> Self {
         self.config.llm_registry = names;
@@ -365,7 +365,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Largest result of a tool, in bytes of JSON, that goes to the model as it is; 1 MiB by default.
+    /// Largest result of a tool, in bytes of JSON, that is passed to the model unchanged; 1 MiB by default.
     #[must_use]
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.config.max_result_bytes = bytes;

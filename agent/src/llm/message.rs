@@ -165,7 +165,7 @@ impl ToolCallMsg {
     }
 }
 
-/// A tool call as it comes from a provider.
+/// A tool call, as a provider sends it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id, if it gave one.

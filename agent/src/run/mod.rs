@@ -1,8 +1,8 @@
 //! One run of an agent: turns, tool calls, programs, the answer (agent.md 8.3 – 8.8, 9, 10).
 //!
-//! [`Agent::run`] asks the model, executes its calls, and ends with a [`Step`]. There are two loops. `text` is chat
-//! with native tools and optional `lisp_eval`. Programs of `lisp` come in the text (`content`) or by `lisp_eval`, the
-//! only native tool (`tool_call`).
+//! [`Agent::run`] asks the model, executes its calls, and ends with a [`Step`]. There are two loops. `text` is chat with native
+//! tools and optional `lisp_eval`. In `lisp`, programs are in the text (`content`) or in calls of `lisp_eval`, the only native
+//! tool (`tool_call`).
 
 mod advice;
 mod answer;

@@ -137,8 +137,8 @@ pub struct Journal {
     pub summaries: Vec<(String, String)>,
 }
 
-/// Definitions, `*1 *2 *3`, shared results, journal and last failure, to be carried from one run or chat turn to the
-/// next. Cheap to clone; all clones are the same state, which goes when the last of them does. One run at a time.
+/// Definitions, `*1 *2 *3`, shared results, journal and last failure, carried from one run or chat turn to the next. Cheap to
+/// clone; all clones share one state, which is freed with the last of them. One run at a time.
 #[derive(Clone)]
 pub struct ChatState(pub(crate) Arc<ProgramState>);
 

@@ -55,7 +55,7 @@ pub struct RunOptions {
     pub engine: Option<Engine>,
     /// Values of the host that the tools' handlers get with [`ToolContext::get`](crate::tool::ToolContext::get).
     pub extensions: Extensions,
-    /// On whose behalf programs run: whose turns and whose memory they take. All without a name are one.
+    /// The principal for whose turns and memory programs are accounted. All unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
     /// Bytes of live values of one program; by default the agent's limit.
     pub max_heap: Option<u64>,
@@ -63,12 +63,12 @@ pub struct RunOptions {
     pub context: JsonMap,
     /// The images that the user shows with the mission. A run ends if the client of its model does not forward images.
     pub images: Vec<Image>,
-    /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
-    /// failed ends the run at once.
+    /// A step of another agent whose answer is added to the context: the fields of an object, else as `result`. A failed one
+    /// ends the run at once.
     pub previous: Option<Arc<Step>>,
     /// The conversation so far; its system messages are left out.
     pub initial_messages: Vec<Message>,
-    /// Gets the final text: of agents without tools and without a type as it comes, else once it is accepted.
+    /// Receives the final text: for agents without tools and without a type as it arrives, else once it is accepted.
     pub on_chunk: Option<ChunkSink>,
     /// Receives all model output as it arrives, accepted or not.
     pub on_event: Option<EventSink>,
@@ -104,7 +104,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Options with a model and nothing else. Turns and messages are kept.
+    /// Options with a model and the defaults. Turns and messages are kept.
     #[must_use]
     pub fn new(llm: impl Into<LlmRef>) -> RunOptions {
         RunOptions { llm: Some(llm.into()), ..RunOptions::default() }
@@ -124,7 +124,7 @@ impl RunOptions {
         self
     }
 
-    /// Gives the tools' handlers a value of the host's, which they get with
+    /// Adds a value of the host for the tools' handlers, which read it with
     /// [`ToolContext::get`](crate::tool::ToolContext::get); one for each type.
     #[must_use]
     pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> RunOptions {
@@ -239,7 +239,7 @@ pub struct StepUsage {
     pub llm_requests: u32,
     /// Tokens, those of nested runs included, as far as the provider reports them.
     pub tokens: Usage,
-    /// Whether every answer came with its tokens.
+    /// Whether every answer reported its tokens.
     pub tokens_reported: bool,
     /// Tokens of the system prompt, estimated as a quarter of its bytes.
     pub system_prompt_tokens: usize,
@@ -247,7 +247,7 @@ pub struct StepUsage {
     pub schema_used: bool,
     /// Its size as JSON.
     pub schema_bytes: usize,
-    /// Whether an earlier value stands in for an answer that never came.
+    /// Whether an earlier value replaces a missing answer.
     pub fallback_used: bool,
     /// How often the conversation was shortened.
     pub compactions: u32,
@@ -262,14 +262,14 @@ pub struct StepUsage {
 pub struct Step {
     /// The answer.
     pub value: Option<Json>,
-    /// Why there is none.
+    /// The failure, if there is one.
     pub fail: Option<Fail>,
     /// The images that the model made, in order.
     pub images: Vec<Image>,
     /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. A cut answer is not accepted: the run
     /// fails with `answer_cut`, and the received part is the last turn's `raw_response`.
     pub stop: Option<StopReason>,
-    /// The conversation with the system prompt first, unless it was not to be kept.
+    /// The conversation with the system prompt first; empty if messages are not kept.
     pub messages: Vec<Message>,
     /// The turns, as far as they are kept.
     pub turns: Vec<Turn>,

@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The answer of [`Agent::run_as`], and the step behind it.
+/// The answer of [`Agent::run_as`], and its step.
 #[derive(Debug, Clone)]
 pub struct Answer<T> {
     /// The answer.
     pub value: T,
-    /// The run behind it: usage, turns, conversation.
+    /// The step of the run: usage, turns, conversation.
     pub step: Step,
 }
 

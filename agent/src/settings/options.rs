@@ -13,7 +13,7 @@ pub enum Output {
     Text,
 }
 
-/// How programs come from the model.
+/// The form in which the model writes programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// In a fenced block of its text.
@@ -65,7 +65,7 @@ impl Mode {
         }
     }
 
-    /// How programs come from the model, if it writes any.
+    /// The form in which the model writes programs, if it writes any.
     #[must_use]
     pub fn transport(self) -> Option<Transport> {
         match self {

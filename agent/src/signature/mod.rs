@@ -117,7 +117,7 @@ impl Type {
         }
     }
 
-    /// Whether an answer of this type is the text as it stands (agent.md 8.8).
+    /// Whether an answer of this type is the text itself (agent.md 8.8).
     #[must_use]
     pub fn is_text(&self) -> bool {
         match self.required() {

@@ -5,7 +5,7 @@ use super::{Field, Signature, Type};
 /// Deepest nesting of types that is read.
 const MAX_NESTING: usize = 64;
 
-/// A text that is no signature. Its `Display` is the detail behind `invalid signature: `.
+/// An invalid signature. Its `Display` is the detail after `invalid signature: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("parse error at line {line}, column {column}: \"{message}\"{hint}")]
 pub struct SignatureError {

@@ -1,7 +1,7 @@
 //! The events of a run, reported as they happen (agent.md 8.13).
 //!
-//! Each [`Event`] goes to `tracing` under the target `ptc_runner.sub_agent`, with its [`name`](Event::name) in the
-//! field `event`, and to the run's [`Observer`] if there is one. Events nest by [`Scope::span_id`].
+//! Each [`Event`] is sent to `tracing` under the target `ptc_runner.sub_agent`, with its [`name`](Event::name) in the field
+//! `event`, and to the run's [`Observer`] if there is one. Events nest by [`Scope::span_id`].
 
 mod emit;
 

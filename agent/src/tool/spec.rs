@@ -37,7 +37,7 @@ impl Expose {
     }
 }
 
-/// Makes the preview of a result: gives an object, or says why not.
+/// Makes the preview of a result: an object, or the reason why there is none.
 pub type PreviewFn = dyn Fn(&Json) -> Result<Json, String> + Send + Sync;
 
 /// The preview of a cached result that the model sees (agent.md 8.10).
@@ -74,7 +74,7 @@ impl fmt::Debug for NativeResult {
 /// A tool.
 #[derive(Clone)]
 pub struct ToolSpec {
-    /// Its name, if it brings one; the name that an agent gives it counts more.
+    /// Its default name; the name under which an agent adds it takes precedence.
     pub name: Option<String>,
     /// Runs the tool.
     pub handler: Arc<dyn ToolHandler>,
@@ -85,13 +85,13 @@ pub struct ToolSpec {
     pub parameters: Option<Json>,
     /// JSON Schema of its arguments that they are bent to and checked against, as a signature's are.
     pub arguments: Option<Schema>,
-    /// The type of its result, where [`arguments`](ToolSpec::arguments) stand for a signature.
+    /// The type of its result, if [`arguments`](ToolSpec::arguments) replace a signature.
     pub returns: Option<Type>,
     /// Its effect, for the model.
     pub description: Option<String>,
     /// The permitted callers; `None` is the default of the mode.
     pub expose: Option<Expose>,
-    /// Whether a result may stand for all calls with the same arguments in one run.
+    /// Whether a result answers all calls with the same arguments in one run.
     pub cache: bool,
     /// The preview of a cached result; needs explicit [`Expose::Both`] and `cache`.
     pub native_result: Option<NativeResult>,
@@ -99,7 +99,7 @@ pub struct ToolSpec {
     pub max_cached_bytes: Option<usize>,
     /// Why its signature is none, for [`build`](crate::agent::AgentBuilder::build) to tell.
     pub(crate) wrong: Option<String>,
-    /// The tool of an upstream that it stands for: server and tool, as `tool/call` names them.
+    /// The tool of an upstream that it forwards to: server and tool, as `tool/call` names them.
     pub upstream: Option<(String, String)>,
 }
 
@@ -266,10 +266,10 @@ impl ToolSpec {
 
     /// Says that it is the tool of an upstream, which programs reach by `tool/call`.
     ///
-    /// If it is [`Expose::Both`] and cached in combined mode, then a result of which the model has read a preview is kept
-    /// until the model makes the same call again or the run ends, and a program's `(tool/call …)` with the same arguments
-    /// gets it without a second call. A result that the model has read whole is not kept: asked again, an upstream may have
-    /// another. By default the model reads results of up to 4 KiB whole ([`NativeResult::WholeUpTo`]).
+    /// If it is [`Expose::Both`] and cached in combined mode, then a result of which the model has read a preview is kept until
+    /// the model makes the same call again or the run ends, and a program's `(tool/call …)` with the same arguments gets it
+    /// without a second call. A result that the model has read whole is not kept: a repeated call may have another result. By
+    /// default the model reads results of up to 4 KiB whole ([`NativeResult::WholeUpTo`]).
     #[must_use]
     pub fn upstream(mut self, server: impl Into<String>, tool: impl Into<String>) -> ToolSpec {
         self.upstream = Some((server.into(), tool.into()));

@@ -18,7 +18,7 @@ pub trait CallAudit: Send + Sync {
 /// A request of an upstream for a model's answer that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedSampling<'a> {
-    /// On whose behalf the program ran during whose call it came.
+    /// The principal of the program whose call caused it.
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to.
     pub eval: EvalId,
@@ -26,7 +26,7 @@ pub struct AuditedSampling<'a> {
     pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
-    /// The tool during whose call it came.
+    /// The tool whose call caused it.
     pub tool: &'a str,
     /// The digest of the request's `params`.
     pub request: ArgumentsDigest,
@@ -43,7 +43,7 @@ pub struct AuditedSampling<'a> {
 /// A call of an upstream that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedCall<'a> {
-    /// On whose behalf it was made.
+    /// The principal for whom it was made.
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to; `None` if no program made it.
     pub eval: Option<EvalId>,

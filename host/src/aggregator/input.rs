@@ -1,4 +1,4 @@
-//! Calls whose upstream wants people or a model to be asked before it answers (waiting.md 3.2).
+//! Calls whose upstream requires input of people or a model before it answers (waiting.md 3.2).
 
 use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;

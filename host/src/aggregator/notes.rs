@@ -119,7 +119,7 @@ fn is_beyond_cap(call: &CallRecord) -> bool {
     call.reason.as_deref() == Some(FaultReason::CapExhausted.as_str())
 }
 
-/// Failed calls of a program that came to a value, unless it looked at each of them. Calls refused by the cap are noted in any
+/// Failed calls of a program that has a value, unless it looked at each of them. Calls refused by the cap are noted in any
 /// case: their results may be missing from the value although the program has looked, as `(filter :ok …)` does.
 pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
     let mut failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();

@@ -96,13 +96,13 @@ pub struct AggregatorOptions {
     pub list_cache: Option<ListCache>,
     /// Runs the tasks of the transports.
     pub owner: Handle,
-    /// Where sign-ins to upstreams are kept.
+    /// The store of sign-ins to upstreams.
     pub auth_store: Arc<dyn AuthStore>,
     /// The time by which tokens end.
     pub clock: Clock,
-    /// The only principal that there is, whose tools everybody may see; `None` where there may be several.
+    /// The only principal, whose tools every caller may see; `None` if there may be several.
     pub principal: Option<Arc<str>>,
-    /// The only principal that programs run for, whose shapes of answers the catalog may show; `None` where there are several.
+    /// The only principal that programs run for, whose shapes of answers the catalog may show; `None` if there are several.
     pub shown_to: Option<Arc<str>>,
     /// The origin of the page on which callers sign in, if there is one.
     pub sign_in_page: Option<Arc<str>>,
@@ -110,11 +110,11 @@ pub struct AggregatorOptions {
     pub questions: bool,
     /// Whether upstreams may answer calls with tasks, which are waited for. The capability is announced to them.
     pub tasks: bool,
-    /// The model that answers upstreams whose entries say so (`sampling`). The capability is announced to them.
+    /// The model that answers upstreams with `sampling` in their entry. The capability is announced to them.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// Receives each call.
     pub audit: Option<Arc<dyn CallAudit>>,
-    /// How long an approval is good for, from its answer.
+    /// How long an approval is valid, from its answer.
     pub approval_ttl: Duration,
     /// Memory of the whole process, including replies still on their way from children.
     pub memory: Option<MemoryBudget>,

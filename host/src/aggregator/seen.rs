@@ -1,5 +1,5 @@
 //! The shapes of answers of tools that describe none, as each principal has seen them; `doc` shows them (ruling 56). Those of
-//! former starts are read once, so that a call never changes an advertised text.
+//! earlier starts are read once, so that a call never changes an advertised text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -41,10 +41,9 @@ const MAX_PLAIN: usize = 16;
 /// Arguments ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spelled<'a> {
-    /// One JSON object: the program's own text, unless something in it had to change.
+    /// One JSON object: the program's own text, unless it had to be changed.
     pub json: Cow<'a, [u8]>,
-    /// Names that the schema requires and has no default for (ruling 57), and the program did not give, in the schema's
-    /// order.
+    /// Names that the schema requires without a default (ruling 57), and the program did not give, in the schema's order.
     pub missing: Vec<String>,
     /// Names that the program gave and the schema has no property of, in the program's order. They may be others, written
     /// differently.

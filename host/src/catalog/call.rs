@@ -33,7 +33,7 @@ pub(crate) fn shown(name: &str) -> Cow<'_, str> {
 /// A call that passed the checks.
 #[derive(Clone, Debug)]
 pub struct CheckedCall<'c> {
-    /// Where it goes.
+    /// The server to call.
     pub server: &'c ServerEntry,
     /// The tool's name, as the upstream knows it.
     pub tool_name: &'c str,

@@ -13,7 +13,7 @@ const TOOL_DESCRIPTION: usize = 120;
 /// Tools that a server's `dir` block of a snapshot shows.
 const SNAPSHOT_DIR: usize = 20;
 
-/// How much of the catalog goes into tool descriptions.
+/// The part of the catalog in tool descriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CatalogMode {
     /// As much as there is room for.

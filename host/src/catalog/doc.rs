@@ -29,7 +29,7 @@ const NEAREST_BYTES: usize = 2048;
 const MAX_WANTED: usize = 60;
 const MAX_SEARCHED: usize = 1000;
 
-/// The text that `(doc "server/tool")` gives.
+/// The text of `(doc "server/tool")`.
 pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
     render(server, tool, true)
 }
@@ -235,7 +235,7 @@ pub(super) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Option<(&'c Se
     Some((server, server.tool(tool)?))
 }
 
-/// The map that `(meta "server/tool")` gives: raw schemas and provenance.
+/// The map of `(meta "server/tool")`: raw schemas and provenance.
 pub fn tool_meta(server: &ServerEntry, tool: &ToolEntry) -> Value {
     let kind = if server.transport == "openapi" { "openapi-tool" } else { "mcp-tool" };
     json!({

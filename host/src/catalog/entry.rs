@@ -30,7 +30,7 @@ pub struct ToolEntry {
     pub name: String,
     /// As the upstream wrote it, control characters replaced by spaces and hidden ones escaped; may be empty.
     pub description: String,
-    /// JSON Schema of the arguments; `{"type":"object"}` if the upstream gave none.
+    /// JSON Schema of the arguments; `{"type":"object"}` if the upstream has none.
     pub input_schema: Value,
     /// JSON Schema of the result.
     pub output_schema: Option<Value>,

@@ -1,4 +1,4 @@
-//! The lexical search behind `apropos` (upstreams.md 13.4).
+//! The lexical search of `apropos` (upstreams.md 13.4).
 
 use super::entry::{Catalog, ServerEntry, ToolEntry};
 use crate::pace::Pace;

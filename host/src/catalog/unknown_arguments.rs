@@ -1,5 +1,5 @@
-//! Arguments that an MCP tool does not describe. They are sent, as the server may know more than it said; but most servers
-//! drop such names without a word, and a mistyped filter then gives unfiltered data.
+//! Arguments that an MCP tool does not describe. They are sent, as the server may accept more than it describes; but most
+//! servers drop such names silently, and a mistyped filter then gives unfiltered data.
 
 use std::fmt::Write as _;
 

@@ -4,7 +4,7 @@
 //! descendants, its *family*. The host therefore starts a child through a guard, which is the host's own binary with
 //! a hidden first argument. The guard
 //!
-//! * leads a process group of its own, which the child joins;
+//! * leads a process group, which the child joins;
 //! * adopts orphaned descendants of the child (Linux), so that a daemonised process does not escape;
 //! * waits for the child, ends its remaining descendants, and exits with the child's status;
 //! * holds one end of the child's standard error and ends all descendants at once when the host's end closes, which

@@ -74,7 +74,7 @@ impl ApprovalPolicy {
         (self.by_hints.asks(annotations) || named()).then_some(self.level)
     }
 
-    /// SHA-256 in hex digits of these keys and of the tool as it is described: an approval ends with any of them.
+    /// SHA-256 in hex digits of these keys and of the tool's description: a change of any of them ends an approval.
     pub fn revision(&self, tool: &str, schema: &Value, annotations: Option<&Value>) -> String {
         let tools: Vec<&str> = self.tools.iter().map(NamePattern::as_str).collect();
         let all = json!({

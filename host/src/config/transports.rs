@@ -136,7 +136,7 @@ pub struct StdioConfig {
     pub protocol: Protocol,
     /// Bound on starting, handshake and listing, each request on its own.
     pub handshake_timeout: Duration,
-    /// Upper bound of one call besides the program's own; `None` where the entry sets none.
+    /// Upper bound of one call besides the program's own; `None` if the entry sets none.
     pub request_timeout: Option<Duration>,
     /// Largest handshake reply or page of tools, in bytes. Calls use the program's limit.
     pub max_response_bytes: usize,
@@ -226,7 +226,8 @@ pub struct HttpConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
-    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    /// Bound on the wait for the head of a call's answer, from the first byte written; without it only the bound on the whole
+    /// call.
     pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,
@@ -320,7 +321,7 @@ pub struct OperationOverride {
     pub name: Option<String>,
     /// Tool description.
     pub description: Option<String>,
-    /// Arguments that callers need not give, and may override.
+    /// Default arguments, which callers may override.
     pub default_args: Option<Map>,
 }
 
@@ -347,7 +348,8 @@ pub struct OpenApiConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
-    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    /// Bound on the wait for the head of a call's answer, from the first byte written; without it only the bound on the whole
+    /// call.
     pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,

@@ -24,7 +24,7 @@ impl CallLog {
         self.records.borrow().len()
     }
 
-    /// Whether none has.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

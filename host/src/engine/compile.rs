@@ -1,8 +1,8 @@
 //! Compilation of a request's program, under the program's own limits (ruling 64).
 //!
-//! Compilation has an account of its own, before there is a machine: it may take as many bytes as the program's values may, its
-//! time is the program's, and its steps are counted apart, so that a program takes the same steps with a warm and a cold cache.
-//! The cost is remembered with the program: a cached one is refused where a fresh one would be.
+//! Compilation has its own account, before there is a machine: it may take as many bytes as the program's values may, its time
+//! is the program's, and its steps are counted apart, so that a program takes the same steps with a warm and a cold cache. The
+//! cost is remembered with the program: a cached one is refused where a fresh one would be.
 
 use super::request::EvalRequest;
 use super::worker::Worker;

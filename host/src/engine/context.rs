@@ -23,7 +23,7 @@ pub struct RunContext {
     pub(crate) eval: EvalId,
     /// The run that it is part of.
     pub(crate) run_id: Option<Arc<str>>,
-    /// On whose behalf it runs.
+    /// The principal it runs for.
     pub principal: Option<Arc<str>>,
     /// Receivers of upstreams' messages about its calls.
     pub(crate) audience: Option<Arc<Audience>>,

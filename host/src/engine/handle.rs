@@ -179,10 +179,10 @@ impl Engine {
         }
     }
 
-    /// Runs `task`, such as a connection, on the worker of this thread among its programs: a step of it is taken at once as
-    /// long as the worker has looked at its sockets within half a millisecond, and else in a turn of the principal that
-    /// `principal` tells then, least served principal first. Its time is charged to that principal. On a thread that is no
-    /// worker's, it runs as it is.
+    /// Runs `task`, such as a connection, on the worker of this thread among its programs: a step of it runs at once if the
+    /// worker has polled its sockets within half a millisecond, and else in a turn of the principal that `principal` returns
+    /// then, least served principal first. Its time is charged to that principal. On a thread that is no worker's, it runs
+    /// without turns.
     pub async fn serve_in_turns<F: Future>(
         &self,
         principal: impl Fn() -> Option<Arc<str>>,
@@ -294,7 +294,7 @@ enum Source {
 }
 
 impl EvalFuture {
-    /// An eval whose outcome comes from elsewhere than an engine.
+    /// An eval with an outcome that no engine produces.
     pub fn of(outcome: impl Future<Output = EvalOutcome> + Send + 'static) -> EvalFuture {
         EvalFuture(Source::Elsewhere(Box::pin(outcome)))
     }

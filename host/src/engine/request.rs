@@ -33,7 +33,7 @@ impl EvalId {
         self.0
     }
 
-    /// Appends it as it is printed.
+    /// Appends its printed form.
     pub fn write(self, out: &mut Vec<u8>) {
         let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
         out.extend_from_slice(b"ev_");
@@ -52,7 +52,7 @@ impl fmt::Display for EvalId {
     }
 }
 
-/// How far the upstream calls of a program have come.
+/// The progress of a program's upstream calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsSoFar {
     /// Calls that the program has made.
@@ -83,8 +83,8 @@ pub struct EvalRequest {
     pub saved_session: Option<SavedSession>,
     /// Limits of the session's content; `None` for no limits.
     pub session_rules: Option<Arc<dyn SessionRules>>,
-    /// On whose behalf it runs: principals share the workers alike, however many programs each of them has. All without a name
-    /// are one.
+    /// The principal it runs for: principals share the workers equally, independent of how many programs each of them has. All
+    /// unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
     /// Limits.
     pub limits: Limits,
@@ -96,7 +96,7 @@ pub struct EvalRequest {
     pub shown_items: Option<usize>,
     /// The schema of the value; a value that violates it makes the program fail.
     pub output_schema: Option<Arc<OutputSchema>>,
-    /// Bytes of binary content that may be attached to the reply in all; 0 where the reply carries none.
+    /// Bytes of binary content that may be attached to the reply in all; 0 if the reply cannot carry any.
     pub max_attached_bytes: u64,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
@@ -116,7 +116,7 @@ pub struct EvalRequest {
     /// The program has begun already, and resumes where it waited.
     #[cfg(feature = "saved-sessions")]
     pub resume: Option<Arc<Resume>>,
-    /// The run that it is part of, whose id is good in all processes; records name it beside the eval.
+    /// The run that it is part of, whose id is valid in all processes; records name it beside the eval.
     pub run_id: Option<Arc<str>>,
     /// Which eval this is.
     pub id: EvalId,

@@ -1,10 +1,10 @@
 //! Scheduling of a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two
 //! turns the worker does its other work: connections, replies, new requests.
 //!
-//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as no program of
-//! the same principal waits and the worker looked at its sockets not long ago ([`AT_ONCE`]); everything else waits in line, and
-//! a task of the worker's gives out the turns, one between two looks at its sockets. Connections are served alike
-//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of
+//! Most programs end before they have used up a turn. So work begins at once, where it is requested, as long as no program of
+//! the same principal waits and the worker has polled its sockets recently ([`AT_ONCE`]); everything else is queued, and a task
+//! of the worker gives out the turns, one between two polls of its sockets. Connections are served alike
+//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once after a recent poll, and otherwise queued with the programs of
 //! their principal.
 
 #![expect(clippy::disallowed_methods, reason = "turns share out what threads really have of time")]

@@ -1,4 +1,4 @@
-//! A stack of its own for the work of a program, so that the program can pause at any depth of calls.
+//! A stack for the work of a program, so that the program can pause at any depth of calls.
 //!
 //! A [`Stack`] is a coroutine that takes one piece of [`Work`] after the other. Paused work keeps its stack with its whole
 //! state; finished work leaves a warm one to the next. The switch to a stack and back costs some 60 ns.

@@ -89,7 +89,7 @@ impl Body {
     /// The next piece; `None` at the end.
     ///
     /// # Errors
-    /// The connection failed, time is up, or the cap is passed. After an error there is no more to come.
+    /// The connection failed, the deadline has passed, or the cap is exceeded. After an error there are no further chunks.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }

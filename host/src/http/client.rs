@@ -27,8 +27,8 @@ use crate::time::{self, Instant, timeout_at};
 
 /// A client with its connections. Clones share them.
 ///
-/// It needs no runtime of its own: connections are opened on the runtime of the caller, and reused by callers on the
-/// same thread first.
+/// It needs no own runtime: connections are opened on the runtime of the caller, and reused by callers on the same thread
+/// first.
 #[derive(Clone, Default)]
 pub struct Client(Arc<Shared>);
 
@@ -43,7 +43,7 @@ struct Shared {
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Where it goes.
+    /// Where the request is sent.
     pub target: Target,
     /// Its headers. `host` and the length are added, and `accept-encoding: identity` unless set.
     pub headers: HeaderMap,
@@ -68,14 +68,14 @@ pub struct Limits {
     pub allowance: usize,
 }
 
-/// The head of an answer, and its body to come.
+/// The head of an answer, and its body, which is still to be read.
 #[derive(Debug)]
 pub struct Response {
     /// The status. Redirects are not followed.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body to come.
+    /// The body, which is still to be read.
     pub body: Body,
 }
 
@@ -128,7 +128,7 @@ impl Client {
         Ok(Self(Arc::new(Shared { trust: Trust::of_own(path)?.into(), ..Shared::default() })))
     }
 
-    /// A client that trusts these certificates besides those that this one trusts. It has connections of its own.
+    /// A client that also trusts these certificates. It has its own connections.
     #[must_use]
     pub fn trusting(&self, certificates: &Certificates) -> Self {
         Self(Arc::new(Shared { trust: self.0.trust.and(certificates).into(), ..Shared::default() }))
@@ -145,7 +145,7 @@ impl Client {
     /// Dropping the future, or the body of the answer, closes the exchange.
     ///
     /// # Errors
-    /// The errors of [`HttpError`]. An answer of any status is none.
+    /// The errors of [`HttpError`]. An answer of any status is a success.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
         self.send_with(&HeaderMap::new(), &request, limits, None).await.map_err(|failure| failure.error)
     }

@@ -1,8 +1,8 @@
 //! One request and its response on one connection.
 //!
-//! An HTTP/1.1 connection has no task of its own: its user polls it, and an idle connection needs no polling. This
-//! saves two task switches and a channel per request. A dropped exchange closes its connection at once, which tells the
-//! server that the client has gone.
+//! An HTTP/1.1 connection has no separate task: its user polls it, and an idle connection needs no polling. This saves two task
+//! switches and a channel per request. Dropping an exchange closes its connection at once, which tells the server that the
+//! client is gone.
 
 use std::future::poll_fn;
 use std::pin::Pin;

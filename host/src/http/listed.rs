@@ -1,4 +1,4 @@
-//! The verification of servers, among which may be those whose certificates the operator has listed.
+//! Verification of servers, including those whose certificates the operator has listed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Time of an exchange that stands still while it is not the other side that is waited for.
+//! Time of an exchange that is suspended while the delay is not the other side's.
 
 use std::future::poll_fn;
 use std::pin::pin;

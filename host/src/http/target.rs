@@ -81,7 +81,7 @@ impl Origin {
     }
 }
 
-/// Where a request goes: an origin and a path with its query. Cheap to clone.
+/// The destination of a request: an origin and a path with its query. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub(super) origin: Arc<Origin>,

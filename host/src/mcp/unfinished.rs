@@ -1,4 +1,4 @@
-//! Reading results that are none yet: `input_required` and `task` (waiting.md 3.2 and 7).
+//! Reading results that are not final: `input_required` and `task` (waiting.md 3.2 and 7).
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The common part of the transports behind the [`Upstream`] trait: one connection, started on demand, calls in slots,
-//! and the list of tools.
+//! The common part of the transports, which implements the [`Upstream`] trait: one connection, started on demand, calls in
+//! slots, and the list of tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,8 +74,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn shutdown(&self, connection: Option<Arc<Self::Connection>>) -> impl Future<Output = ()> + Send;
 }
 
-/// A tool server behind a transport. Up to `max_concurrency` calls are in flight, further ones wait in the order of their
-/// coming.
+/// A tool server over a transport. Up to `max_concurrency` calls are in flight, further ones wait in order of arrival.
 #[expect(private_bounds, reason = "transports are this crate's; others name the types that are made of them")]
 pub struct McpUpstream<T: Transport> {
     name: Arc<str>,

@@ -1,4 +1,4 @@
-//! A REST service behind the [`Upstream`] trait.
+//! A REST service as an [`Upstream`].
 
 use std::collections::HashMap;
 use std::sync::Arc;

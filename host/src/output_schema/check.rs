@@ -32,8 +32,8 @@ const MAX_UNIQUE: usize = 10_000;
 const MAX_COMPARED: usize = 64 << 10;
 
 impl OutputSchema {
-    /// Checks `value` and gives it as JSON that satisfies the schema: declared properties have their declared names,
-    /// and optional ones that are nil are left out where the schema does not admit null.
+    /// Checks `value` and returns it as JSON that satisfies the schema: declared properties have their declared names, and
+    /// optional ones that are nil are left out if the schema does not admit null.
     ///
     /// # Errors
     /// All mismatches in one text, or the place of a value that has no JSON form.

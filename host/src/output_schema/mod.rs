@@ -1,7 +1,7 @@
 //! The part of JSON Schema that callers may require of a program's value (server.md 5.1, 5.5), as pydantic and zod write it.
 //!
-//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. Validation
-//! works on values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
+//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and returns its JSON. Validation works on
+//! values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
 //!
 //! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in
 //! work.

@@ -1,4 +1,4 @@
-//! A person's answer, and the channel it came by (waiting.md 3.5).
+//! A person's answer, and its channel (waiting.md 3.5).
 
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Action {
     }
 }
 
-/// By which way an answer came.
+/// The channel of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// `lisp_resume`: the model's word.

@@ -44,7 +44,7 @@ impl Decision {
         [Self::Allow, Self::Refuse].into_iter().find(|decision| decision.as_str() == word)
     }
 
-    /// The decision in the content of an accepted form; `None` if there is none, which asks again.
+    /// The decision in the content of an accepted form; `None` if there is none: the question is then asked again.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "entry point: Decision.of_content")]
     pub fn of_content(content: Option<&RawValue>) -> Option<Self> {

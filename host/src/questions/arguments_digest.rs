@@ -15,7 +15,7 @@ pub enum ArgumentsDigest {
 const SENT: &str = "v2:";
 
 impl ArgumentsDigest {
-    /// That of arguments as they are sent. Gives way in the middle of long ones.
+    /// That of arguments as they are sent. Yields in the middle of long ones.
     #[cfg(feature = "seals")]
     pub async fn of_sent(arguments: &[u8]) -> ArgumentsDigest {
         ArgumentsDigest::Sent(crate::digest::sha256_in_pieces(arguments).await)

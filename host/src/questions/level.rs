@@ -1,4 +1,4 @@
-//! How far from the model the word of an answer must come.
+//! Levels of approval: how independent of the model an answer must be.
 
 use std::fmt;
 

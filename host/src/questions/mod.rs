@@ -2,7 +2,7 @@
 //!
 //! * [`Question`], [`Answer`] — a question to a person and the answer; the engine collects them (`engine::asking`).
 //! * [`Form`] — the fields to fill in.
-//! * [`Level`] — how far from the model an answer must come.
+//! * [`Level`] — how independent of the model an answer must be.
 //! * [`approval`] — the question before a call that policy does not admit by itself.
 
 mod answer;

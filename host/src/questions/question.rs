@@ -17,7 +17,7 @@ pub const MAX_SHOWN: usize = 2_000;
 /// The longest arguments, in bytes, that a question may show: more than a person can judge in any case.
 pub const MAX_ASKED_BYTES: usize = 256 << 10;
 
-/// Where a question comes from.
+/// The origin of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
     /// The program asks: `(ask …)`.
@@ -81,14 +81,14 @@ pub struct AskedPage {
     pub upstream: Arc<str>,
     /// The binding of the question: for a sign-in the principal, the upstream, and the sign-in that failed.
     pub binding: [u8; 32],
-    /// Whether it is a sign-in, and the store of sign-ins tells. Otherwise the upstream itself may.
+    /// Whether it is a sign-in, whose completion the store of sign-ins shows. Otherwise the upstream itself may announce it.
     pub is_sign_in: bool,
 }
 
 /// One question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Where it comes from.
+    /// Its origin.
     pub kind: QuestionKind,
     /// The text that is shown, with its author in front.
     pub message: String,

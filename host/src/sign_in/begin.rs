@@ -1,4 +1,4 @@
-//! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
+//! Signing in with a browser: the authorization request, and its answer (auth.md 4).
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const MAX_BEGUN: usize = 16;
 /// A sign-in that awaits a person.
 #[derive(Debug)]
 pub struct Begun {
-    /// Where the browser goes. It holds `state`: it is for the terminal, the browser and `ptc login --json` alone.
+    /// The address for the browser. It holds `state`: show it only in the terminal, the browser and `ptc login --json`.
     pub url: Secret,
     /// The value that the answer must repeat; useful if a person pastes a bare code.
     pub state: Secret,
@@ -133,7 +133,7 @@ impl Site {
         Ok(Prepared { discovered, client, binding, scopes, is_new })
     }
 
-    /// Begins a sign-in of `principal` whose answer goes to `redirect_uri`. Its state is kept for 10 minutes.
+    /// Begins a sign-in of `principal` whose answer is sent to `redirect_uri`. Its state is kept for 10 minutes.
     ///
     /// # Errors
     /// Why it cannot be begun.

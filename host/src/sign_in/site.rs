@@ -41,11 +41,11 @@ const FAILURE_LIFE: Duration = Duration::from_secs(30);
 /// Shared by all upstreams of a process.
 #[derive(Clone)]
 pub struct SignInContext {
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub store: Arc<dyn AuthStore>,
     /// The clock by which tokens end, unless there is a store that processes share.
     pub clock: Clock,
-    /// Learns of tokens as they come.
+    /// Receives new tokens.
     pub redactor: Redactor,
     /// Connections; knows which certificates to trust.
     pub http: HttpClient,
@@ -159,7 +159,7 @@ impl Site {
         &self.oauth
     }
 
-    /// How often tokens came and did not.
+    /// Counts of obtained and failed tokens.
     pub fn counts(&self) -> &SignInCounts {
         &self.counts
     }
@@ -445,7 +445,7 @@ fn legacy_server(document: &ptc_mcp::json::Value, issuer: &str) -> Result<Server
         .map_err(|reason| Failure::BadMetadata { url: issuer.to_owned(), reason: reason.to_owned() })
 }
 
-/// Where the browser comes back to on the page at this origin.
+/// The redirect address of the page at this origin.
 #[must_use]
 pub fn redirect_address(origin: &str) -> String {
     format!("{origin}/oauth/callback")

@@ -11,7 +11,7 @@ use super::records::{self, Binding};
 use super::site::Site;
 use super::store::{Protection, RecordKey, RecordKind, StoreError};
 
-/// The sign-in of one principal at one upstream, as `ptc auth` tells it. No part of a token is in it.
+/// The sign-in of one principal at one upstream, as `ptc auth` shows it. It contains no part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInStatus {
     /// The upstream.
@@ -32,11 +32,11 @@ pub struct SignInStatus {
     pub refreshable: bool,
     /// Whether the server was found by the fallback of auth.md 2.6.
     pub legacy: bool,
-    /// How it is kept.
+    /// How it is protected.
     pub store: Protection,
     /// Whether calls have a token.
     pub signed_in: bool,
-    /// Why they have none any more: a code, and when that was (in Unix seconds) if it is known.
+    /// Why they no longer have one: a code, and its time (in Unix seconds) if it is known.
     pub last_error: Option<(String, Option<u64>)>,
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Key, Owner};
 
-/// Changes of records of one principal: all of them are made, or none.
+/// Changes of records of one principal, which are applied atomically.
 #[derive(Clone, Debug)]
 pub struct Commit {
     owner: Owner,
@@ -18,7 +18,7 @@ pub struct Commit {
 pub struct Write {
     /// Which.
     pub key: Key,
-    /// The fence of the lease under which it is written. `None` asks for no lease, and looks at the version alone.
+    /// The fence of the lease under which it is written. `None` needs no lease, and checks the version alone.
     pub fence: Option<u64>,
     /// Whether the lease is kept; otherwise it ends.
     pub keeps_lease: bool,

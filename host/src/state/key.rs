@@ -13,7 +13,7 @@ use super::names::OwnerNames;
 /// Longest id, in bytes.
 pub const MAX_ID: usize = 128;
 
-/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Ids of strangers are asked before a key is made
+/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Untrusted ids are checked before a key is made
 /// of them, so that none reaches into another key.
 #[must_use]
 pub fn is_id(id: &str) -> bool {
@@ -199,7 +199,7 @@ impl Key {
     /// The key of the record `id` of `owner`.
     ///
     /// # Errors
-    /// [`BadId`] if `id` is none ([`is_id`]).
+    /// [`BadId`] if `id` is invalid ([`is_id`]).
     pub fn new(owner: &Owner, kind: Kind, id: impl Into<Arc<str>>) -> Result<Self, BadId> {
         let id = id.into();
         if is_id(&id) { Ok(Self { owner: owner.clone(), kind, id }) } else { Err(BadId) }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::Kind;
 
-/// A record as it is now.
+/// The current state of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned {
     /// One more with each commit, from 1 on; 0 for a record that was claimed before there was one.
@@ -16,7 +16,7 @@ pub struct Versioned {
     pub fence: u64,
     /// Its content. `None` if the claim named this version as known, or there is none yet.
     pub blob: Option<Bytes>,
-    /// Time until its end, however much it is used; `None` if it has none.
+    /// Time until its end, independent of its use; `None` if it has none.
     pub ends_in: Option<Duration>,
     /// Time until it expires unused; `None` if it stays.
     pub expires_in: Option<Duration>,
@@ -36,13 +36,13 @@ pub struct Lease {
 /// How a record is taken for a while (state.md 4.2): one round trip reads it, leases it and counts as a use of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The replica that takes it.
+    /// The replica that leases it.
     pub holder: Arc<str>,
     /// For how long.
     pub lease: Duration,
-    /// Time that it may rest from now on; `None` leaves that as it is. It never outlives its end.
+    /// Time to live unused, from now on; `None` leaves it unchanged. It never exceeds the record's end.
     pub rest: Option<Duration>,
-    /// The version whose content the holder has: that need not travel. 0 for none.
+    /// The version whose content the holder has, which is then not sent. 0 for none.
     pub known: u64,
     /// Whether a record that does not exist is leased too: no other holder can then create it meanwhile.
     pub creates: bool,

@@ -23,7 +23,7 @@ pub struct Replica {
 /// The announcements after a point in time, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// The point up to which this tells everything. 0 is the beginning.
+    /// The point up to which this is complete. 0 is the beginning.
     pub until: u64,
     /// The announcements.
     pub said: Vec<Arc<str>>,

@@ -35,7 +35,7 @@ pub(super) fn store_time_by(clock: &Clock) -> Option<u64> {
     }
 }
 
-/// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's as it is set now.
+/// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's current setting.
 #[must_use]
 pub fn time_of_day() -> u64 {
     time_of_day_by(&Clock::current())

@@ -11,7 +11,7 @@ use super::{Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Sta
 /// How long a deletion is remembered (state.md 1).
 pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(3600);
 
-/// The answer of a store, which comes later.
+/// The future answer of a store.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StateError>>;
 
 /// Bounds of a store.
@@ -27,7 +27,7 @@ impl Default for StoreLimits {
     }
 }
 
-/// How much of one kind is kept at most.
+/// The limits for records of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Records of one owner.

@@ -1,5 +1,5 @@
-//! How many records of a kind there are, counted as they come and go: never too few, since those that have expired count until
-//! they are removed.
+//! Counts of records of a kind, kept up to date with each change: never too low, since expired records count until they are
+//! removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

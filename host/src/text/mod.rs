@@ -38,7 +38,7 @@ pub fn clip(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// [`clip`], with three dots behind it where something was cut.
+/// [`clip`], followed by three dots if something was cut.
 #[must_use]
 pub fn with_dots(text: &str, max: usize) -> String {
     if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }

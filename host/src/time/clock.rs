@@ -44,7 +44,7 @@ impl Clock {
         Entered { before, of_thread: PhantomData }
     }
 
-    /// Makes it the clock of all threads that have entered none, once and for all. Whether it did: the first one stays.
+    /// Makes it the clock of all threads that have entered none, once and for all. Returns whether it did: the first one stays.
     pub fn set_for_process(self) -> bool {
         OF_PROCESS.set(self).is_ok()
     }
@@ -55,7 +55,7 @@ impl Clock {
         real_now() + self.ahead()
     }
 
-    /// How long ago `moment` was; zero if it is still to come.
+    /// The time since `moment`; zero if it is in the future.
     #[must_use]
     pub fn since(&self, moment: Instant) -> Duration {
         self.now().saturating_duration_since(moment)
@@ -99,7 +99,7 @@ impl Clock {
         Timeout::new(future.into_future(), self.sleep(duration))
     }
 
-    /// The output of `future`, unless `deadline` comes first.
+    /// The output of `future`, unless `deadline` passes first.
     pub fn timeout_at<F: IntoFuture>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
         Timeout::new(future.into_future(), self.sleep_until(deadline))
     }

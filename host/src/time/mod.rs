@@ -37,7 +37,7 @@ pub fn now() -> Instant {
     clock::ahead().map_or_else(clock::real_now, |ahead| clock::real_now() + ahead)
 }
 
-/// How long ago `moment` was; zero if it is still to come.
+/// The time since `moment`; zero if it is in the future.
 #[inline]
 #[must_use]
 pub fn since(moment: Instant) -> Duration {
@@ -66,7 +66,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
     Clock::current().timeout(duration, future)
 }
 
-/// The output of `future`, unless `deadline` comes first.
+/// The output of `future`, unless `deadline` passes first.
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Clock::current().timeout_at(deadline, future)
 }

@@ -79,7 +79,7 @@ pub struct Takes {
     pub sampling: bool,
 }
 
-/// A question that came during a call.
+/// A question during a call.
 #[derive(Debug)]
 pub struct Asked {
     /// The question.
@@ -89,25 +89,25 @@ pub struct Asked {
     pub answer: oneshot::Sender<String>,
 }
 
-/// A request for a model's answer that came during a call.
+/// A request for a model's answer during a call.
 #[derive(Debug)]
 pub struct AskedSampling {
     /// The request.
     pub request: SamplingRequest,
-    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream does not want it any more;
-    /// dropped, there is none because the call is over.
+    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream no longer wants it; dropped
+    /// without a result because the call is over.
     pub answer: oneshot::Sender<Result<String, SamplingFault>>,
 }
 
 impl Asking {
-    /// Where the upstream of a call of this run asks people, and where its questions come out.
+    /// The sink for questions to people from the upstream of this run's call, and their receiver.
     pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (asking, asked, _) = Self::taking(run, Takes { questions: true, sampling: false });
         (asking, asked)
     }
 
-    /// Where the upstream of a call of this run asks those, and where its questions and its requests for a model's answer come
-    /// out.
+    /// The sink for these kinds of requests from the upstream of this run's call, and the receivers of its questions and of its
+    /// requests for a model's answer.
     pub fn taking(
         run: usize,
         takes: Takes,

@@ -1,4 +1,4 @@
-//! The caller of an upstream's request, and the audience for messages meanwhile.
+//! The caller of an upstream's request, and the audience for messages during it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -24,7 +24,7 @@ pub struct Caller<'a> {
 /// A log message of an upstream as operators see it. Untrusted text: remove secrets before showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaidMessage {
-    /// When it came.
+    /// When it arrived.
     pub at: SystemTime,
     /// How severe it is.
     pub level: LogLevel,

@@ -10,7 +10,7 @@ const MAX_URL: usize = 8192;
 /// Longest name of a page whose end is heard of, in bytes.
 const MAX_PAGE_ID: usize = 1024;
 
-/// A request of an upstream to ask a person. Untrusted text: nothing of it is fit to be shown as it stands.
+/// A request of an upstream to ask a person. Untrusted text: no part of it may be shown unescaped.
 #[derive(Debug, Clone)]
 pub struct Elicitation {
     /// The `params` of `elicitation/create`, as written.

@@ -93,8 +93,8 @@ pub struct CallFault {
     pub retry_after: Option<Duration>,
     /// The upstream's requirement before it answers, if the call has no answer yet.
     pub unfinished: Option<Box<Unfinished>>,
-    /// Where another sign-in of a person would help: when the one was made that is of no use, in milliseconds since 1970; 0 if
-    /// there was none.
+    /// If another sign-in of a person would help: when the failed one was made, in milliseconds since 1970; 0 if there was
+    /// none.
     pub sign_in_after: Option<u64>,
 }
 

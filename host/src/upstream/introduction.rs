@@ -27,7 +27,7 @@ pub struct Offers {
     pub tools: bool,
     /// Resources and templates of them.
     pub resources: bool,
-    /// It tells those who ask for it that a resource has changed.
+    /// It announces changes of resources to subscribers.
     pub subscriptions: bool,
     /// Prompts.
     pub prompts: bool,

@@ -1,9 +1,9 @@
-//! The interface to an upstream: start it, list its tools, call one, use its other features, report its health, stop it. The
-//! transport behind these operations is hidden from programs and from the engine.
+//! The interface to an upstream: start it, list its tools, call one, use its other features, report its health, stop it.
+//! Programs and the engine do not see the transport.
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
-//! * [`Caller`] — the principal of a request, and the audience for the upstream's messages meanwhile.
+//! * [`Caller`] — the principal of a request, and the audience for the upstream's messages during it.
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
@@ -161,8 +161,7 @@ pub trait Upstream: Send + Sync {
 pub struct Call<'a> {
     /// The tool's name as the upstream lists it.
     pub tool: &'a str,
-    /// The arguments as the text of one JSON object. It travels as it is: nothing is re-typed,
-    /// re-ordered or dropped.
+    /// The arguments as the text of one JSON object. It is sent unchanged: nothing is re-typed, re-ordered or dropped.
     pub arguments: &'a [u8],
     /// Additions to a repeated call: the answers that the upstream asked for.
     pub again: Again<'a>,
@@ -170,7 +169,7 @@ pub struct Call<'a> {
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
-    /// On whose behalf it is made.
+    /// The caller.
     pub caller: Caller<'a>,
     /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
     /// or says nothing about its answers.
@@ -190,7 +189,7 @@ pub struct Query<'a> {
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
-    /// On whose behalf it is made.
+    /// The caller.
     pub caller: Caller<'a>,
 }
 

@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 256;
 /// Most stop sequences, and the longest of them in bytes.
 const STOP_SEQUENCES: (usize, usize) = (16, 256);
 
-/// A request of an upstream to have a model answer. Untrusted text: it goes to the model alone.
+/// A request of an upstream for a model's answer. Untrusted text: only the model gets it.
 #[derive(Debug, Clone)]
 pub struct SamplingRequest {
     /// The `params` of `sampling/createMessage`, as written.

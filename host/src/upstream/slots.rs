@@ -1,9 +1,8 @@
 //! The limit on concurrent calls of one upstream, on any transport.
 //!
-//! An upstream starts with a window of [`FIRST`] calls in flight, and has more as it shows that it takes more: each call that
-//! it answers while the window is full makes room for one more, so that the window doubles with each round, and so it does
-//! while a full window stands for [`PATIENCE`] without a refusal. One that refuses for being busy has half of it (upstreams.md
-//! 6.5).
+//! An upstream starts with a window of [`FIRST`] calls in flight, which grows while the upstream keeps up: each call that it
+//! answers while the window is full makes room for one more, so that the window doubles with each round, and it also doubles
+//! after a full window has lasted for [`PATIENCE`] without a refusal. A refusal for being busy halves it (upstreams.md 6.5).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Answers to calls that are none yet: the upstream asks for input first, or names a task to wait for (waiting.md 2.4).
+//! Answers to calls that are not final: the upstream asks for input first, or names a task to wait for (waiting.md 2.4).
 
 use serde_json::value::RawValue;
 
@@ -30,7 +30,7 @@ pub enum Unfinished {
 pub struct InputRequired {
     /// The requests, by the server's keys, in its order.
     pub requests: Vec<(Box<str>, InputRequest)>,
-    /// The state that goes back with the answers, a JSON string as written.
+    /// The state to return with the answers, a JSON string as written.
     pub state: Option<Box<RawValue>>,
 }
 

@@ -18,7 +18,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use std::sync::Arc;
 
-/// A model behind `POST {base}/model/{model}/converse`.
+/// A model served at `POST {base}/model/{model}/converse`.
 ///
 /// Models differ in what they accept. A request refused for a detail that has a substitute (images of tools, cache points, a
 /// forced tool) is sent again without it, and the client remembers.

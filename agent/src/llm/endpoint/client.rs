@@ -18,7 +18,7 @@ macro_rules! endpoint_client {
                 self
             }
 
-            /// Sends requests over the connections of this HTTP client, which also says whose certificates are trusted.
+            /// Sends requests over the connections of this HTTP client, which also defines the trusted certificates.
             #[must_use]
             pub fn http(mut self, http: ptc_host::http::Client) -> $client {
                 self.endpoint.set_http(http);

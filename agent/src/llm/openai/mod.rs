@@ -18,7 +18,7 @@ use http::header::AUTHORIZATION;
 use ptc_host::credentials::Secret;
 use std::sync::Arc;
 
-/// A model behind `POST {base}/chat/completions`.
+/// A model served at `POST {base}/chat/completions`.
 ///
 /// Endpoints differ in what they accept. A request refused for a detail that has a substitute (`response_format`,
 /// `stream_options`, the name of `max_tokens`, …) is sent again without it, and the client remembers.

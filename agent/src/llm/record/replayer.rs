@@ -39,9 +39,9 @@ pub enum ReplayError {
     },
 }
 
-/// A model that answers from a recording. Each recorded answer is given once, to a request that is equal in everything but
-/// its deadline; of equal ones the earlier comes first. A request that was not recorded fails and says where it differs
-/// from the next one that was.
+/// A model that answers from a recording. Each recorded answer is used once, for a request that is equal in everything but its
+/// deadline; among equal ones the earliest first. A request that was not recorded fails and says where it differs from the next
+/// recorded one.
 #[derive(Debug)]
 pub struct Replayer {
     exchanges: Mutex<Vec<Option<Exchange>>>,

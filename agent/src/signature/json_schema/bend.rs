@@ -1,4 +1,4 @@
-//! Gives values the form that a schema declares, before they are checked.
+//! Bends values to the form that a schema declares, before they are checked.
 
 use super::super::check::is_integer;
 use super::super::coerce::{note, number};
@@ -11,8 +11,8 @@ use ptc_host::json::{Map, Value as Json};
 const MAX_DEPTH: usize = 200;
 
 impl Schema {
-    /// Gives the fields of objects their declared names (`a_b` and `a-b` are the same), and takes a null for a field
-    /// that may be absent but not null as absence: providers that enforce a schema require every field.
+    /// Renames the fields of objects to their declared names (`a_b` and `a-b` are the same), and takes a null for a field that
+    /// may be absent but not null as absence: providers that enforce a schema require every field.
     #[must_use]
     pub fn bend(&self, value: Json) -> Json {
         Bender { schema: self, warnings: None, looks: looks(&value) }.value(&self.0.root, value, "", 0)

@@ -1,8 +1,9 @@
 //! JSON Schema as a type of answers and arguments (agent.md 5).
 //!
 //! [`Schema::new`] reads a document and refuses keywords that could not be checked; [`Schema::check`] checks values, and
-//! [`Schema::bend`] gives them the spelling that the schema declares. All schemas that [`schemars`](https://docs.rs/schemars)
-//! makes of Rust types are supported: references (recursive ones too), enums of every tagging, maps, tuples, bounds.
+//! [`Schema::bend`] changes them to the spelling that the schema declares. All schemas that
+//! [`schemars`](https://docs.rs/schemars) makes of Rust types are supported: references (recursive ones too), enums of every
+//! tagging, maps, tuples, bounds.
 
 mod bend;
 mod describe;

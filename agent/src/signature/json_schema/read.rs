@@ -31,7 +31,7 @@ const NOTES: [&str; 14] = [
 ];
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
 
-/// A schema that cannot be read. Its `Display` is the detail behind `invalid signature: `.
+/// A schema that cannot be read. Its `Display` is the detail after `invalid signature: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("JSON Schema at {place}: {message}")]
 pub struct SchemaError {

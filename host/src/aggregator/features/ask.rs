@@ -197,7 +197,7 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// One page of a kind, from `cursor` on if given, and the cursor of the next one; nothing where the upstream has none.
+    /// One page of a kind, from `cursor` on if given, and the cursor of the next one; empty if the upstream has none.
     ///
     /// # Errors
     /// The fault of the request.
@@ -252,7 +252,7 @@ impl<'a> Features<'a> {
         items
     }
 
-    /// All of a kind, page by page; nothing where the upstream has none.
+    /// All of a kind, page by page; empty if the upstream has none.
     ///
     /// # Errors
     /// The fault of a request.
@@ -325,8 +325,8 @@ impl<'a> Features<'a> {
         self.ask(method, params, Some(subject), limits, arrivals).await
     }
 
-    /// Proposals for an argument of the prompt or template `subject`, and whether there are more; none where the
-    /// upstream has no completions.
+    /// Proposals for an argument of the prompt or template `subject`, and whether there are more; empty if the upstream has no
+    /// completions.
     ///
     /// # Errors
     /// As [`Features::read`].
@@ -362,10 +362,10 @@ impl<'a> Features<'a> {
         Ok((values, more))
     }
 
-    /// Has the upstream tell, or tell no more, that a resource has changed.
+    /// Subscribes to changes of a resource, or unsubscribes.
     ///
     /// # Errors
-    /// The fault of the request; `upstream_error` where the upstream tells of no changes, or in another way than by request.
+    /// The fault of the request; `upstream_error` if the upstream does not announce changes, or not by this request.
     pub async fn subscribe(&self, uri: &str, wanted: bool, limits: CallLimits) -> Result<(), CallFault> {
         let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
         let params = read_params(uri);

@@ -1,4 +1,4 @@
-//! A command that holds its arguments, as clients with a shell take it: `"npx -y foo"`.
+//! A command that includes its arguments, as clients with a shell accept it: `"npx -y foo"`.
 
 use std::path::Path;
 

@@ -55,9 +55,9 @@ pub fn servers_of(file: &Map) -> Option<&Map> {
 pub struct FileContext<'a> {
     /// Resolves `${NAME:-default}` and `~`.
     pub env: &'a ProcessEnv,
-    /// The absolute path of the project whose servers these are: commands start there.
+    /// The absolute path of the servers' project: commands start there.
     pub project: Option<&'a Path>,
-    /// Whether `$NAME` is a variable wherever it stands, as in Gemini CLI; else only where it is a whole value.
+    /// Whether `$NAME` is a variable anywhere in a value, as in Gemini CLI; else only as a whole value.
     pub bare_names: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn upstreams_of(servers: &Map, file: &FileContext<'_>) -> ClientServers {
 }
 
 impl ClientServers {
-    /// Adds `servers`, whose names are not there yet.
+    /// Adds `servers`, whose names must be new.
     pub fn read(&mut self, servers: &Map, file: &FileContext<'_>) {
         for (name, server) in servers {
             let translated = match server {

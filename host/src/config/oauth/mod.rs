@@ -1,4 +1,4 @@
-//! `auth` of type `oauth`: how sign-ins to an upstream are obtained and kept (auth.md 10.1).
+//! `auth` of type `oauth`: how sign-ins to an upstream are obtained and stored (auth.md 10.1).
 
 mod parse;
 
@@ -22,7 +22,7 @@ pub struct OAuthConfig {
     pub resource: Option<String>,
     /// Where the browser is sent back to.
     pub redirect: OAuthRedirect,
-    /// How tokens are had.
+    /// How tokens are obtained.
     pub grant: OAuthGrant,
     /// Whose sign-in a call uses.
     pub identity: OAuthIdentity,
@@ -109,7 +109,7 @@ impl OAuthRedirect {
     }
 }
 
-/// How tokens are had.
+/// How tokens are obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OAuthGrant {
     /// A person signs in with a browser.

@@ -1,4 +1,4 @@
-//! Which secrets there are, whose they are, and how many bytes they may have.
+//! The registered secrets, their owners, and the limits on their bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -79,14 +79,14 @@ impl Redactor {
         Self { shared: self.shared.clone(), reader }
     }
 
-    /// The same secrets, for the operator's log: it must hold none.
+    /// The same secrets, for the operator's log, which must not contain any.
     #[must_use]
     pub fn for_log(&self) -> Self {
         Self { shared: self.shared.clone(), reader: Reader::Log }
     }
 
-    /// Adds secrets of the operator's, each with the forms that common encodings give it, because an upstream may echo any
-    /// of them and each would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
+    /// Adds secrets of the operator, each with its forms in common encodings, because an upstream may echo any of them and each
+    /// would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
     ///
     /// # Errors
     /// They are more than is scrubbed.
@@ -132,11 +132,11 @@ impl Redactor {
         self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).of(&self.reader)
     }
 
-    /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that
-    /// waits for it gives way between pieces of 64 KiB.
+    /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that waits
+    /// for it yields between pieces of 64 KiB.
     ///
-    /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind. A text
-    /// whose secrets take too long to find is replaced from there on.
+    /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind. If
+    /// finding the secrets takes too long, the rest of the text is replaced as a whole.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(mut scrubbing) = self.scrubbing(text) else { return Cow::Borrowed(text) };
         while scrubbing.step() {

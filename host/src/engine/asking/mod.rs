@@ -68,7 +68,7 @@ pub trait Asker: Send + Sync {
     }
 }
 
-/// The fate of a program whose questions are open.
+/// The asker's verdict on a program with open questions.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// It continues where it is.

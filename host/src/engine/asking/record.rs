@@ -1,6 +1,6 @@
 //! The host's part of a snapshot: the waiting calls, and the records for the program's answer.
 //!
-//! Everything is read as if an enemy had written it.
+//! All bytes are untrusted.
 
 use super::board::{Board, Brought, Note};
 use crate::engine::call_log::CallLog;

@@ -41,15 +41,14 @@ pub struct CallRecord {
     /// The error of the upstream or the transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes of the upstream's result as compact JSON, of a failed call as far as it had arrived; `None` where nothing
-    /// had.
+    /// Bytes of the upstream's result as compact JSON, for a failed call as far as it had arrived; `None` if nothing had.
     pub result_bytes: Option<u64>,
     /// Whether the answer passed the byte cap.
     pub oversize: bool,
     /// How the request was authenticated, for HTTP upstreams with credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<CallAuth>,
-    /// The HTTP status that a fault came from.
+    /// The HTTP status that caused a fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
     /// An overview of the value, for models and diagnostics; not part of `upstream_calls`.
@@ -85,9 +84,9 @@ pub struct CallRecord {
 /// The position of an answer in a paged listing, for the notes of a reply (decision 184).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRecord {
-    /// Stands for the arguments without those that choose a page: pages of one thing are of one group.
+    /// A hash of the arguments without those that choose a page: pages of one listing belong to one group.
     pub group: u64,
-    /// Stands for all arguments.
+    /// A hash of all arguments.
     pub whole: u64,
     /// Whether `tool/pages` asked for it, which follows pages by itself.
     pub by_pages: bool,
@@ -111,11 +110,11 @@ impl CallRecord {
 pub struct AnswerBlocks {
     /// How many there are.
     pub count: usize,
-    /// Where `:value` comes from.
+    /// The source of `:value`.
     pub value: ValueSource,
 }
 
-/// Where the `:value` of an answer of several blocks comes from.
+/// The source of the `:value` of an answer of several blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueSource {
     /// The first block.

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How an eval ended.
 #[derive(Clone, Debug)]
 pub struct EvalOutcome {
-    /// The value, or why there is none.
+    /// The value, or the failure.
     pub result: Result<FinalValue, Failure>,
     /// The print log, kept for any result.
     pub prints: Vec<String>,
@@ -51,8 +51,8 @@ pub struct EvalOutcome {
     pub suspended: Option<Box<Suspended>>,
     /// Why the bytes of a suspended program could not be read, so that it never ran.
     pub resume_fault: Option<ResumeFault>,
-    /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing; if it came to
-    /// something, those that it looked for in rows and that no map has.
+    /// Keys that it looked up in vain in maps of tools' results, if it ended with an error or without a value; if it has a
+    /// value, those that it looked up in rows and that no map has.
     pub missed_keys: Vec<MissedKey>,
     /// Notes of builtins on values that they left something out of, and of the compiler on numbers that it reads as others, if
     /// it came to a value.

@@ -84,7 +84,7 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// The session of this key, made if there is none.
+    /// The session of this key, created if it is missing.
     pub fn open(&self, key: &SessionKey) -> Rc<RefCell<SessionPlace>> {
         self.sessions
             .borrow_mut()
@@ -133,7 +133,7 @@ impl SessionStore {
         self.sessions.borrow().len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! The `mcp_http` transport: a tool server behind a Streamable HTTP endpoint.
+//! The `mcp_http` transport: a tool server at a Streamable HTTP endpoint.
 //!
 //! `post` sends one message and reads its answer, JSON or an event stream; `session` holds the result of a handshake, and
 //! `session_loss` knows how servers say that they have forgotten it; `handshake` finds the era and lists the tools; `mirror`

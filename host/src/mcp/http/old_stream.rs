@@ -1,5 +1,5 @@
-//! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all that the server says, whose first event names
-//! the endpoint that messages are posted to.
+//! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all messages of the server; its first event names the
+//! endpoint that messages are posted to.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

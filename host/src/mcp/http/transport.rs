@@ -36,7 +36,7 @@ const DOUBT_LIMIT: Duration = Duration::from_secs(2);
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
-/// A tool server behind a Streamable HTTP endpoint.
+/// A tool server at a Streamable HTTP endpoint.
 ///
 /// Calls run on connections of the shared client's pool, on the caller's runtime; starts run on the runtime given at
 /// construction.

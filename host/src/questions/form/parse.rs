@@ -23,8 +23,8 @@ impl Form {
         Self::read(text).map(|(form, _)| form)
     }
 
-    /// Reads the schema of a program, whose maps have no order: its required fields come first, in the order in which it
-    /// requires them.
+    /// Reads the schema of a program, whose maps have no order: its required fields go first, in the order in which it requires
+    /// them.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).

@@ -29,8 +29,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The store below the state folder `state`, whose records are sealed with `keys` if there are any. Nothing is made before
-    /// the first write.
+    /// The store below the state folder `state`, whose records are sealed with `keys` if there are any. Nothing is created
+    /// before the first write.
     pub fn new(state: &Path, keys: Option<SealingKeys>) -> Self {
         Self { folder: state.join("auth").into(), keys }
     }

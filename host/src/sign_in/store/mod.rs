@@ -1,4 +1,4 @@
-//! Where sign-ins are kept (auth.md 7): records under keys, each with a lock of its own that holds across processes.
+//! The store of sign-ins (auth.md 7): records under keys, each with its own lock that holds across processes.
 //!
 //! * [`AuthStore`] — read, lock, write, delete, list.
 //! * [`FileStore`] — a file a record below the state folder, sealed if there is a key.

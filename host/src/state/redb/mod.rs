@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `file` | the file, and the meaning of flushing it |
 //! | `tables` | how records lie in it |
-//! | `writer` | the one thread that writes the file: everything that waits goes into one transaction |
+//! | `writer` | the one thread that writes the file: all waiting jobs form one transaction |
 //! | `plan` | the effect of a commit on its records |
 //! | `ahead`, `journal` | commits that do not wait for the writer, where nothing is flushed before the answer |
 //! | `local` | leases, announcements and heads of records, which only this process needs |
@@ -47,7 +47,7 @@ use opening::Opener;
 use tables::{Row, full_name};
 use writer::Job;
 
-/// How a file of state is kept.
+/// Options of the file of state.
 #[derive(Clone, Debug)]
 pub struct RedbOptions {
     /// The folder, which is made if it is not there. The file in it is `state.redb`.

@@ -1,5 +1,4 @@
-//! The one thread that writes. All jobs that wait go into one transaction, and are answered when that is as safe as it is to
-//! be.
+//! The one thread that writes. All waiting jobs form one transaction, and are answered once it is as durable as configured.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

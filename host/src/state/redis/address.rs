@@ -14,8 +14,8 @@ const MAX_NAMESPACE: usize = 32;
 /// A server, and how it is used.
 #[derive(Clone)]
 pub struct RedisOptions {
-    /// `redis://[USER@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS; `valkey` stands for `redis`. Of a cluster any node, or
-    /// several separated by commas.
+    /// `redis://[USER@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS; `valkey` is an alias of `redis`. For a cluster any node,
+    /// or several separated by commas.
     pub url: String,
     /// The password, unless the URL has it.
     pub password: Option<Zeroizing<String>>,

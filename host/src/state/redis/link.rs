@@ -1,6 +1,6 @@
 //! Connections to the server, their limits of time, and the runtimes that they live on.
 //!
-//! Each event loop has a connection of its own, so that a request and its answer never change threads. Wake-ups of holders, and
+//! Each event loop has its own connection, so that a request and its answer never change threads. Wake-ups of holders, and
 //! requests outside any event loop, use one on a thread of the store.
 
 use std::collections::HashMap;

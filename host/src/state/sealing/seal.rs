@@ -1,4 +1,4 @@
-//! Seals: AES-256-GCM under a key of its own for everything that is sealed.
+//! Seals: AES-256-GCM under a separate key for each sealed value.
 
 use ring::aead::{Aad, MAX_TAG_LEN, NONCE_LEN, Nonce};
 

@@ -5,7 +5,7 @@ use ring::hmac::{Context, HMAC_SHA256, Key, verify};
 use super::Secret;
 
 impl Secret {
-    /// The HMAC-SHA256 of a text, which comes in `parts`, under the first line as it stands in the file.
+    /// The HMAC-SHA256 of a text, given in `parts`, under the first line of the file.
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut signature = [0; 32];
         if let Some(line) = self.lines().first() {
@@ -30,7 +30,7 @@ impl Secret {
         !tag.is_empty() && self.lines().iter().any(by)
     }
 
-    /// Whether the text has been signed so under one of the lines. The time does not tell where signatures differ.
+    /// Whether this is the text's signature under one of the lines. Compares in constant time.
     #[must_use]
     pub fn has_signed(&self, parts: &[&[u8]], signature: &[u8; 32]) -> bool {
         let text = parts.concat();

@@ -10,8 +10,8 @@
 //! ([`about`]). Values are a graph (`ptc_vm::graph`): functions name the texts of their programs, which the reader compiles
 //! again.
 //!
-//! A session of another build is read if the format is known and its programs come to the same code, which data alone always
-//! does.
+//! A session of another build is read if the format is known and its programs compile to the same code; data alone is always
+//! readable.
 
 mod packing;
 mod reading;

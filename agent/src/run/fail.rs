@@ -46,7 +46,7 @@ macro_rules! reasons {
 reasons! {
     /// There is no model.
     LlmRequired = "llm_required",
-    /// The name of a model stands for none.
+    /// The name of a model does not resolve.
     LlmNotFound = "llm_not_found",
     /// The model gave no answer; [`Fail::llm`] says more.
     LlmError = "llm_error",

@@ -117,7 +117,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             .map_err(|error| CompileError::limit(span, &error))
     }
 
-    /// Charges work on `count` things besides the nodes that come of it, such as a look through a list.
+    /// Charges work on `count` things besides the resulting nodes, such as scanning a list.
     pub(super) fn charge_work(&self, count: usize, span: Span) -> Result<()> {
         meter::charge_steps(count as u64).map_err(|error| CompileError::limit(span, &error))
     }

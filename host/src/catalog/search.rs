@@ -30,8 +30,8 @@ struct Match<'c> {
 type Scored<'c> = (&'c ToolEntry, u32, u32);
 
 /// The best `limit` lines for the words of a query: tools of loaded servers first, then, unless `load` is set, hints at servers
-/// that are not loaded. Local builtins rank behind both; the caller appends them while there is room. The steps of the search
-/// are charged before it begins; there are no lines if `charge` refuses them. It gives way on the way.
+/// that are not loaded. Local builtins rank after both; the caller appends them while there is room. The steps of the search
+/// are charged before it begins; there are no lines if `charge` refuses them. Yields regularly.
 pub(super) async fn apropos(
     catalog: &Catalog,
     query: &[String],

@@ -136,7 +136,7 @@ impl Run {
         run
     }
 
-    /// Writes the program, which waits for answers, and ends its eval; or tells it that it stays here.
+    /// Serializes the program, which waits for answers, and ends its eval; or reports that it stays resident.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn leave(mut self: Box<Self>) -> Done {
         let Some(machine) = &self.machine else { return Done::Freed };

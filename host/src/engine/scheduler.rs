@@ -29,7 +29,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long after a look at the worker's sockets work is done at once.
+/// How long after a poll of the worker's sockets work is done at once.
 const AT_ONCE: Duration = TURN;
 
 /// The same for tasks outside the programs while programs wait for their turns.
@@ -237,8 +237,8 @@ impl Scheduler {
         Turn { scheduler: self.clone(), principal, began: Instant::now() }
     }
 
-    /// Runs `task`, which is no program: each of its steps at once while the worker's look at its sockets is recent, and else
-    /// in a turn of the principal that `principal` tells then. Its time is charged to that principal.
+    /// Runs `task`, which is no program: each of its steps at once while the worker's poll of its sockets is recent, and else
+    /// in a turn of the principal that `principal` returns then. Its time is charged to that principal.
     pub(super) async fn serve_in_turns<F: Future>(
         self: Rc<Self>,
         principal: impl Fn() -> Principal,

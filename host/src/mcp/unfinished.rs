@@ -58,7 +58,7 @@ fn input_required(result: &[u8]) -> Result<InputRequired, String> {
     Ok(InputRequired { requests, state })
 }
 
-/// A task as `tasks/get` tells of it.
+/// A task as `tasks/get` reports it.
 #[derive(Debug)]
 pub(crate) enum TaskState {
     /// It is being worked on.

@@ -482,7 +482,7 @@ impl SignIn {
     }
 }
 
-/// Whether the tokens are of use, as far as this process knows.
+/// Whether the tokens are usable, as far as this process knows.
 fn is_signed_in(state: &State) -> bool {
     state.tokens.record().is_some_and(|record| {
         record.last_error.is_none() && (record.access_token.is_some() || record.refresh_token.is_some())

@@ -273,7 +273,7 @@ impl Site {
         self.credentials.get(binding).map(|credential| CoreSecret::new(credential.secret.open()))
     }
 
-    /// The document that says who we are, on our own page: of use where the browser comes back to that page alone.
+    /// The document with our client's identity, on our own page: useful if the browser returns to that page alone.
     fn own_document(&self, redirect_uris: &[String]) -> Option<String> {
         let origin = self.context.page.as_deref()?;
         let [redirect_uri] = redirect_uris else { return None };

@@ -243,7 +243,7 @@ impl<C: Connection> Lifecycle<C> {
         self.lock().introduction.clone()
     }
 
-    /// Replaces the tool list of a running upstream by one that was asked for when so many changes had been announced.
+    /// Replaces the tool list of a running upstream by one that was requested when so many changes had been announced.
     pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>, announced: u64) {
         let mut state = self.lock();
         state.tools = Some(tools);

@@ -35,7 +35,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// The JSON type of a value, as its first byte tells it.
+/// The JSON type of a value, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -460,7 +460,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads a string, and tells whether it has escapes.
+    /// Reads a string, and returns whether it has escapes.
     fn string(&mut self) -> Result<bool, Malformed> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.pos) != Some(&b'"') {

@@ -28,7 +28,7 @@ pub(super) struct Provider {
     knows_client: bool,
     /// Whether it answers with 503.
     pub(super) away: bool,
-    /// Whether a refresh token came that had been replaced.
+    /// Whether a replaced refresh token was used.
     pub(super) reuse_detected: bool,
 }
 

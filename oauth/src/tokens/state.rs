@@ -31,7 +31,7 @@ pub struct Token {
 pub enum Decision {
     /// Sends its request with this token.
     Use(Token),
-    /// Reads the record without a lock, tells [`TokenState::looked`], and asks again.
+    /// Reads the record without a lock, passes it to [`TokenState::looked`], and asks again.
     Look,
     /// Starts a task that carries this out, waits for it within its own time, and asks again.
     Begin(Box<Errand>),

@@ -204,7 +204,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Where the first such byte is; gives way on the way there.
+/// The position of the first such byte; yields regularly.
 fn position(text: &str, is_such: impl Fn(u8) -> bool) -> Option<usize> {
     text.as_bytes().chunks(PIECE).enumerate().find_map(|(i, piece)| {
         meter::uncharged(piece.len() / 8);

@@ -163,7 +163,7 @@ impl Open {
         Open::Cursor { _cursor: cursor, collection: Some(collection), taken }
     }
 
-    /// The next child, in the order in which the node tells them.
+    /// The next child, in the node's order.
     pub(super) fn next(&mut self) -> Option<Met> {
         match self {
             Open::Flat { vector, at } => {

@@ -32,7 +32,7 @@ pub(super) type LayoutId = usize;
 #[derive(Default)]
 pub(super) struct Layouts {
     all: Vec<Layout>,
-    /// Which one gives way when there are too many.
+    /// The next one to evict.
     oldest: usize,
     /// The one that was found last, by depth.
     last: Vec<LayoutId>,

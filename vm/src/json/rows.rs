@@ -11,7 +11,7 @@ pub(super) const SHORTEST_REPLY: usize = 16 << 10;
 /// Bytes of a string that may wait. The read of a field cannot yield to others.
 const LONGEST_STRING: usize = 16 << 10;
 
-/// Digits of an integer that fits without a look at its value.
+/// Digits of an integer that fits for every value.
 const SAFE_DIGITS: usize = 18;
 /// Bytes of a number without exponent that is certainly finite.
 const SAFE_FLOAT: usize = 300;

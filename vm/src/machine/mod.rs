@@ -148,7 +148,7 @@ impl Setup {
 /// Why [`Machine::resume`] came back.
 #[derive(Debug)]
 pub enum Step {
-    /// The program has ended; [`Machine::finish`] tells how.
+    /// The program has ended; [`Machine::finish`] returns its outcome.
     Done,
     /// Nothing can run until a call completes.
     Wait,

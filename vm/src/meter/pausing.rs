@@ -1,9 +1,9 @@
 //! Giving way in the middle of a builtin.
 //!
-//! A host that runs its machines on stacks of their own may stop one at any depth of calls and run another. It gives
-//! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at: each
-//! [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and in work that costs no steps
-//! ([`uncharged`]), such as freeing. Without such a host nothing here has any effect.
+//! A host that runs its machines on separate stacks may stop one at any depth of calls and run another. It gives [`pausing`]
+//! two functions: whether it is time to yield, and how. They are called wherever the clock is read: each [`LOOK`](super::LOOK)
+//! steps of one builtin's work, whenever memory is reserved, and in work that costs no steps ([`uncharged`]), such as freeing.
+//! Without such a host nothing here has any effect.
 //!
 //! Other work on the thread must find it as if there were no paused work. So all thread-locals of this crate that last from one
 //! charge to the next are put away for the time of a pause ([`Inside`]). A thread-local must not stay borrowed during a pause:
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// A host's hooks for taking the thread from running work.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// Whether others should have the thread now. Asked often, so it should cost no more than a look at a clock.
+    /// Whether others should have the thread now. Called often, so it should cost no more than reading a clock.
     pub is_due: fn() -> bool,
     /// Comes back when the work has the thread again.
     pub pause: fn() -> Resumed,
@@ -52,8 +52,8 @@ pub fn pausing<R>(pauses: Pauses, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Counts work that costs the program no steps and cannot be refused, such as freeing or measuring so many values, and gives
-/// way after much of it.
+/// Counts work that costs the program no steps and cannot be refused, such as freeing or measuring so many values, and yields
+/// after much of it.
 #[inline]
 pub fn uncharged(values: usize) {
     METER.with(|m| {

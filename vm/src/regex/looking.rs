@@ -16,7 +16,7 @@ use regex_automata::util::syntax;
 /// Bytes that are searched for a line end at a time.
 const LINE_BLOCK: usize = 64 << 10;
 
-/// The automaton that tells where a search stops.
+/// The automaton that finds where a search stops.
 #[derive(Debug)]
 pub(super) struct Looker {
     dfa: DFA,

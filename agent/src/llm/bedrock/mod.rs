@@ -93,7 +93,7 @@ impl Bedrock {
         }
     }
 
-    /// The headers that sign a body; none where a token stands for the signature.
+    /// The headers that sign a body; none if a token replaces the signature.
     fn signature(&self, url: &Address, body: &[u8]) -> Result<HeaderMap, LlmError> {
         let AwsCredentials::Keys { access_key_id, secret_key, session_token } = &self.credentials else {
             return Ok(HeaderMap::new());

@@ -41,7 +41,7 @@ pub(super) enum Piece<'a> {
 }
 
 impl Answer {
-    /// Adds a chunk and tells `note` of its pieces.
+    /// Adds a chunk and reports its pieces to `note`.
     ///
     /// # Errors
     /// An error in it, or a prompt that was blocked.

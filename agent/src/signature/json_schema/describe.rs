@@ -10,7 +10,7 @@ use std::fmt;
 const MAX_TEXT: usize = 4000;
 /// Levels of an example.
 const MAX_EXAMPLE: usize = 6;
-/// Keywords that bound a value, as the text tells them.
+/// Keywords that bound a value, as the text shows them.
 const BOUNDS: [&str; 12] = [
     "minimum",
     "maximum",

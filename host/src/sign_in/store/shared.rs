@@ -151,7 +151,7 @@ impl SharedStore {
     }
 }
 
-/// Where a record lies: under the principal whose it is.
+/// The place of a record: under its principal.
 fn place(key: &RecordKey) -> Result<Key, StoreError> {
     let principal = match key.kind() {
         RecordKind::Token | RecordKind::Binding => key.parts().last().map_or(NOBODY, String::as_str),

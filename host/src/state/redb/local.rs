@@ -127,7 +127,7 @@ impl Local {
         self.held.clear();
     }
 
-    /// A record that was read from the file when there had been `changes` changes.
+    /// A record that was read from the file after `changes` changes.
     pub(super) fn seen(
         &mut self,
         full: &str,

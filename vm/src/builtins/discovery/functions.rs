@@ -90,7 +90,7 @@ fn request(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<HostRequ
     Ok(HostRequest::Discovery { form, arguments, shown })
 }
 
-/// Names of which one `doc` tells.
+/// Most names that one `doc` documents.
 const MAX_DOCUMENTED: usize = 16;
 
 /// `(doc ref …)`, `(doc ref … {:offset 0})`: the names, or a vector of them.

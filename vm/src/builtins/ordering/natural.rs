@@ -10,7 +10,7 @@ use crate::machine::Ctx;
 use crate::value::{Value, Vector};
 use std::cmp::Ordering;
 
-/// Keys that are sorted without a look at the meters: about a millisecond's work.
+/// Keys that are sorted without checking the meters: about a millisecond's work.
 const RUN: usize = 16_384;
 /// The same for texts, whose comparisons wait for memory.
 const RUN_OF_TEXTS: usize = 4_096;

@@ -181,7 +181,7 @@ pub(crate) fn to_upper(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     Ok(Value::Str(Str::from_string(upper_in_pieces(text.as_str()))))
 }
 
-/// A text in upper case; gives way on the way.
+/// A text in upper case; yields regularly.
 pub(super) fn upper_in_pieces(text: &str) -> String {
     in_pieces(text, str::to_uppercase)
 }

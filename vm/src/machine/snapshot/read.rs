@@ -50,7 +50,7 @@ pub struct RestoreSetup<'a> {
 
 /// A machine that was read.
 pub struct Restored {
-    /// The machine. It waits for the calls that [`waiting_calls`](Machine::waiting_calls) tells.
+    /// The machine. It waits for the calls of [`waiting_calls`](Machine::waiting_calls).
     pub machine: Machine,
     /// The watches over the reading of failed results, in the order of [`Snapshot::watches`](super::Snapshot::watches).
     pub watches: Vec<Rc<ReplyWatch>>,

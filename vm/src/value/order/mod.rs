@@ -213,7 +213,7 @@ fn compare_text(a: &str, b: &str) -> Ordering {
     if charge_text(common) { a.cmp(b) } else { Ordering::Equal }
 }
 
-/// Compares texts so long that the comparison has to give way in between.
+/// Compares texts so long that the comparison has to yield in between.
 #[cold]
 fn compare_pieces(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.len().min(b.len());

@@ -86,8 +86,8 @@ impl<'a, V: EntryValue> Payloads<'a, V> {
     }
 }
 
-/// The failed result of a call, which tells whether a program looks at it. It is a form of its own so that nothing else
-/// has to ask whether it is one.
+/// The failed result of a call, which records whether a program looks at it. It is a separate form so that no other code has to
+/// check for it.
 struct Watched<V> {
     small: Small<V>,
     watch: Rc<ReplyWatch>,

@@ -23,7 +23,7 @@ const REVIEWS: [(&str, bool); 3] =
 
 type NamedModel = (String, Arc<dyn Llm>);
 
-/// Gives the table, as Markdown.
+/// Returns the table, as Markdown.
 pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
     let agent =
         Agent::builder("Is this review favourable?\n{{review}}").output(Output::Text).max_turns(2).build()?;

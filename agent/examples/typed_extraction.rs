@@ -37,7 +37,7 @@ pub(crate) enum Due {
     InDays(u16),
 }
 
-/// Gives the invoice, and how many turns it took.
+/// Returns the invoice, and how many turns it took.
 pub(crate) async fn run() -> Result<(Invoice, u32), Box<dyn Error>> {
     let agent = Agent::builder("Read this invoice:\n{{text}}")
         .output(Output::Text)

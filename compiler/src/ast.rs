@@ -47,7 +47,7 @@ impl Run {
         Self { start: self.start, len: (n as u32).min(self.len) }
     }
 
-    /// Appends to `table` and gives the run.
+    /// Appends to `table` and returns the run.
     pub(crate) fn append<T: Copy>(table: &mut Vec<T>, items: &[T]) -> Self {
         let start = table.len() as u32;
         table.extend_from_slice(items);

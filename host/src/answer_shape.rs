@@ -67,7 +67,7 @@ fn is_empty(shape: &str) -> bool {
     matches!(shape, "[]" | "{}")
 }
 
-/// The text of a JSON string that may be cut; `None` if something stands behind it.
+/// The text of a JSON string that may be cut; `None` if something follows it.
 #[expect(clippy::disallowed_methods, reason = "entry point: inner_text()")]
 fn inner_text(json: &[u8]) -> Option<String> {
     let json = String::from_utf8_lossy(json);

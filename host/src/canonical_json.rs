@@ -81,7 +81,7 @@ impl<'t, 's> Form<'t, 's> {
         at
     }
 
-    /// The place behind the value at `at`.
+    /// The place after the value at `at`.
     fn end(&self, at: usize) -> usize {
         match self.byte(at) {
             b'"' => end_of_string(self.text.as_bytes(), at),
@@ -93,14 +93,14 @@ impl<'t, 's> Form<'t, 's> {
         }
     }
 
-    /// The place behind a number or a literal.
+    /// The place after a number or a literal.
     fn end_of_word(&self, at: usize) -> usize {
         let rest = &self.text.as_bytes()[at..];
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         rest.iter().position(is_end).map_or(self.text.len(), |length| at + length)
     }
 
-    /// Writes the value at `at`; the place behind it.
+    /// Writes the value at `at`; the place after it.
     fn value(&mut self, at: usize) -> Result<usize, NotCanonical> {
         if self.out.len() >= PIECE {
             (self.sink)(&self.out);
@@ -224,7 +224,7 @@ fn ends(json: &[u8]) -> Vec<(u32, u32)> {
     ends
 }
 
-/// The place behind the array or object at `at`, found by counting its brackets.
+/// The place after the array or object at `at`, found by counting its brackets.
 fn end_of_short(json: &[u8], mut at: usize) -> usize {
     let mut open = 0_usize;
     while let Some(byte) = json.get(at) {
@@ -247,7 +247,7 @@ fn end_of_short(json: &[u8], mut at: usize) -> usize {
     json.len()
 }
 
-/// The place behind the string at `at`.
+/// The place after the string at `at`.
 fn end_of_string(json: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {

@@ -24,7 +24,7 @@ pub(crate) async fn sha256_in_pieces(bytes: &[u8]) -> [u8; 32] {
     array
 }
 
-/// The SHA-256 of several texts, each behind its length (8 bytes, the highest first), so that no two lists of them read alike.
+/// The SHA-256 of several texts, each after its length (8 bytes, the highest first), so that no two lists of them read alike.
 pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {

@@ -27,7 +27,7 @@ pub(crate) const SAMPLE_BYTES: usize = 4096;
 /// The shape of a value, and where it ends.
 pub(crate) struct SeenValue {
     pub(crate) shape: String,
-    /// Bytes up to its end, white space behind it included.
+    /// Bytes up to its end, white space after it included.
     pub(crate) end: usize,
     /// Whether its strings are in single quotes, or its words are `True`, `False` or `None`: it is no JSON.
     pub(crate) is_python: bool,
@@ -192,7 +192,7 @@ impl Reader<'_> {
         self.json.get(self.at).copied()
     }
 
-    /// The value at the cursor; `None` if it is none, or begins behind the end.
+    /// The value at the cursor; `None` if it is none, or begins after the end.
     fn value(&mut self, depth: usize) -> Option<Seen> {
         let first = self.token()?;
         Some(match first {

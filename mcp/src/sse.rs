@@ -28,7 +28,7 @@ pub struct Event {
 pub struct SseDecoder {
     /// The line under way.
     line: Vec<u8>,
-    /// The data lines of the event under way, each with a newline behind it.
+    /// The data lines of the event under way, each with a newline after it.
     data: Vec<u8>,
     /// The name of the event under way.
     name: Option<Box<str>>,

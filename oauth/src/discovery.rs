@@ -291,7 +291,7 @@ fn named_metadata(url: &Url, named: &str) -> Result<Url, Failure> {
     Ok(candidate)
 }
 
-/// The well-known URLs of a resource: with its path inserted behind the name, then without.
+/// The well-known URLs of a resource: with its path inserted after the name, then without.
 fn resource_urls(url: &Url) -> Vec<Url> {
     let path = url.path().strip_suffix('/').unwrap_or(url.path());
     let mut urls = vec![at(url, &format!("/.well-known/{OF_RESOURCE}{path}"))];

@@ -53,7 +53,7 @@ impl ResourceMetadata {
     }
 }
 
-/// An absolute URL of two parts: its origin, and the text behind that without the fragment, `/mcp?q`.
+/// An absolute URL of two parts: its origin, and the text after that without the fragment, `/mcp?q`.
 struct Parts<'a> {
     origin: Origin,
     rest: &'a str,
@@ -69,7 +69,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether two issuers are one: byte for byte, but for the slash that may stand behind an issuer without a path (Google, Auth0:
+/// Whether two issuers are one: byte for byte, but for the slash that may stand after an issuer without a path (Google, Auth0:
 /// decision 167).
 #[must_use]
 pub fn is_same_issuer(one: &str, other: &str) -> bool {

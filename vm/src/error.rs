@@ -212,7 +212,7 @@ pub struct NilArguments {
 }
 
 impl Error {
-    /// An error whose message is `text` behind the prefix that its reason demands.
+    /// An error whose message is `text` after the prefix that its reason demands.
     #[cold]
     pub fn new(reason: Reason, text: impl Into<String>) -> Error {
         let text = text.into();

@@ -16,7 +16,7 @@
 //! | `number` | arithmetic |
 //! | [`paging`] | answers that come page by page |
 //! | [`mod@print`], [`json`] | values as text |
-//! | `regex` | the engines behind regular expressions |
+//! | `regex` | the engines of regular expressions |
 //! | [`graph`] | values as bytes and back |
 //! | [`error`] | the error of a failed program |
 

@@ -84,8 +84,8 @@ pub trait Llm: Send + Sync {
     /// Answers one request.
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>>;
 
-    /// Answers one request and gives the pieces of the answer to `sink` as they come. The response holds everything
-    /// again. By default the pieces come all at once at the end.
+    /// Answers one request and passes the pieces of the answer to `sink` as they come. The response holds everything again. By
+    /// default the pieces come all at once at the end.
     fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
         Box::pin(async move {
             let response = self.complete(request).await?;
@@ -99,8 +99,8 @@ pub trait Llm: Send + Sync {
         None
     }
 
-    /// Whether the client gives images on to its model. One that does not is given lines in their places where a tool's
-    /// result holds any, and no run whose user shows some.
+    /// Whether the client forwards images to its model. One that does not is given lines in their places where a tool's result
+    /// holds any, and no run whose user shows some.
     fn sees_images(&self) -> bool {
         false
     }

@@ -4,7 +4,7 @@ use crate::settings::Config;
 use ptc_host::engine::Failure;
 use ptc_vm::Reason;
 
-/// Adds to a failure. `named` gives the tools that the program names.
+/// Adds to a failure. `named` are the tools that the program names.
 pub(super) fn add(config: &Config, failure: &mut Failure, named: impl FnOnce() -> Vec<String>) {
     match failure.reason {
         Reason::UnknownTool => {

@@ -202,7 +202,7 @@ fn fenced(text: &str) -> impl Iterator<Item = Json> {
     })
 }
 
-/// The objects and arrays in a text, one behind the other.
+/// The objects and arrays in a text, one after the other.
 struct Spans<'t> {
     rest: &'t str,
     /// Starts that are still tried: a text of many brackets that close nothing is given up soon.

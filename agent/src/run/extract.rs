@@ -58,7 +58,7 @@ struct Block<'t> {
 }
 
 /// The fenced blocks. An unclosed one extends to the end: the answer was cut off. A fence begins a line, or follows words on it
-/// if its tag names the language of programs; it ends at the beginning of a line, or behind code.
+/// if its tag names the language of programs; it ends at the beginning of a line, or after code.
 fn fences(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, usize, usize)> = None;
@@ -85,7 +85,7 @@ fn fences(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The tag of a fence that this line opens, where the code behind it begins in the line, and how many ticks it has.
+/// The tag of a fence that this line opens, where the code after it begins in the line, and how many ticks it has.
 fn opening(line: &str) -> Option<(&str, usize, usize)> {
     let ticks_at = |from: usize| line[from..].len() - line[from..].trim_start_matches('`').len();
     let indent = line.len() - line.trim_start().len();
@@ -101,7 +101,7 @@ fn opening(line: &str) -> Option<(&str, usize, usize)> {
     is_tag(tag).then_some((tag, code, ticks))
 }
 
-/// The word at `from`, and where code behind it begins: the next line, if nothing else stands in this one.
+/// The word at `from`, and where code after it begins: the next line, if nothing else stands in this one.
 fn tag_behind(line: &str, from: usize) -> (&str, usize) {
     let rest = &line[from..];
     let tag = rest.split_whitespace().next().unwrap_or_default();

@@ -295,7 +295,7 @@ impl Run {
         self.step.messages.push(Message::Assistant { content, tool_calls, images, provider_state });
     }
 
-    /// Gives the answer to the host's callback, whose failure is its own.
+    /// Passes the answer to the host's callback, whose failure is its own.
     fn tell(&self, text: &str) {
         if let Some(sink) = &self.options.on_chunk
             && std::panic::catch_unwind(AssertUnwindSafe(|| sink(text))).is_err()

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 type Entries = SmallVec<[EntryPattern; 6]>;
 
-/// Names and values behind `:or` that are looked through in the time of a step.
+/// Names and values after `:or` that are looked through in the time of a step.
 const DEFAULTS_OF_A_STEP: usize = 4;
 
 /// `:keys`, `:strs` or `:syms` in a map pattern.
@@ -163,7 +163,7 @@ impl Analyzer<'_, '_> {
         Ok(self.add_pattern(Pattern::Map { entries, whole, keyword_arguments }))
     }
 
-    /// The map behind `:or`.
+    /// The map after `:or`.
     fn defaults(&self, form: Form) -> Result<Items> {
         let FormKind::Map(items) = form.kind else {
             let text = format!(":or must be a map of symbols to defaults, got: {}", self.excerpt(form));

@@ -28,7 +28,7 @@ pub(super) struct OpenLoop {
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) code: Vec<Op>,
-    /// No jump goes behind this instruction so far.
+    /// No jump lands after this instruction so far.
     pub(super) last_target: usize,
     constants: Vec<Value>,
     /// Constants that are keywords, to use them again.

@@ -1,7 +1,7 @@
 //! Superinstructions: an operation fused with the instructions that push its operands.
 //!
 //! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only
-//! a push without effects is taken back, and only if it stands right before the operation and no jump goes behind it.
+//! a push without effects is taken back, and only if it stands right before the operation and no jump lands after it.
 
 use ptc_vm::code::Op;
 
@@ -101,7 +101,7 @@ impl Body {
         }
     }
 
-    /// The last instruction, unless a jump goes behind it.
+    /// The last instruction, unless a jump lands after it.
     fn pushed(&self) -> Option<Op> {
         if self.code.len() > self.last_target { self.code.last().copied() } else { None }
     }

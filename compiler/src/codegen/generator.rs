@@ -43,7 +43,7 @@ pub(super) struct Generator<'a> {
     pub(super) lines: Lines<'a>,
     /// The program itself and those of [`Ast::functions`], in this order.
     functions: Vec<Rc<Function>>,
-    /// Helpers, which come behind them.
+    /// Helpers, which come after them.
     helpers: Vec<Rc<Function>>,
     /// The captures of closures over each of [`Ast::functions`], once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,

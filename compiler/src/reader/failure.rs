@@ -62,7 +62,7 @@ impl Delimiters {
         }
     }
 
-    /// The text behind a quote that is never closed. Most of it was meant to be code.
+    /// The text after a quote that is never closed. Most of it was meant to be code.
     fn count_unclosed_text(&mut self, text: &str, offset: usize) {
         for (at, byte) in text.bytes().enumerate() {
             let token = match byte {

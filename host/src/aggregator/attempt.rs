@@ -111,7 +111,7 @@ impl<'a> Attempt<'a> {
         self.sent.set(Some(began));
     }
 
-    /// Records a success and gives it to the program. `called`: the tool, where it was one.
+    /// Records a success and passes it to the program. `called`: the tool, where it was one.
     pub(super) fn succeeded(
         &self,
         arguments: &[u8],
@@ -165,7 +165,7 @@ impl<'a> Attempt<'a> {
         (Some(Box::new(page)), ReplyWatch::of_call(asked))
     }
 
-    /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
+    /// Records a fault and passes it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         self.fault(arguments, began, fault, false)
     }

@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// It sees the request of the upstream and nothing else: no data of programs, of other upstreams or of this server, and no
 /// tools.
 pub trait Sampler: Send + Sync {
-    /// Answers one request, by `deadline`: the program that waits for it ends then. Dropping the future gives the request up.
+    /// Answers one request, by `deadline`: the program that waits for it ends then. Dropping the future cancels the request.
     ///
     /// The request is the word of an upstream. Its texts are free of this server's secrets, and it asks for no more tokens than
     /// the operator allows.

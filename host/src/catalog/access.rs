@@ -80,7 +80,7 @@ const WRITING: [&str; 46] = [
     "write",
 ];
 
-/// The effect of a tool's call on the data behind it.
+/// The effect of a tool's call on its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// It changes nothing.

@@ -365,7 +365,7 @@ impl<'a> Speller<'a> {
         at
     }
 
-    /// The place behind the string that starts at `at`.
+    /// The place after the string that starts at `at`.
     fn string_end(&self, mut at: usize) -> Option<usize> {
         loop {
             at += 1;
@@ -377,7 +377,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The place behind the value that starts at `at`. Counts brackets instead of descending.
+    /// The place after the value that starts at `at`. Counts brackets instead of descending.
     fn value_end(&self, mut at: usize) -> Option<usize> {
         let mut open = 0_usize;
         loop {

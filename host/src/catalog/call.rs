@@ -25,7 +25,7 @@ const MAX_NAME: usize = 256;
 /// Bytes of a tool's name beyond which no upstream needs to be asked whether it has it.
 pub(crate) const MAX_TOOL_NAME: usize = 1024;
 
-/// The beginning of a name that a program gives, as messages quote it.
+/// The beginning of a name that a program wrote, as messages quote it.
 pub(crate) fn shown(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_NAME { Cow::Borrowed(name) } else { Cow::Owned(with_dots(name, MAX_NAME)) }
 }

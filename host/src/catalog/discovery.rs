@@ -317,7 +317,7 @@ impl Query {
 
 /// The rule for the options of `doc`.
 const OFFSET_RULE: &str = "doc :offset must be a non-negative integer";
-/// Texts that one `doc` gives at most.
+/// Most texts of one `doc`.
 const MAX_TEXTS: u64 = 16;
 
 /// How often a description looks at each byte of a schema, about.

@@ -75,7 +75,7 @@ impl Room {
     }
 }
 
-/// Bytes and lines of a text that stands behind others.
+/// Bytes and lines of a text that follows others.
 fn size_of(text: &str) -> (usize, usize) {
     (text.len(), text.matches('\n').count())
 }

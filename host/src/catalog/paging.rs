@@ -49,7 +49,7 @@ fn parameter(name: &str, root: &Value, schema: &Value) -> Parameter {
     }
 }
 
-/// The number closely behind the first of these words that has one: `Page size (default 30, max 100)`.
+/// The number shortly after the first of these words that has one: `Page size (default 30, max 100)`.
 fn number_behind(text: &str, words: &[&str]) -> Option<i64> {
     let text = clip(text, MOST_PROSE).to_ascii_lowercase();
     words.iter().find_map(|word| {

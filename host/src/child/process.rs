@@ -59,7 +59,7 @@ impl Exit {
 }
 
 impl std::fmt::Display for Exit {
-    /// `status 1` or `signal 9`, to be put behind `exited with`.
+    /// `status 1` or `signal 9`, to be put after `exited with`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::os::unix::process::ExitStatusExt as _;
         match (self.0.code(), self.0.signal()) {

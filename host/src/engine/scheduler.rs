@@ -99,7 +99,7 @@ impl Waiting {
     }
 }
 
-/// Work that waits for its turns. Dropping this gives it up.
+/// Work that waits for its turns. Dropping this cancels it.
 pub(super) struct Ticket {
     scheduler: Rc<Scheduler>,
     principal: Principal,

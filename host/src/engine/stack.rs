@@ -159,7 +159,7 @@ pub(super) fn nanoseconds_at(moment: Instant) -> u64 {
     whole_nanos(moment.saturating_duration_since(first()))
 }
 
-/// By the system's clock, behind which none is: threads may have others.
+/// By the system's clock: threads may have others.
 fn first() -> Instant {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     *FIRST.get_or_init(|| Clock::default().now())

@@ -11,7 +11,7 @@ pub trait AppTools: Send + Sync {
     /// The names, in any order.
     fn names(&self) -> Vec<String>;
 
-    /// Calls one. `arguments` is a JSON object. A failure is the text behind `Tool 'NAME' failed: `.
+    /// Calls one. `arguments` is a JSON object. A failure is the text after `Tool 'NAME' failed: `.
     fn call(&self, name: &str, arguments: Vec<u8>) -> BoxFuture<'static, Reply>;
 
     /// Whether it wants notifications of `pmap` and `pcalls`.

@@ -211,7 +211,7 @@ impl Members {
     }
 }
 
-/// Members of gzip, one behind the other.
+/// Members of gzip, one after the other.
 struct Gzip {
     member: GzDecoder<Vec<u8>>,
     members: Members,

@@ -269,8 +269,8 @@ pub(super) fn poll_data(
     }
 }
 
-/// Whether the server says that it has not looked at the request: it refused the stream, or it is going away and the
-/// stream lies behind the last one that it will answer (RFC 9113, 8.7).
+/// Whether the server says that it has not looked at the request: it refused the stream, or it is going away and the stream
+/// lies after the last one that it will answer (RFC 9113, 8.7).
 fn is_disowned(error: &hyper::Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

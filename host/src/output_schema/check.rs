@@ -92,7 +92,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a name can stand behind a dot.
+/// Whether a name can stand after a dot.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain)

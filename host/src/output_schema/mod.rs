@@ -81,7 +81,7 @@ impl Bound {
         Bound::MaxProperties,
     ];
 
-    /// The words before and behind its number.
+    /// The words before and after its number.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Bound::Minimum => ("at least", ""),

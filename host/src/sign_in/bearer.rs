@@ -183,8 +183,8 @@ impl SignIn {
         Ok(())
     }
 
-    /// Renews the token behind a call that may have failed for it, as servers tell it that know no 401. The call may have been
-    /// carried out and is not repeated (auth.md 6.1).
+    /// Renews the token in the background after a call that may have failed for it, as servers tell it that know no 401. The
+    /// call may have been carried out and is not repeated (auth.md 6.1).
     pub(crate) fn doubt(self: &Arc<Self>) {
         let now = self.site.now();
         let errand = {

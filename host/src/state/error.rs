@@ -19,7 +19,7 @@ pub enum StateError {
     /// The store cannot be reached, refuses, or does not answer in time; its words.
     #[error("the state store is unavailable: {0}")]
     Unavailable(String),
-    /// The record is none of ours, is that of another key, or no secret at hand opens it. It counts as absent.
+    /// The record is not ours, is that of another key, or no secret at hand opens it. It counts as absent.
     #[error("the record cannot be opened")]
     Corrupt,
 }

@@ -84,7 +84,7 @@ impl Name {
     }
 }
 
-/// The digest of a conversation, if there is one, and the id of a name's last part; `None` if it is none of ours.
+/// The digest of a conversation, if there is one, and the id of a name's last part; `None` if it is not ours.
 #[cfg(feature = "state")]
 pub(super) fn split_id(id: &str) -> Option<(Option<&str>, &str)> {
     match id.split_once(SEPARATOR) {

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 use super::lease::millis;
 use crate::time::{Clock, Instant};
 
-/// Where this process counts from, by the system's clock, behind which none is.
+/// Where this process counts from, by the system's clock.
 static BEGAN: LazyLock<Instant> = LazyLock::new(|| Clock::default().now());
 /// The store's time at [`BEGAN`], in milliseconds since 1970; 0 as long as no store has said it.
 static STORE_AT_BEGAN: AtomicU64 = AtomicU64::new(0);

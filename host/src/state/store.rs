@@ -93,7 +93,7 @@ pub trait StateStore: Send + Sync {
     /// Takes all messages out of the inbox of a run, oldest first.
     ///
     /// # Errors
-    /// [`StateError::Corrupt`] if one is none of ours, [`StateError::Unavailable`]; they may be lost then.
+    /// [`StateError::Corrupt`] if one is not ours, [`StateError::Unavailable`]; they may be lost then.
     fn drain<'a>(&'a self, run: &'a Key) -> Answer<'a, Vec<Bytes>>;
 
     /// Completes when a message for a run that `holder` has leased has arrived, or spuriously. It is a hint: the caller polls

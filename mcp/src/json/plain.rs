@@ -63,7 +63,7 @@ fn slow_end(bytes: &[u8], at: usize) -> usize {
 /// Bytes that one [`copy`] copies at most.
 pub(super) const LONGEST_COPY: usize = 64;
 
-/// Copies the run of plain characters at `at` to the beginning of `out`, up to [`LONGEST_COPY`] bytes of it, and gives how
+/// Copies the run of plain characters at `at` to the beginning of `out`, up to [`LONGEST_COPY`] bytes of it, and returns how
 /// many. `out` has room for that and for a [`WORD`] more.
 #[inline]
 pub(super) fn copy(bytes: &[u8], at: usize, out: &mut [u8]) -> usize {

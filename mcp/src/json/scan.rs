@@ -484,7 +484,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks the escape at `at` (a backslash) and returns the offset behind it.
+    /// Checks the escape at `at` (a backslash) and returns the offset after it.
     fn escape(&self, at: usize) -> Result<usize, Malformed> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1) {

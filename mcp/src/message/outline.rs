@@ -84,7 +84,7 @@ impl Outline {
         raw(result, self.result_type.as_ref()?)
     }
 
-    /// Reads the result at the cursor; `None` anywhere behind that if it is not in the usual form.
+    /// Reads the result at the cursor; `None` anywhere after that if it is not in the usual form.
     fn read<'a>(scanner: &mut Scanner<'a>) -> Option<(&'a str, Outline)> {
         scanner.peek();
         let (from, space) = (scanner.position(), scanner.space());

@@ -162,7 +162,7 @@ fn trimmed(text: &str) -> &str {
 
 /// Bytes of a number that are read in one go.
 const PIECE: usize = 4 << 10;
-/// Digits that decide which float a decimal is nearest to, if it is known whether any digit behind them is not 0.
+/// Digits that decide which float a decimal is nearest to, if it is known whether any digit after them is not 0.
 const DECISIVE: usize = 800;
 
 /// A decimal without its sign, in parts.

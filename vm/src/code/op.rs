@@ -91,7 +91,7 @@ pub enum Op {
         /// Index of the constant.
         key: u32,
     },
-    /// Pops the result, drops the frame, and gives the result to the caller.
+    /// Pops the result, drops the frame, and passes the result to the caller.
     Return,
     /// Pops a value and ends the program with it (`return`).
     Halt,

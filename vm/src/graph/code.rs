@@ -4,7 +4,7 @@ use super::{Bounds, Encoder, Unwritten, Writer};
 use crate::code::{LANGUAGE_VERSION, Program};
 use std::fmt::Write as _;
 
-/// Gives `sink` everything that determines a compiled program's meaning, piece by piece: the same pieces for the same code
+/// Passes to `sink` everything that determines a compiled program's meaning, piece by piece: the same pieces for the same code
 /// only, within one build. The first piece is the version of the language, since the same code may have another meaning in
 /// another one. A holder of a program's text stores a digest of this beside it. Charges a step for each 64 bytes.
 ///

@@ -78,13 +78,13 @@ impl Writer {
         }
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.raw(bytes);
     }
 
-    /// A text behind its length in bytes.
+    /// A text after its length in bytes.
     pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     ///
     /// # Errors
     /// As [`count`](Reader::count).
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         self.raw(count)
     }
 
-    /// A text behind its length in bytes.
+    /// A text after its length in bytes.
     ///
     /// # Errors
     /// As [`count`](Reader::count); also if it is no UTF-8.

@@ -126,7 +126,7 @@ impl Builtin {
         self.parameters.split('|').map(|list| Cow::Owned(call(list))).collect()
     }
 
-    /// The spellings that follow from the qualifiers, each as the qualifier and the member behind it.
+    /// The spellings that follow from the qualifiers, each as the qualifier and the member after it.
     ///
     /// A name that is itself qualified, such as `set/join`, is spelled with the other qualifiers of its namespace.
     /// Methods, whose names begin with a dot, have no qualified spelling.

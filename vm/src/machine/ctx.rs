@@ -133,8 +133,8 @@ impl Ctx<'_> {
         meter::pending_work() >= self.slice
     }
 
-    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set, a vector. Gives the arguments
-    /// back otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
+    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set, a vector. Returns the arguments back
+    /// otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
     #[inline]
     pub fn call_now(&mut self, callee: &Value, args: Args) -> Result<CallNow> {
         meter::charge_steps(1)?;

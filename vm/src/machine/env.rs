@@ -12,7 +12,7 @@ pub(crate) struct Env {
     pub(crate) namespace: Namespace,
     /// Bindings to restore in the namespace if the program fails, oldest first.
     pub(crate) undo: Vec<(u32, Option<Binding>)>,
-    /// The granted context behind `data/`: a map, or `nil`.
+    /// The granted context of `data/`: a map, or `nil`.
     pub(crate) context: Value,
     /// Whether a missing context key is an error.
     pub(crate) strict_data: bool,

@@ -32,8 +32,7 @@ pub enum Flow {
     Fork(ForkKind, Vec<(Value, Args)>),
     /// Ask the host. The reply's value is the builtin's result.
     Host(HostRequest),
-    /// The next element of the loop that walks it, which resumes it with [`Input::Start`] for the one behind. Only from a
-    /// frame.
+    /// The next element of the loop that walks it, which resumes it with [`Input::Start`] for the one after. Only from a frame.
     Element(Value),
     /// There are no more elements for that loop. Only from a frame.
     NoElement,

@@ -1,6 +1,6 @@
 //! The instructions that the [loop](super::interpreter) is too narrow for.
 //!
-//! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
+//! They work on the state in memory: the value stack, and the frame, whose `pc` is after the running instruction.
 
 use super::builtin::{Builtin, Native};
 use super::fiber::{CodeFrame, Fiber, NativeCall, Next, Overlay, Walk};
@@ -23,7 +23,7 @@ type Done = Result<ControlFlow<Option<Stop>>>;
 
 const ON: Done = Ok(ControlFlow::Continue(()));
 
-/// Charge for an entry of the undo log.
+/// Bytes charged for an entry of the undo log.
 pub(super) const UNDO_BYTES: usize = 40;
 
 /// Runs an operation that charges its own work.
@@ -508,7 +508,7 @@ impl Machine {
         overlaid(overlay, slot).or_else(|| self.env.namespace.value(slot)).cloned()
     }
 
-    /// Stores a definition and gives its var. In a branch it is stored for that branch only (language.md 3.12).
+    /// Stores a definition and returns its var. In a branch it is stored for that branch only (language.md 3.12).
     fn define(
         &mut self,
         overlay: Option<&mut Rc<Overlay>>,

@@ -93,7 +93,7 @@ impl Default for Limits {
 
 /// The initial state of a program.
 pub struct Setup {
-    /// The library, and definitions of earlier programs over it. The machine gives it back in its [`Outcome`].
+    /// The library, and definitions of earlier programs over it. The machine returns it in its [`Outcome`].
     pub namespace: Namespace,
     /// The granted context: a map, or `nil`.
     pub context: Value,

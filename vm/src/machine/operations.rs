@@ -91,7 +91,7 @@ pub(super) struct Binary {
 
 macro_rules! binaries {
     ($($name:literal $run:path: $popped:ident $locals:ident $local:ident $local_int:ident $int:ident;)*) => {
-        /// The operation behind an instruction, if it has one.
+        /// The operation of an instruction, if it has one.
         pub(super) fn binary(op: Op) -> Option<Binary> {
             let (name, run, operands): (_, fn(&Value, &Value) -> Result<Value>, _) = match op {
                 $(
@@ -173,7 +173,7 @@ pub(super) fn check_map(value: &mut Value) -> Result<()> {
     if matches!(value, Value::List(_) | Value::Queue(_)) { keyword_arguments(value) } else { Ok(()) }
 }
 
-/// Makes a map of `k v k v …` and of a map behind them; one value alone stands for itself.
+/// Makes a map of `k v k v …` and of a map after them; one value alone stands for itself.
 pub(crate) fn keyword_arguments(value: &mut Value) -> Result<()> {
     let (Value::Vector(args) | Value::List(args) | Value::Queue(args)) = &*value else { return Ok(()) };
     let count = args.len();

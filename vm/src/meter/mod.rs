@@ -481,7 +481,7 @@ impl Saved {
 }
 
 impl Meter {
-    /// Makes `state` the meter's, and gives the one of before.
+    /// Makes `state` the meter's, and returns the one of before.
     fn replace(&self, state: Saved) -> Saved {
         Saved {
             account: self.account.replace(state.account),

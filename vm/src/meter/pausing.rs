@@ -66,7 +66,7 @@ pub fn uncharged(values: usize) {
     });
 }
 
-/// Gives way, if the host wants it, in work whose steps have been charged before it; refuses when the program's time is over.
+/// Yields, if the host wants it, in work whose steps have been charged before it; refuses when the program's time is over.
 pub(crate) fn pause() -> Result<()> {
     METER.with(|m| {
         if !m.deadline.get().is_some_and(|deadline| has_passed(m, deadline)) {

@@ -109,7 +109,7 @@ pub(super) enum Sign {
     Flag { is_more: bool, strong: bool },
     /// How many items there are in all.
     Total { strong: bool },
-    /// How many there are behind this page.
+    /// How many there are after this page.
     Remaining,
     /// How many pages there are; a flag where it is one (`last_page`).
     Pages { strong: bool },

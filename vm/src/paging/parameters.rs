@@ -212,7 +212,7 @@ impl Sent {
         self.number(Role::Limit).map(|(limit, _)| limit).filter(|limit| *limit > 0)
     }
 
-    /// The argument for the page behind the one whose number it gave.
+    /// The argument for the page after the one whose number it gave.
     pub(crate) fn next_page(&self) -> Option<(String, Value)> {
         let (page, name) = self.number(Role::Page)?;
         Some((name.to_owned(), Value::Int(page.checked_add(1)?)))

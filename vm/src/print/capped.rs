@@ -123,7 +123,7 @@ struct Capped {
     budget: Budget,
 }
 
-/// A place behind the last complete element of a level.
+/// A place after the last complete element of a level.
 struct Mark {
     /// Bytes of text up to there.
     len: usize,
@@ -175,7 +175,7 @@ impl Capped {
         Ok(())
     }
 
-    /// Notes that the text can be cut here: behind an element, not between a key and its value.
+    /// Notes that the text can be cut here: after an element, not between a key and its value.
     fn mark(&mut self) {
         let Some(level) = self.levels.last() else { return };
         // Every open level may need a marker of its own besides its bracket.

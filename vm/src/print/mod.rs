@@ -40,7 +40,7 @@ pub fn readable(value: &Value) -> Result<String> {
     Ok(out)
 }
 
-/// The plain form that `str` gives a top-level argument; fails as [`readable`] does.
+/// The plain form that `str` returns for a top-level argument; fails as [`readable`] does.
 pub fn plain(value: &Value) -> Result<String> {
     let mut out = String::new();
     write_plain(value, &mut out)?;

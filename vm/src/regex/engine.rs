@@ -451,8 +451,8 @@ impl Engine {
         self.backtracking(meter)?.matches(meter, text)
     }
 
-    /// Gives way before a search of so many bytes that is made in one go and is no short one. It may make a state of an
-    /// automaton at each byte, so that a few of them take longer than their steps say.
+    /// Yields before a search of so many bytes that is made in one go and is no short one. It may make a state of an automaton
+    /// at each byte, so that a few of them take longer than their steps say.
     fn before_going<M: Meter>(&self, meter: &M, bytes: usize) -> Result<(), M::Refusal> {
         if bytes.saturating_mul(self.0.effort) < SHORT_GO { Ok(()) } else { meter.pause() }
     }

@@ -44,7 +44,7 @@ struct Flags {
     swap_greed: bool,
 }
 
-/// Digits of the least and the greatest number of a counted repetition, and the place behind it.
+/// Digits of the least and the greatest number of a counted repetition, and the place after it.
 type Counts<'t> = (&'t [char], Option<&'t [char]>, usize);
 
 pub(super) struct Parser {

@@ -3,7 +3,7 @@
 use super::Value;
 use std::rc::Rc;
 
-/// An allocation behind a reference count.
+/// An allocation with a reference count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocation {
     /// Its address: no other allocation has it as long as this one has an owner.

@@ -49,7 +49,7 @@ impl BlobContent {
     }
 }
 
-/// Bytes behind base64 in either alphabet, with or without padding and white space.
+/// Bytes of base64 in either alphabet, with or without padding and white space.
 pub fn decoded_len(base64: &[u8]) -> u64 {
     let is_digit = |byte: u8| is_standard(byte) || matches!(byte, b'-' | b'_');
     // Counts of a byte are added up many at a time.
@@ -97,7 +97,7 @@ impl Blob {
     }
 }
 
-/// Base64 in the standard alphabet, with padding and without white space. Gives way on the way.
+/// Base64 in the standard alphabet, with padding and without white space. Yields regularly.
 fn normal(base64: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(base64.len() + 3);
     let mut padding = 0;

@@ -42,8 +42,8 @@ impl Map {
         Map(Ordered::tree(entries))
     }
 
-    /// A row of a large reply, whose members are scalars: its first member begins at `at`, their values at `places` behind
-    /// that. `owed` are the bytes that its strings will take as values, at least.
+    /// A row of a large reply, whose members are scalars: its first member begins at `at`, their values at `places` after that.
+    /// `owed` are the bytes that its strings will take as values, at least.
     pub(crate) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Map {
         Map(Ordered::unread(rows, at, places, owed))
     }

@@ -87,7 +87,7 @@ pub enum Value {
     Vector(Vector),
     /// A list: the elements of a vector, added and removed in front.
     List(Vector),
-    /// A queue: the elements of a vector, added behind and removed in front.
+    /// A queue: the elements of a vector, added at the back and removed in front.
     Queue(Vector),
     /// A map.
     Map(Map),

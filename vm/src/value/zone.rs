@@ -23,7 +23,7 @@ pub struct Zone(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// Seconds east of UTC, behind one of [`PREFIXES`].
+    /// Seconds east of UTC, after one of [`PREFIXES`].
     Offset { seconds: i32, prefix: u8 },
     /// Its place in [`REGIONS`].
     Region(u16),
@@ -94,7 +94,7 @@ impl Zone {
         Some(Zone(Kind::Region(u16::try_from(at).ok()?)))
     }
 
-    /// A zone that is an offset, perhaps behind a prefix.
+    /// A zone that is an offset, perhaps after a prefix.
     fn prefixed(name: &str) -> Option<Zone> {
         if name == "Z" {
             return Some(Zone::UTC);

@@ -119,7 +119,7 @@ pub struct AnswerBlocks {
 pub enum ValueSource {
     /// The first block.
     FirstBlock,
-    /// The first text, behind blocks of other kinds.
+    /// The first text, after blocks of other kinds.
     FirstText,
     /// The structured content beside the blocks.
     Structured,

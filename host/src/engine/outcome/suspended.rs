@@ -18,7 +18,7 @@ pub struct Suspended {
 pub enum ResumeFault {
     /// Another build has written them.
     OtherBuild,
-    /// They are none of ours, or were changed; the word says which part is wrong.
+    /// They are not ours, or were changed; the word says which part is wrong.
     Invalid(&'static str),
 }
 

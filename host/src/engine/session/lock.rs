@@ -101,7 +101,7 @@ impl SessionLock {
         self.rules.as_ref().is_some_and(|rules| rules.keeps_after_fail())
     }
 
-    /// Gives the session its state back as it was.
+    /// Restores the session's former state.
     pub(in super::super) fn roll_back(self, namespace: Namespace) {
         self.give_back(namespace, None);
     }

@@ -159,7 +159,7 @@ pub enum StoreError {
         /// Its words.
         error: String,
     },
-    /// The file is none of ours.
+    /// The file is not ours.
     #[error("{path} is no record of a sign-in")]
     Malformed {
         /// Which.

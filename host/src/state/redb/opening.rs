@@ -66,7 +66,7 @@ pub enum RedbError {
         /// Its form.
         form: u64,
     },
-    /// The system gives no thread.
+    /// The system refuses a thread.
     #[error("no thread for the state file: {0}")]
     NoThread(String),
 }

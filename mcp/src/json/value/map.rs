@@ -66,7 +66,7 @@ impl Map {
         self.0.swap_remove(name)
     }
 
-    /// Removes a member; those behind it move up.
+    /// Removes a member; those after it move up.
     pub fn shift_remove(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }

@@ -100,7 +100,7 @@ pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(found.unwrap_or_else(|| args.get_mut(2).map(take).unwrap_or_default()))
 }
 
-/// Everything behind the first element: of a list as a list, else as a vector.
+/// Everything after the first element: of a list as a list, else as a vector.
 fn behind_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
     if let Value::List(list) | Value::Queue(list) = &args[0] {
         return Ok(Value::List(list.slice(1, list.len())));

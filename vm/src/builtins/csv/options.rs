@@ -24,7 +24,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// The arguments behind the first one: a map, or keys and values in turn.
+    /// The arguments after the first one: a map, or keys and values in turn.
     pub(super) fn of(name: &str, args: &[Value], header: Header) -> Result<Options> {
         let mut options = Options { separator: ',', header };
         match args {

@@ -65,7 +65,7 @@ impl Reader<'_> {
         fits.then_some(((hour * 60 + minute) * 60 + second, fraction))
     }
 
-    /// A fraction of a second behind `.` or `,`: microseconds and digits given.
+    /// A fraction of a second after `.` or `,`: microseconds and digits given.
     fn fraction(&mut self) -> Option<(i64, u8)> {
         if !self.accept('.') && !self.accept(',') {
             return Some((0, 0));
@@ -119,7 +119,7 @@ pub(super) struct Form {
     pub(super) brief: bool,
 }
 
-/// A date and a time as a text gives them.
+/// A date and a time as written in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Of its own clock, since 1970-01-01T00:00.

@@ -266,7 +266,7 @@ pub(super) fn ns_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// `(source ref)`: prints, and gives `nil`.
+/// `(source ref)`: prints, and returns `nil`.
 pub(super) fn source(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = reference("source", &args[0])?;
     let own = name.strip_prefix("user/").unwrap_or(&name);

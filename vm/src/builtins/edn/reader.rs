@@ -17,7 +17,7 @@ enum Kind {
     Vector,
     Map,
     Set,
-    /// A value behind a tag.
+    /// A value after a tag.
     Tagged,
 }
 
@@ -274,7 +274,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The character behind a backslash in a string.
+    /// The character after a backslash in a string.
     fn escape(&mut self) -> Result<char> {
         let kind = self.text[self.at + 1..].chars().next();
         let c = match kind {

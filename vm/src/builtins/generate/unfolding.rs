@@ -94,7 +94,7 @@ impl Source {
         Some(Source::InStep(function.clone(), lanes.collect(), Vec::new()))
     }
 
-    /// Whether the lanes that lane `own` of so many draws on are there, behind it.
+    /// Whether the lanes that lane `own` of so many draws on are there, after it.
     pub(crate) fn is_sound(&self, own: usize, count: usize) -> bool {
         match self {
             Source::InStep(_, lanes, args) => {

@@ -53,7 +53,7 @@ pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
     }
 }
 
-/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each behind the end of the
+/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each after the end of the
 /// one before, as long as it says `true`.
 pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Result<bool>) -> Result<()> {
     if text.len() <= WINDOW {

@@ -5,7 +5,7 @@ use crate::machine::Ctx;
 use crate::print;
 use crate::value::{Map, Value, Vector};
 
-/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes, behind a queue. `None` when it is
+/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes, after a queue. `None` when it is
 /// none, or when the element is no map entry. Charges a step.
 #[inline]
 pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {

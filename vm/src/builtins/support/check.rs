@@ -102,7 +102,7 @@ pub(crate) fn count(value: &Value) -> Option<usize> {
 }
 
 /// A number as an index or a length: without its fraction, as where Clojure takes a `long`. One outside 64 bits lies before or
-/// behind everything. `None` when it is no number.
+/// after everything. `None` when it is no number.
 pub(crate) fn position(value: &Value) -> Option<i64> {
     match value {
         Value::Int(n) => Some(*n),

@@ -1,4 +1,4 @@
-//! The frame behind most higher-order functions: call a function for each element, one after the other.
+//! The frame of most higher-order functions: call a function for each element, one after the other.
 
 use super::{COUNTED, call, callee, pulse};
 use crate::error::Result;

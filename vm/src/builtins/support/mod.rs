@@ -5,7 +5,7 @@
 //! | [`sequence`] | any seqable value as a [`Cursor`](crate::value::Cursor) or a vector, charged and reserved |
 //! | [`adding`] | adding to a collection of any kind |
 //! | [`builder`] | a vector that grows within the memory limit |
-//! | [`mod@each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
+//! | [`mod@each`] | the frame of `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
 //! | [`check`] | the values that positions of functions and collections accept |
 //! | [`keys`] | keys of maps that stand for arguments |

@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// The element that `halt-when` has found, behind its function for the result.
+/// The element that `halt-when` has found, after its function for the result.
 pub(super) type Halt = (Value, Value);
 
 impl Lane {
@@ -63,7 +63,7 @@ impl Lane {
         }
     }
 
-    /// Those of an endless sequence and of the ones that it walks in step, each behind the one that it is walked for. The
+    /// Those of an endless sequence and of the ones that it walks in step, each after the one that it is walked for. The
     /// elements of the first one pass its own stages, and then `more`.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub(crate) enum Stage {
         acc: Value,
         started: bool,
     },
-    /// Groups of neighbours, each so many steps behind the one before.
+    /// Groups of neighbours, each so many steps after the one before.
     Windows {
         size: usize,
         step: usize,

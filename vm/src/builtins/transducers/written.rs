@@ -1,7 +1,7 @@
 //! Transducers that a program writes: functions that make a reducing function of another one.
 //!
-//! Such functions may stand behind the transducers of the library. A program has no state to keep in one, and no way to call
-//! those of the library, so that none stands behind it.
+//! Such functions may follow the transducers of the library. A program has no state to keep in one, and no way to call those of
+//! the library, so that none follows it.
 
 use super::pipeline::{Output, run};
 use super::stage::stages;

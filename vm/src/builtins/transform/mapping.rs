@@ -97,7 +97,7 @@ pub(crate) fn spliced(
     }
 }
 
-/// The arguments behind the function: one or more seqables, walked in step.
+/// The arguments after the function: one or more seqables, walked in step.
 pub(crate) fn feed(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Feed> {
     let expected = if args.len() == 2 { "keyfn" } else { "callable" };
     check::callable(name, 1, expected, &args[0])?;

@@ -45,7 +45,7 @@ enum Sees {
 
 portable!(enum Sees { 0: Nothing, 1: AsParent, 2: Own });
 
-/// Writes all fibers. Gives the overlays, whose slots are still to be numbered.
+/// Writes all fibers. Returns the overlays, whose slots are still to be numbered.
 pub(super) fn write_fibers<'m>(
     fibers: &'m [Option<Box<Fiber>>],
     root: FiberId,
@@ -205,7 +205,7 @@ pub(super) fn read_fibers(
     Ok(read)
 }
 
-/// A fork, whose running branches are put behind those that are still to be read.
+/// A fork, whose running branches are put after those that are still to be read.
 fn fork(
     id: FiberId,
     number: u32,

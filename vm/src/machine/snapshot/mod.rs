@@ -50,7 +50,7 @@ const MOST_PROGRAMS: usize = 1024;
 /// Steps that writing and that reading may take, which are none of the program's: several times those of the largest graph.
 const WORK: u64 = 8_000_000;
 
-/// Sixteen bytes of the SHA-256 of a program's compiled code, as [`write_code`](crate::graph::write_code) gives it.
+/// Sixteen bytes of the SHA-256 of a program's compiled code, as [`write_code`](crate::graph::write_code) writes it.
 pub type CodeDigest = [u8; 16];
 
 /// Why a run cannot leave its process.
@@ -99,7 +99,7 @@ impl From<Unwritten> for Pinned {
 /// Why bytes are no machine. The texts are those of waiting.md 2.5.
 #[derive(Clone, Debug)]
 pub enum Damage {
-    /// They are none of ours, or were changed; the word says which part is wrong.
+    /// They are not ours, or were changed; the word says which part is wrong.
     Invalid(&'static str),
     /// Another build has written them, or would compile a text to other code.
     OtherBuild,

@@ -27,7 +27,7 @@ pub trait Portable: Sized {
     /// make.
     ///
     /// # Errors
-    /// If the bytes are none of ours, or the memory limit.
+    /// If the bytes are not ours, or the memory limit.
     fn read(from: &mut PartReader<'_>) -> Result<Self, Damage>;
 }
 

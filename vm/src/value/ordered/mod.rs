@@ -58,7 +58,7 @@ impl EntryValue for () {
     fn discard(self) {}
 }
 
-/// Keys in ascending order with their payloads: the one machine word behind maps and sets.
+/// Keys in ascending order with their payloads: the one machine word of maps and sets.
 #[derive(Clone)]
 pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
 
@@ -200,7 +200,7 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
-    /// The row of a reply whose first member begins at `at`, and its values at `places` behind that; `owed` are the bytes that
+    /// The row of a reply whose first member begins at `at`, and its values at `places` after that; `owed` are the bytes that
     /// its strings will take, at least.
     pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Ordered<V>
     where

@@ -85,8 +85,8 @@ pub(crate) struct Rows {
     pub(crate) order: Vec<u8>,
     /// How their fields are read.
     read: ReadField,
-    /// Where the values of each row begin, one row behind the other, in the order of the text, counted from the beginning of
-    /// the row.
+    /// Where the values of each row begin, one row after the other, in the order of the text, counted from the beginning of the
+    /// row.
     places: RefCell<Vec<u16>>,
     /// Short texts that were read last. Where one lies depends on it alone, so that a program costs the same on every run.
     shared: RefCell<Vec<Option<Str>>>,
@@ -105,7 +105,7 @@ impl Rows {
         Rc::new(Rows { text, shape, names, order, read, places, shared })
     }
 
-    /// Notes where the values of one more row begin, and gives its number.
+    /// Notes where the values of one more row begin, and returns its number.
     fn add(&self, places: &[u16]) -> u32 {
         let mut all = self.places.borrow_mut();
         let number = all.len() / self.names.len();
@@ -157,7 +157,7 @@ pub(in crate::value) trait Unread<V> {
     /// Reads all payloads, because they are going to be asked for.
     fn read_all(&self);
 
-    /// Drops without native recursion, and gives the bytes back that were charged for it.
+    /// Drops without native recursion, and releases the bytes that were charged for it.
     fn discard(&mut self);
 }
 
@@ -218,7 +218,7 @@ impl Drop for Field {
 }
 
 impl UnreadRow {
-    /// The row whose first member begins at `at`, and its values at `places` behind that. `owed` are the bytes that its strings
+    /// The row whose first member begins at `at`, and its values at `places` after that. `owed` are the bytes that its strings
     /// will take, at least.
     pub(super) fn new(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> UnreadRow {
         rows.text.made.set(rows.text.made.get() + 1);

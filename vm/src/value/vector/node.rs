@@ -88,7 +88,7 @@ pub(super) fn index(address: u64, shift: u32) -> usize {
     ((address >> shift) & MASK) as usize
 }
 
-/// How far `address` is behind the first one of its subtree at `shift`.
+/// How far `address` is after the first one of its subtree at `shift`.
 #[inline]
 pub(super) fn offset(address: u64, shift: u32) -> u64 {
     address & (u64::MAX >> (64 - (shift + BITS)))

@@ -110,7 +110,7 @@ impl Decimal {
         Ok(())
     }
 
-    /// `1.2345e+04`: one digit before the point, `precision` behind it, an exponent of at least two digits.
+    /// `1.2345e+04`: one digit before the point, `precision` after it, an exponent of at least two digits.
     pub(super) fn scientific(mut self, precision: usize, out: &mut String) -> Result<()> {
         self.round_to(i64::try_from(precision).unwrap_or(i64::MAX).saturating_add(1));
         let length = precision.saturating_add(8);

@@ -130,7 +130,7 @@ impl Aggregator {
         lists.write(listed, &self.redactor)
     }
 
-    /// As [`remember`](Self::remember), for a command that ends now: the lists are written when this returns.
+    /// Writes the lists of tools, for a command that ends now: they are in the cache when this returns.
     pub async fn keep_lists(&self) {
         if let Some(writing) = self.remember() {
             // A folder that cannot be used costs the cache and nothing else.

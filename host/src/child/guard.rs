@@ -10,7 +10,7 @@
 //! * holds one end of the child's standard error and ends all descendants at once when the host's end closes, which
 //!   happens however the host dies.
 //!
-//! The guard ignores signals to the group, except [`END`], which asks it to end all descendants now, and `SIGKILL`,
+//! The guard ignores signals to the group, except `SIGUSR2`, which asks it to end all descendants now, and `SIGKILL`,
 //! which ends it with the group.
 //!
 //! A binary that embeds this crate calls [`init`] first in `main`. Without that call, each child has its own process

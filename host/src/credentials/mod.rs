@@ -2,7 +2,7 @@
 //!
 //! A *binding* names a secret of the upstreams file (`credentials`). An *emitter* in an HTTP upstream's `auth` list maps a
 //! binding to a header. Configuration, connection state, logs and records hold binding names only. The text itself is in the
-//! [`CredentialStore`] as [`Secret`]s, and [`HttpAuth::headers`] reads it only when a request is written. The [`Redactor`]
+//! [`CredentialStore`] as [`Secret`]s, and `HttpAuth::headers` reads it only when a request is written. The [`Redactor`]
 //! scrubs secrets that an upstream may echo.
 
 #[cfg(feature = "upstreams")]

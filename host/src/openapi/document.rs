@@ -58,7 +58,7 @@ impl Document {
     /// Decodes the JSON text of a document.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The text is not JSON, or no OpenAPI document of a supported version.
     #[expect(clippy::disallowed_methods, reason = "entry point: Document.decode")]
     pub fn decode(bytes: &[u8]) -> Result<Self, CallFault> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);

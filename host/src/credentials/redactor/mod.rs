@@ -86,7 +86,7 @@ impl Redactor {
     }
 
     /// Adds secrets of the operator, each with its forms in common encodings, because an upstream may echo any of them and each
-    /// would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
+    /// would hide the secret from a search. Secrets under eight bytes are left out.
     ///
     /// # Errors
     /// They are more than is scrubbed.

@@ -22,7 +22,7 @@ pub struct CallRecord {
     /// The tool.
     pub tool: String,
     /// The arguments as they were sent: a JSON object, scrubbed, for session journals and diagnostics; not part of
-    /// `upstream_calls`. `None` where they are longer than [`CallRecord::MAX_ARGS_BYTES`].
+    /// `upstream_calls`. `None` where they are longer than 4 KiB.
     #[serde(skip)]
     pub args: Option<Box<str>>,
     /// Whether it worked.

@@ -1,5 +1,6 @@
-//! OAuth 2 for clients of MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they know no
-//! socket, no clock and no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server` drive them.
+//! OAuth 2 for clients of MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they
+//! know no socket, no clock and no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server`
+//! drive them.
 //!
 //! | Module | Purpose |
 //! |---|---|

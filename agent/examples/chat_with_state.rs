@@ -1,4 +1,4 @@
-//! A chat: what was said, what programs defined and what tools gave go on from turn to turn.
+//! A chat: the conversation, the definitions of programs and the results of tools carry over from turn to turn.
 //!
 //! `cargo run --example chat_with_state`.
 
@@ -36,7 +36,7 @@ async fn orders(query: Query, context: ToolContext) -> Result<Vec<Order>, String
     Ok(vec![Order { customer: "Ada", cents }, Order { customer: "Bob", cents: 2 * cents }])
 }
 
-/// Gives the replies, and how often the database was asked.
+/// Returns the replies, and how often the database was asked.
 pub(crate) async fn run() -> Result<(Vec<String>, u32), Box<dyn Error>> {
     let agent = Agent::builder("You answer questions about orders.")
         .output(Output::Text)

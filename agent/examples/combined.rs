@@ -12,7 +12,7 @@ use ptc_agent::signature::Signature;
 use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use std::error::Error;
 
-/// Asks for a typed answer and gives it.
+/// Asks for a typed answer and returns it.
 pub(crate) async fn run() -> Result<Json, Box<dyn Error>> {
     let orders = ToolSpec::new(|args: JsonMap| async move {
         let year = args["year"].clone();

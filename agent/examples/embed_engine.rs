@@ -38,7 +38,7 @@ impl AppTools for Prices {
     }
 }
 
-/// Runs a program that asks for both prices at the same time; gives its value as JSON.
+/// Runs a program that asks for both prices at the same time; returns its value as JSON.
 pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
     let engine = Engine::start(EngineOptions::default())?;
     let limits = Limits { timeout: Duration::from_secs(2), ..Limits::plain() };

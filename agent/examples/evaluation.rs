@@ -1,4 +1,4 @@
-//! An evaluation: every model answers every question, and a table says which of them are right, and at what cost.
+//! An evaluation: every model answers every question; a table shows which answers are right, and the cost.
 //!
 //! `cargo run --example evaluation`. With models of your own, name them in the list.
 
@@ -23,7 +23,7 @@ const REVIEWS: [(&str, bool); 3] =
 
 type NamedModel = (String, Arc<dyn Llm>);
 
-/// Gives the table, as Markdown.
+/// Returns the table, as Markdown.
 pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
     let agent =
         Agent::builder("Is this review favourable?\n{{review}}").output(Output::Text).max_turns(2).build()?;

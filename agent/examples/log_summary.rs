@@ -12,7 +12,7 @@ use ptc_agent::tool::{Expose, JsonMap, ToolSpec};
 use std::error::Error;
 use std::time::Duration;
 
-/// What came of it.
+/// The outcome.
 pub(crate) struct Report {
     /// The summary.
     pub(crate) answer: Json,

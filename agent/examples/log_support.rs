@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release --example log_support`
 //!
-//! The model is a small server in this file that speaks OpenAI's chat completions over real HTTP and decides by what it
-//! was sent, so every byte that a provider would see is counted.
+//! The model is a small server in this file that speaks OpenAI's chat completions over real HTTP and decides by the requests it
+//! receives, so every byte that a provider would see is counted.
 
 use ptc_agent::agent::{Agent, Output, Transport};
 use ptc_agent::json::{Value as Json, json};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What there was to see.
+/// The outcome.
 pub(crate) struct Report {
     /// The transcript, for people.
     pub(crate) text: String,
@@ -121,7 +121,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Bodies of requests.
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Starts the mock; gives its address and what it is sent.
+/// Starts the mock; returns its address and the requests it receives.
 async fn serve() -> Result<(String, Requests), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base = format!("http://{}/v1", listener.local_addr()?);
@@ -172,8 +172,8 @@ async fn answer(mut stream: TcpStream, log: Requests) -> std::io::Result<()> {
     stream.shutdown().await
 }
 
-/// What the mock says to a conversation: search first, then follow the preview's hint with a program, then tell the
-/// number that the program found.
+/// The mock's answer to a conversation: search first, then follow the preview's hint with a program, then report the number
+/// that the program found.
 fn think(request: &Json) -> Json {
     let call = |id: &str, name: &str, arguments: Json| {
         json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",

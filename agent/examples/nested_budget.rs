@@ -58,7 +58,7 @@ pub(crate) async fn run(turn_budget: u32) -> Result<Step, Box<dyn Error>> {
     Ok(lead.run(options).await.unwrap_or_else(|failed| *failed))
 }
 
-/// Who used what.
+/// The usage of a run, by agent.
 pub(crate) fn account(step: &Step) -> String {
     let one = |step: &Step| {
         let name = step.name.as_deref().unwrap_or("agent");

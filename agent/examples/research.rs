@@ -19,7 +19,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What came of it.
+/// The outcome.
 pub(crate) struct Report {
     /// The answer: `{answer, citations [{source, quote}]}`.
     pub(crate) answer: Json,
@@ -44,7 +44,7 @@ const REPORTS: [(&str, &str); 2] = [
     ("r8", "Tourism rose in all valleys."),
 ];
 
-/// The documents are long: what matters is one sentence in each.
+/// The documents are long; one sentence in each matters.
 fn text(sentence: &str) -> String {
     let filler = "The methods are those of earlier work and are not repeated here. ".repeat(60);
     format!("{filler}{sentence} {filler}")

@@ -12,7 +12,7 @@ use ptc_agent::signature::Signature;
 use ptc_agent::tool::{JsonMap, ToolSpec};
 use std::error::Error;
 
-/// Asks for the way to dress and gives the model's answer.
+/// Asks for the way to dress and returns the model's answer.
 pub(crate) async fn run() -> Result<String, Box<dyn Error>> {
     let weather = ToolSpec::new(|args: JsonMap| async move {
         match args["city"].as_str() {

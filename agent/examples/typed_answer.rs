@@ -11,7 +11,7 @@ use ptc_agent::run::RunOptions;
 use ptc_agent::tool::JsonMap;
 use std::error::Error;
 
-/// Gives the answer: an object of exactly the declared fields' types.
+/// Returns the answer: an object of exactly the declared fields' types.
 pub(crate) async fn run() -> Result<Json, Box<dyn Error>> {
     let agent = Agent::builder("Which customer spent the most, and how much?")
         .signature("{customer :string, total :float, orders :int}")

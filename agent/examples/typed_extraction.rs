@@ -1,4 +1,4 @@
-//! Typed extraction: the answer is a Rust value. The model reads the schema that the type has, and what does not fit goes back
+//! Typed extraction: the answer is a Rust value. The model reads the type's schema, and an answer that does not fit goes back
 //! to it with the reason.
 //!
 //! `cargo run --example typed_extraction`.
@@ -11,7 +11,7 @@ use ptc_agent::{Agent, Output, RunOptions};
 use serde::Deserialize;
 use std::error::Error;
 
-/// What an invoice says.
+/// The fields of an invoice.
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 pub(crate) struct Invoice {
     /// As it is printed, with its letters.
@@ -37,7 +37,7 @@ pub(crate) enum Due {
     InDays(u16),
 }
 
-/// Gives the invoice, and how many turns it took.
+/// Returns the invoice, and how many turns it took.
 pub(crate) async fn run() -> Result<(Invoice, u32), Box<dyn Error>> {
     let agent = Agent::builder("Read this invoice:\n{{text}}")
         .output(Output::Text)

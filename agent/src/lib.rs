@@ -1,7 +1,7 @@
 //! Drives a language model in a loop, offers it the host's tools, and lets it escalate to PTC-Lisp programs that compute
 //! over full results without the results ever entering the chat.
 //!
-//! # The shortest agent
+//! # An agent
 //!
 //! ```
 //! use ptc_agent::llm::{LlmResponse, ScriptedLlm, ToolCall};
@@ -33,14 +33,17 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which mode
+//! # Modes
 //!
-//! | [`Mode`] | Built with | The model | The answer | Choose it when |
-//! |---|---|---|---|---|
-//! | `Text` | `.output(Text)` | chats and calls native tools | its text, or JSON of a type | results are small |
-//! | `Combined` | `.output(Text).transport(ToolCall)` | as `Text`, and computes with `lisp_eval` | its text, or JSON of a type | results are large, or have to be filtered, joined, counted |
-//! | `Lisp` (default) | nothing | writes one program a turn | the value that a program returns | the answer *is* a computation; any model that can write text |
-//! | `LispTool` | `.transport(ToolCall)` | calls `lisp_eval`, and nothing else | as `Lisp`, or direct text | the same, with models that call tools well |
+//! | [`Mode`] | Built with | The model | The answer |
+//! |---|---|---|---|
+//! | `Text` | `.output(Text)` | chats and calls native tools | its text, or JSON of a type |
+//! | `Combined` | `.output(Text).transport(ToolCall)` | as `Text`, and computes with `lisp_eval` | as `Text` |
+//! | `Lisp` (default) | nothing | writes one program a turn | the value that a program returns |
+//! | `LispTool` | `.transport(ToolCall)` | calls `lisp_eval` and nothing else | as `Lisp`, or direct text |
+//!
+//! `Text` suits small results, `Combined` large ones that have to be filtered, joined or counted. In `Lisp` and `LispTool` the
+//! answer *is* a computation: `Lisp` works with any model that can write text, `LispTool` with models that call tools well.
 //!
 //! # Who may call a tool
 //!
@@ -49,7 +52,7 @@
 //! for the same arguments on either side: the model reads a preview ([`tool::NativeResult`]), programs get the whole
 //! result.
 //!
-//! # What a run returns
+//! # The result of a run
 //!
 //! A run returns a [`Step`]: the checked value or the reason of the failure, the conversation, every turn
 //! and call, the usage, and a [`ChatState`] for the next run or [`chat`] turn. A failed run is an `Err`
@@ -57,16 +60,16 @@
 //!
 //! # Features
 //!
-//! | Feature | What it brings |
+//! | Feature | Adds |
 //! |---|---|
-//! | `openai`, `anthropic`, `gemini`, `bedrock` (default) | clients of models, and [`llm::ModelRef`] for their names |
-//! | `typed` (default) | `Agent::run_as`, `ToolSpec::typed`, with `schemars` |
-//! | `http` | the HTTP client alone; each client of a model brings it |
+//! | `openai`, `anthropic`, `gemini`, `bedrock` (default) | model clients, and [`llm::ModelRef`] for their names |
+//! | `typed` (default) | `Agent::run_as` and `ToolSpec::typed`, with `schemars` |
+//! | `http` | the HTTP client alone; each model client brings it |
 //! | `upstreams` | MCP and OpenAPI servers for programs, with their configuration |
 //!
 //! # Modules
 //!
-//! | Module | What it is |
+//! | Module | Content |
 //! |---|---|
 //! | [`agent`] | an agent's prompt, tools and limits, checked at build |
 //! | [`run`] | one run: turns, tool calls, programs, the answer |
@@ -74,10 +77,11 @@
 //! | [`signature`] | types of arguments and answers: parse, print, check, coerce, JSON Schema |
 //! | [`llm`] | model clients, requests and responses |
 //! | [`tool`] | the host's tools: definition, exposure, execution |
+//! | [`questions`] | questions of programs and upstreams to people |
 //! | [`telemetry`] | the events of a run, as they happen |
 //!
-//! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, `research`,
-//! `nested_budget`, and `log_support` and `log_summary`, which count the bytes that a model never sees.
+//! Start with the examples: `cargo run --example text_tools`, `combined`, `typed_answer`, `embed_engine`, `research` and
+//! `nested_budget`. `log_support` and `log_summary` count the bytes that a model never sees.
 
 // Tests may read what clock they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -100,8 +104,8 @@ pub use run::{ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
 pub use schemars;
 pub use tool::{Expose, ToolContext, ToolSpec};
 
-/// Upstream servers for programs: [`aggregator`](upstreams::aggregator) starts those of a configuration, and is what
-/// [`RunOptions::upstreams`] takes.
+/// Upstream servers for programs: [`aggregator`](upstreams::aggregator) starts those of a configuration and is the value for
+/// [`RunOptions::upstreams`].
 #[cfg(feature = "upstreams")]
 pub mod upstreams {
     pub use ptc_host::{aggregator, catalog, config, upstream};
@@ -121,7 +125,7 @@ pub mod telemetry;
 mod template;
 pub mod tool;
 
-/// What people are asked, and by whom: [`RunOptions::asker`].
+/// Questions to people, and the [`RunOptions::asker`] that asks them.
 pub mod questions {
     pub use ptc_host::engine::{Asker, Verdict};
     pub use ptc_host::questions::*;

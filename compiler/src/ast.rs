@@ -1,8 +1,8 @@
 //! Core forms: the program after analysis.
 //!
 //! Macros are expanded, names are resolved and shapes are checked. All nodes lie in one vector and refer to their children by
-//! index. Whatever a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one* node. The
-//! tree is therefore never deeper than the text is nested, and passes over it may recurse.
+//! index. Every part that a program can make long (`->` steps, `cond` clauses, `and` operands, bindings) is a list in *one*
+//! node. The tree is therefore never deeper than the text is nested, and passes over it may recurse.
 
 use crate::form::Items;
 use crate::names::Name;
@@ -47,7 +47,7 @@ impl Run {
         Self { start: self.start, len: (n as u32).min(self.len) }
     }
 
-    /// Appends to `table` and gives the run.
+    /// Appends to `table` and returns the run.
     pub(crate) fn append<T: Copy>(table: &mut Vec<T>, items: &[T]) -> Self {
         let start = table.len() as u32;
         table.extend_from_slice(items);
@@ -85,7 +85,7 @@ pub(crate) enum Node {
     Symbol(Name),
     /// A tool reference.
     Tool(Name),
-    /// A builtin that no definition can replace: a qualified name, or what a special form stands for.
+    /// A builtin that no definition can replace: a qualified name, or the function of a special form.
     Builtin(u16),
 
     /// A local. `last`: nothing reads it afterwards, on any path.
@@ -165,7 +165,7 @@ pub(crate) enum Node {
     Let {
         /// Patterns and values, in order.
         bindings: Run,
-        /// What sees them.
+        /// The body that sees them.
         body: NodeId,
     },
     /// An index into [`Ast::loops`].
@@ -184,7 +184,7 @@ pub(crate) enum Node {
 
     /// A call of any value.
     Call {
-        /// What is called.
+        /// The callee.
         callee: NodeId,
         /// Arguments.
         arguments: Run,
@@ -238,9 +238,9 @@ pub(crate) const FUNCTION_BODY: u32 = u32::MAX;
 /// A pattern and the value that it takes apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Binding {
-    /// What is bound.
+    /// The pattern that is bound.
     pub pattern: PatternId,
-    /// To what.
+    /// Its value.
     pub value: NodeId,
 }
 
@@ -274,9 +274,9 @@ pub(crate) enum Pattern {
 pub(crate) struct EntryPattern {
     /// A constant.
     pub key: NodeId,
-    /// What takes its value.
+    /// The pattern that takes its value.
     pub pattern: PatternId,
-    /// What stands for a key that is absent.
+    /// The value for an absent key.
     pub default: Option<NodeId>,
 }
 
@@ -287,7 +287,7 @@ pub(crate) struct Case {
     pub subject: NodeId,
     /// Constants (a run of lists) and result.
     pub clauses: Vec<(Run, NodeId)>,
-    /// What it is otherwise.
+    /// The value otherwise.
     pub default: NodeId,
 }
 
@@ -300,7 +300,7 @@ pub(crate) struct Condp {
     pub subject: NodeId,
     /// The clauses.
     pub clauses: Vec<CondpClause>,
-    /// What it is otherwise.
+    /// The value otherwise.
     pub default: NodeId,
 }
 
@@ -309,29 +309,29 @@ pub(crate) struct Condp {
 pub(crate) struct CondpClause {
     /// First argument of the predicate.
     pub test: NodeId,
-    /// The result, or with `:>>` the function that is called with what the predicate gave.
+    /// The result, or with `:>>` the function that is called with the predicate's result.
     pub result: NodeId,
     /// Whether `:>>` stands between them.
     pub applies: bool,
 }
 
-/// What a [`ConditionalLet`] asks.
+/// The condition of a [`ConditionalLet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     /// Neither nil nor false (`if-let`).
     Truthy,
     /// Not nil (`if-some`).
     NonNil,
-    /// A first element, which is what is bound (`when-first`).
+    /// A first element, which is bound (`when-first`).
     First,
 }
 
 /// `if-let` and its kin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConditionalLet {
-    /// What is asked of the value.
+    /// The condition on the value.
     pub condition: Condition,
-    /// What takes the value.
+    /// The pattern that takes the value.
     pub pattern: PatternId,
     /// The value.
     pub value: NodeId,
@@ -346,7 +346,7 @@ pub(crate) struct ConditionalLet {
 pub(crate) struct Loop {
     /// The loop variables, each with its first value (a run of bindings to plain names).
     pub variables: Run,
-    /// What is taken apart anew in each round (a run of bindings).
+    /// The patterns that are matched anew in each round (a run of bindings).
     pub heads: Run,
     /// The body.
     pub body: NodeId,
@@ -394,13 +394,13 @@ pub(crate) struct Comprehension {
 /// One loop of a [`Comprehension`].
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
-    /// What takes each element.
+    /// The pattern that takes each element.
     pub pattern: PatternId,
     /// Where the elements come from.
     pub collection: NodeId,
-    /// What stands behind the pair, in order.
+    /// The modifiers after the pair, in order.
     pub modifiers: Vec<Modifier>,
-    /// Locals from outside this level that what is repeated reads (a run of [`Ast::read_sets`]).
+    /// Locals from outside this level that the repeated part reads (a run of [`Ast::read_sets`]).
     pub reads: Run,
 }
 
@@ -418,7 +418,7 @@ pub(crate) enum Modifier {
 /// `def`, `defonce`, `defn`
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
-    /// What is defined.
+    /// The defined name.
     pub name: Name,
     /// Its value.
     pub value: NodeId,
@@ -450,7 +450,7 @@ pub(crate) struct Arity {
     pub required: u32,
     /// The local of the one after `&`.
     pub rest: Option<LocalId>,
-    /// What is taken apart at the start, and the body.
+    /// The patterns that are matched at the start, and the body.
     pub body: Loop,
     /// How many locals it has.
     pub locals: u32,
@@ -478,7 +478,7 @@ pub(crate) enum ParameterDisplay {
 pub(crate) struct Group {
     /// The functions, and the locals that hold them in the body.
     pub members: Vec<(FnId, LocalId)>,
-    /// What sees them.
+    /// The body that sees them.
     pub body: NodeId,
 }
 
@@ -530,7 +530,7 @@ pub(crate) struct Ast {
     pub display: Vec<ParameterDisplay>,
     /// `letfn`
     pub groups: Vec<Group>,
-    /// What functions capture; a `letfn` group and the bodies of one function share a list.
+    /// The captures of functions; a `letfn` group and the bodies of one function share a list.
     pub captures: Vec<Vec<CaptureSource>>,
     /// Locals that loops read from outside.
     pub read_sets: Vec<LocalId>,

@@ -56,7 +56,7 @@ impl CompileError {
         Self::new(Reason::CompileMemoryExceeded, span, format!("compilation exceeded the limit of {what}"))
     }
 
-    /// The same error with a hint how to repair the program: text that goes on right behind the message.
+    /// The same error with a hint how to repair the program: text to append to the message.
     pub(crate) fn with_hint(mut self, hint: String) -> Self {
         self.0.hint = hint;
         self
@@ -83,7 +83,7 @@ impl CompileError {
         &self.0.message
     }
 
-    /// How to repair the program, if there is something to say: text that goes on right behind the message.
+    /// How to repair the program, if there is a hint: text to append to the message.
     pub fn hint(&self) -> &str {
         &self.0.hint
     }
@@ -115,5 +115,5 @@ impl From<CompileError> for ptc_vm::Error {
     }
 }
 
-/// What compilation returns.
+/// The result of compilation.
 pub(crate) type Result<T> = std::result::Result<T, CompileError>;

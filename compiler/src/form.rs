@@ -1,4 +1,4 @@
-//! Forms: what the reader makes of tokens.
+//! Forms: the reader's output from tokens.
 //!
 //! The forms of a program lie in one vector, and a collection refers to the run of its children in it. Reading allocates
 //! nothing for a single form, and no pass follows pointers.
@@ -17,9 +17,9 @@ use crate::token::NumberKind;
 /// A form and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Form {
-    /// What it is.
+    /// The kind.
     pub kind: FormKind,
-    /// The text it was read from. A form that analysis makes carries the span of what it stands for.
+    /// The text it was read from. A form that analysis makes carries the span of the form that it replaces.
     pub span: Span,
 }
 
@@ -31,7 +31,7 @@ pub struct Items {
     contents: Contents,
 }
 
-/// What is known of a run of forms without a look at them.
+/// The known properties of a run of forms, without scanning them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// All of them stand for themselves, at all depths.
@@ -44,7 +44,7 @@ impl Contents {
     /// Of no forms.
     pub(crate) const NONE: Contents = Contents { literal: true, flat: true };
 
-    /// Of a run that goes on with this form.
+    /// Those of a run that continues with this form.
     #[inline]
     pub(crate) fn add(&mut self, kind: FormKind) {
         self.literal &= kind.is_literal();
@@ -86,7 +86,7 @@ impl Items {
     }
 }
 
-/// What a form is.
+/// The kind of a form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FormKind {
     /// `nil`
@@ -173,13 +173,13 @@ pub struct Forms<'s> {
     source: &'s str,
     tables: Box<Tables>,
     program: Items,
-    /// What is said of spellings that are read as something else, the first of each kind.
+    /// Notes on spellings that are read as something else, the first of each kind.
     notes: Vec<(NumberKind, String)>,
-    /// What the tables take, on the account of the program.
+    /// The memory of the tables, on the account of the program.
     held: Held,
 }
 
-/// What forms lie in, without the program they are of: kept from one program to the next.
+/// The buffers of forms, without the program: reused from one program to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     names: names::Tables,
@@ -194,7 +194,7 @@ pub(crate) struct Tables {
 enum Text {
     /// In the program's text.
     Source(Span),
-    /// In the text of what was decoded.
+    /// In the buffer of decoded texts.
     Decoded(Span),
 }
 
@@ -232,7 +232,7 @@ impl<'s> Forms<'s> {
         tables
     }
 
-    /// Charges what the tables have come to, and `more` bytes of others.
+    /// Charges the growth of the tables, and `more` bytes of others.
     pub(crate) fn charge(&mut self, more: usize) -> ptc_vm::Result<()> {
         let bytes = self.tables.bytes() + self.names.bytes();
         self.held.resize(bytes + more)
@@ -277,7 +277,7 @@ impl<'s> Forms<'s> {
         }
     }
 
-    /// What is said of the spellings of numbers.
+    /// The notes on the spellings of numbers.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &str> {
         self.notes.iter().map(|(_, note)| note.as_str())
     }
@@ -340,7 +340,7 @@ impl<'s> Forms<'s> {
         self[items][n]
     }
 
-    /// The names that count towards the limit of a program: symbols, keywords, and what stands behind a `/`. Each once.
+    /// The names that count towards the limit of a program: symbols, keywords, and the parts after a `/`. Each once.
     pub(crate) fn counted_names(&self) -> impl Iterator<Item = Name> {
         let mut counted: Vec<Name> = self
             .tables

@@ -6,18 +6,18 @@
 //!
 //! Each phase uses only those to its left. [`verify`] checks the result in tests.
 //!
-//! Each phase runs over the whole program before the next begins, so a program that cannot be compiled has no effect.
-//! Names that only a session knows are left to linking ([`Machine::new`](ptc_vm::Machine::new)): a program is compiled once,
-//! whatever namespace it runs in.
+//! Each phase runs over the whole program before the next begins, so a program that cannot be compiled has no effect. Names
+//! that only a session knows are left to linking ([`Machine::new`](ptc_vm::Machine::new)): a program is compiled once, for any
+//! namespace it runs in.
 //!
 //! # Beyond the first implementation
 //!
-//! Some of what Clojure accepts and the first implementation refuses is accepted here, with Clojure's meaning:
-//! `#_`, quoted collections (lists are vectors) and scalars, `()` as `[]`, `\uXXXX` in strings and characters, `+5`, `0x1F`, `36rZZ`,
-//! `12N`; several arities, `letfn`, `dotimes`, `declare`, `doto`; `if-let` and its kin with patterns and without else; `:as` in vector
-//! patterns, `:syms`, constant keys of any kind, expressions in `:or`, empty map patterns, keyword arguments wherever a map pattern
-//! stands behind `&`; `:>>` in `condp`; vectors, maps and sets as `case` constants; `juxt` as a value; bare references in discovery
-//! forms. A function body may use what the program defines further down.
+//! Some syntax that Clojure accepts and the first implementation refuses is accepted here, with Clojure's meaning: `#_`, quoted
+//! collections (lists are vectors) and scalars, `()` as `[]`, `\uXXXX` in strings and characters, `+5`, `0x1F`, `36rZZ`, `12N`;
+//! several arities, `letfn`, `dotimes`, `declare`, `doto`; `if-let` and its kin with patterns and without else; `:as` in vector
+//! patterns, `:syms`, constant keys of any kind, expressions in `:or`, empty map patterns, keyword arguments wherever a map
+//! pattern stands after `&`; `:>>` in `condp`; vectors, maps and sets as `case` constants; `juxt` as a value; bare references
+//! in discovery forms. A function body may use names that the program defines further down.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

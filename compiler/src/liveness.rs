@@ -4,8 +4,8 @@
 //! One backward pass runs over each function body, in exactly the reverse of the order in which the generated code evaluates. A
 //! read is the last one if its local is not live after it.
 //!
-//! A loop keeps what it reads from outside alive until it ends. A `recur` makes all of it live, and so does the jump back to the
-//! next element of a `for`. A local that an iteration binds is bound anew in the next one.
+//! A loop keeps the locals that it reads from outside alive until it ends. A `recur` makes all of it live, and so does the jump
+//! back to the next element of a `for`. A local that an iteration binds is bound anew in the next one.
 
 use smallvec::SmallVec;
 
@@ -65,9 +65,9 @@ impl Live {
 
 struct Pass<'a> {
     ast: &'a mut Ast,
-    /// What is read after the current place.
+    /// The locals read after the current place.
     live: Live,
-    /// Open loops and what is live where their `recur` jumps.
+    /// Open loops and the live locals where their `recur` jumps.
     loops: Vec<(u32, Live)>,
 }
 
@@ -79,7 +79,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A path that is taken or not: afterwards, what is live before it is what is live on either way.
+    /// A path that is taken or not: the locals live before it are those live on either way.
     fn maybe(&mut self, path: impl FnOnce(&mut Self)) {
         let around = self.live.clone();
         path(self);

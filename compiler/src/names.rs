@@ -26,7 +26,7 @@ pub(crate) struct Names<'s> {
     secrets: [u64; 2],
 }
 
-/// What a table of names lies in, without the program: kept from one to the next.
+/// The buffers of a table of names, without the program: reused from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     entries: Vec<Interned>,
@@ -44,7 +44,7 @@ impl Tables {
 
 #[derive(Clone, Copy, Debug)]
 struct Interned {
-    /// What tells the name from others of the same length.
+    /// Distinguishes the name from others of the same length.
     key: Key,
     /// Where it stands first.
     span: Span,
@@ -83,7 +83,7 @@ impl Key {
         }
     }
 
-    /// Apart, so that what short names need stays in registers.
+    /// A function of its own, so that the state for short names stays in registers.
     #[cold]
     #[inline(never)]
     fn of_long(text: &[u8]) -> Key {

@@ -1,7 +1,7 @@
 //! Where a `nil` came from that a function has refused.
 //!
-//! A program that runs knows the place of each call, but not what its arguments were written as, and pays nothing for
-//! this. Once it has failed, its text is read again, the call is found by its place, and the text of the argument says it.
+//! A running program knows the place of each call, but not the source of its arguments, and pays nothing for this. Once it has
+//! failed, its text is read again, the call is found by its place, and the text of the argument is the origin.
 
 use ptc_vm::error::NilArguments;
 use ptc_vm::machine::Library;
@@ -18,13 +18,13 @@ const SHOWN: usize = 40;
 /// How many names that stand for other names are followed.
 const FOLLOWED: usize = 8;
 
-/// Says where the `nil` came from that made a program fail: text to go on right behind the error's message, such as
+/// Explains the origin of the `nil` that made a program fail: text to append to the error's message, such as
 /// `. The nil is the value of (get row "price") at 3:12`. Empty if it is not known, or not worth saying.
 ///
-/// `source` is the program's text, and `library` what it was compiled with. Costs about as much as compiling it.
+/// `source` is the program's text, and `library` the one it was compiled with. Costs about as much as compiling it.
 ///
 /// # Errors
-/// What refuses the text, or a limit of the one who asks.
+/// The error of compiling the text, or of a limit of the caller.
 pub fn nil_origin(source: &str, library: &'static Library, error: &ptc_vm::Error) -> ptc_vm::Result<String> {
     let (Some(nil), Some(position)) = (error.nil_arguments(), error.position()) else {
         return Ok(String::new());
@@ -82,7 +82,7 @@ impl Text<'_> {
         self.origin(call, argument)
     }
 
-    /// Whether what is called is the builtin that messages call by this name.
+    /// Whether the callee is the builtin that messages call by this name.
     fn is_function(&self, callee: Callee, named: &str) -> bool {
         let called = match callee {
             Callee::Global(name) => self.library.known(self.names.text(name)).builtin,
@@ -94,7 +94,7 @@ impl Text<'_> {
         called.is_some_and(|id| self.library.get(id).name == named || self.library.id(named) == Some(id))
     }
 
-    /// Says what the argument of a call is.
+    /// Describes the argument of a call.
     fn origin(&self, call: NodeId, argument: NodeId) -> Option<String> {
         let mut argument = argument;
         if self.ast.node(argument) == Node::Hole {
@@ -147,7 +147,7 @@ impl Text<'_> {
         }
     }
 
-    /// What goes into a step of a thread.
+    /// The value that goes into a step of a thread.
     fn step_before(&self, call: NodeId) -> Option<NodeId> {
         let ast = self.ast;
         ast.ids().find_map(|id| match ast.node(id) {
@@ -160,7 +160,7 @@ impl Text<'_> {
         })
     }
 
-    /// What a `let` around a place binds a local of a function to.
+    /// The value to which a `let` around a place binds a local of a function.
     fn local(&self, local: LocalId, at: Span, function: Option<usize>) -> Option<Bound> {
         let ast = self.ast;
         ast.ids().find_map(|id| match ast.node(id) {
@@ -195,7 +195,7 @@ impl Text<'_> {
         }
     }
 
-    /// What a captured value was bound to where the function was made.
+    /// The value to which a captured name was bound where the function was made.
     fn capture(&self, n: u32, at: Span) -> Option<Bound> {
         let mut n = n;
         let mut function = self.function_at(at)?;
@@ -211,7 +211,7 @@ impl Text<'_> {
         }
     }
 
-    /// What the program defines a name as, if it does so once.
+    /// The program's definition of a name, if there is only one.
     fn definition(&self, name: Name) -> Option<Bound> {
         let mut definitions = self.ast.definitions.iter().filter(|definition| definition.name == name);
         match (definitions.next(), definitions.next()) {
@@ -239,14 +239,14 @@ impl Text<'_> {
     }
 }
 
-/// What a call calls.
+/// The callee of a call.
 #[derive(Clone, Copy)]
 enum Callee {
     Global(Name),
     Node(NodeId),
 }
 
-/// What a name stands for.
+/// The binding of a name.
 #[derive(Clone, Copy)]
 enum Bound {
     /// The value of this.

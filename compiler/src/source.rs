@@ -63,7 +63,7 @@ pub(crate) fn excerpt(source: &str, span: Span) -> String {
     shortened(source, span, 80, "...")
 }
 
-/// The text of a span on one line, cut behind so many characters.
+/// The text of a span on one line, cut after so many characters.
 pub(crate) fn shortened(source: &str, span: Span, longest: usize, ellipsis: &str) -> String {
     let mut text = String::new();
     for (count, word) in span.text(source).split_whitespace().enumerate() {

@@ -6,8 +6,8 @@
 use logos::{Lexer, Logos};
 use ptc_vm::value::is_letter_beyond_ascii;
 
-/// A lexical element. White space (space, tab, CR, LF, comma) is skipped. Comments are not: what is skipped costs the lexer a call
-/// inside the one before, unless the optimiser makes a jump of it, and a text may have a comment on each of ten thousand lines.
+/// A lexical element. White space (space, tab, CR, LF, comma) is skipped. Comments are not: skipping an element costs the lexer
+/// a nested call, unless the optimiser makes a jump of it, and a text may have a comment on each of ten thousand lines.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n,]+")]
 #[logos(error = LexError)]
@@ -74,7 +74,7 @@ pub enum Token {
     #[regex(r":[a-zA-Z0-9+\-*<>=?!_.|]+(/[a-zA-Z0-9+\-*<>=?!_.|]+)?", rest_of_keyword)]
     #[regex(r":[^\x00-\x7f]", keyword_beyond_ascii)]
     Keyword,
-    /// A name; `+5` is told from a name by [`positive`].
+    /// A name; [`positive`] distinguishes `+5` from a name.
     #[regex(r"[a-zA-Z+*/<>=?!_%.&$|][a-zA-Z0-9+\-*/<>=?!_%.&$|']*", positive)]
     #[regex(r"-([a-zA-Z+\-*/<>=?!_%.&$|'][a-zA-Z0-9+\-*/<>=?!_%.&$|']*)?", negative)]
     #[regex(r"[^\x00-\x7f]", beyond_ascii)]
@@ -150,7 +150,7 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
         | b'_' | b'%' | b'.' | b'&' | b'$' | b'|' | b'\'')
 }
 
-/// Takes the rest of a name that goes on with letters beyond ASCII.
+/// Takes the rest of a name that continues with letters beyond ASCII.
 #[inline]
 fn rest_of_name(lex: &mut Lexer<'_, Token>) {
     if !lex.remainder().as_bytes().first().is_some_and(u8::is_ascii) {
@@ -166,7 +166,7 @@ fn belongs(c: char, may_stand: fn(u8) -> bool) -> bool {
     }
 }
 
-/// Takes what belongs to a name.
+/// Takes the characters that belong to a name.
 fn take_letters(lex: &mut Lexer<'_, Token>, may_stand: fn(u8) -> bool) {
     let rest = lex.remainder();
     lex.bump(rest.find(|c| !belongs(c, may_stand)).unwrap_or(rest.len()));
@@ -189,7 +189,7 @@ fn is_keyword_byte(byte: u8) -> bool {
     is_name_byte(byte) && !matches!(byte, b'/' | b'%' | b'&' | b'$' | b'\'')
 }
 
-/// Takes the rest of a keyword that goes on with letters beyond ASCII, up to its second slash.
+/// Takes the rest of a keyword that continues with letters beyond ASCII, up to its second slash.
 #[inline]
 fn rest_of_keyword(lex: &mut Lexer<'_, Token>) {
     if !lex.remainder().as_bytes().first().is_some_and(|&byte| byte.is_ascii() && byte != b'/') {

@@ -1,14 +1,14 @@
 //! The bytecode verifier, for tests and fuzzing. It checks everything that the machine takes on trust.
 //!
-//! The verifier follows every path through every body. It tracks the depth of the stack and the slots whose value a last use has
-//! moved away.
+//! The verifier follows every path through every body. It tracks the depth of the stack and the slots whose value a last use
+//! has moved away.
 
 use std::collections::BTreeSet;
 
 use ptc_vm::code::{Arity, Capture, Function, Op};
 use ptc_vm::{Program, Value};
 
-/// What is known before an instruction.
+/// The known state before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct StackState {
     depth: u32,
@@ -110,7 +110,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Drops values off the top, whatever they are.
+    /// Drops values off the top, of any kind.
     fn discard(state: &mut StackState, count: u32) -> Result<(), String> {
         state.depth = state.depth.checked_sub(count).ok_or("drops more than there is")?;
         state.moved = state.moved.iter().copied().filter(|&slot| slot < state.depth).collect();
@@ -196,7 +196,7 @@ impl Verifier<'_> {
         self.reach(next, state)
     }
 
-    /// What an instruction that always goes on to the next one pops and pushes. What it names must be there.
+    /// The numbers of values that an instruction without a jump pops and pushes. Its operands must exist.
     fn effect(&self, op: Op, next: usize, state: &mut StackState) -> Result<(u32, u32), String> {
         Ok(match op {
             Op::Nil | Op::True | Op::False | Op::Int(_) | Op::SelfFn | Op::Budget => (0, 1),
@@ -416,7 +416,7 @@ impl Verifier<'_> {
         Ok(places.len() as u32)
     }
 
-    /// What a closure captures must be there.
+    /// Checks that a closure's captures exist.
     fn closure(&self, index: u32, state: &StackState) -> Result<(), String> {
         let Some(made) = self.program.functions.get(index as usize) else {
             return Err(format!("no function {index}"));

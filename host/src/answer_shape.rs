@@ -1,5 +1,5 @@
-//! What an answer is, from its beginning: the shape of a value, or of a text the kind and the names of its columns, `CSV of "id"
-//! "title"`. Keys, columns and types, never values.
+//! The shape of an answer, derived from its beginning: the shape of a value, or for a text its kind and the names of its
+//! columns, `CSV of "id" "title"`. Keys, columns and types, never values.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ pub(crate) fn answer_shape(beginning: &[u8]) -> Option<String> {
     Some(text_shape(&String::from_utf8_lossy(beginning)))
 }
 
-/// The shape of a tool that gave answers of these two shapes: the one with more names, if they are of one kind. `None` where they
-/// are not, as those of a tool that runs queries or reads pages: then no shape tells what the next answer is.
+/// The shape of a tool that gave answers of these two shapes: the one with more names, if they are of one kind. `None` if they
+/// are not, as those of a tool that runs queries or reads pages: no shape predicts the next answer then.
 pub(crate) fn common_shape<'s>(first: &'s str, next: &'s str) -> Option<&'s str> {
     let (ours, theirs) = (names(first), names(next));
     let shared = ours.intersection(&theirs).count();
@@ -52,7 +52,7 @@ pub(crate) fn common_shape<'s>(first: &'s str, next: &'s str) -> Option<&'s str>
     Some(if theirs.len() > ours.len() { next } else { first })
 }
 
-/// The beginning of a shape that says what it is: `Python literals [`, `CSV of `, `{`, `int`.
+/// The beginning of a shape, which names its kind: `Python literals [`, `CSV of `, `{`, `int`.
 fn kind(shape: &str) -> &str {
     shape.split('"').next().and_then(|before| before.split_inclusive(['{', '[']).next()).unwrap_or_default()
 }
@@ -67,7 +67,7 @@ fn is_empty(shape: &str) -> bool {
     matches!(shape, "[]" | "{}")
 }
 
-/// The text of a JSON string that may be cut; `None` if something stands behind it.
+/// The text of a JSON string that may be cut; `None` if something follows it.
 #[expect(clippy::disallowed_methods, reason = "entry point: inner_text()")]
 fn inner_text(json: &[u8]) -> Option<String> {
     let json = String::from_utf8_lossy(json);
@@ -81,7 +81,7 @@ fn inner_text(json: &[u8]) -> Option<String> {
     })
 }
 
-/// What a text is.
+/// The shape of a text.
 fn text_shape(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(64).collect();
     if let Some(columns) = markdown_columns(&lines) {
@@ -104,8 +104,8 @@ fn markdown_columns(lines: &[&str]) -> Option<String> {
     Some(shown(columns.iter().map(String::as_str)))
 }
 
-/// `CSV of …`, if the lines have equally many fields. The first row is shown if it can only be a heading: its fields are names, and
-/// below one of them stands a number where itself has none.
+/// `CSV of …`, if the lines have equally many fields. The first row is shown if it can only be a heading: its fields are names,
+/// and below one of them stands a number where itself has none.
 fn csv_columns(lines: &[&str], separator: char) -> Option<String> {
     let rows: Vec<Vec<String>> = lines.iter().take(ROWS).map(|line| fields(line, separator)).collect();
     let [heading, rows @ ..] = &rows[..] else { return None };

@@ -1,4 +1,4 @@
-//! Who hears what upstreams say while they work for a program: how far they are, and their log messages.
+//! Receivers of upstreams' progress and log messages while they work for a program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub struct UpstreamMessage {
     pub level: LogLevel,
     /// The part of the upstream that says so, if it names one.
     pub logger: Option<String>,
-    /// What it says: text, or any JSON.
+    /// The content: text, or any JSON.
     pub data: Value,
 }
 
-/// Who hears what upstreams say of one program's calls. Secrets are removed before anybody hears them.
+/// The receivers of upstreams' messages about one program's calls. Secrets are removed before delivery.
 pub struct Audience {
     progress: Option<watch::Sender<Option<Arc<str>>>>,
     messages: Option<(LogLevel, mpsc::Sender<UpstreamMessage>)>,
@@ -30,30 +30,30 @@ pub struct Audience {
 }
 
 impl Audience {
-    /// Nobody yet.
+    /// No receivers yet.
     #[must_use]
     pub fn new(redactor: Redactor) -> Self {
         Self { progress: None, messages: None, redactor }
     }
 
-    /// Somebody who hears how far calls are: one line each time, the latest of which counts.
+    /// Adds a receiver of the calls' progress: one line each time, of which the latest counts.
     #[must_use]
     pub fn with_progress(self, sender: watch::Sender<Option<Arc<str>>>) -> Self {
         Self { progress: Some(sender), ..self }
     }
 
-    /// Somebody who hears messages of this severity and above. What comes faster than it is taken is lost.
+    /// Adds a receiver of messages of this severity and above. Messages that exceed its capacity are dropped.
     #[must_use]
     pub fn with_messages(self, least: LogLevel, sender: mpsc::Sender<UpstreamMessage>) -> Self {
         Self { messages: Some((least, sender)), ..self }
     }
 
-    /// Whether somebody hears how far calls are.
+    /// Whether there is a receiver of progress.
     pub(crate) fn wants_progress(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// The least severity that somebody hears.
+    /// The least severity that the receiver takes.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         self.messages.as_ref().map(|(least, _)| *least)
     }

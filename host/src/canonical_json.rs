@@ -1,8 +1,8 @@
-//! JSON in one spelling for each value, so that a digest stands for the value (waiting.md 3.3).
+//! Canonical JSON: one spelling for each value, so that a digest identifies the value (waiting.md 3.3).
 //!
 //! Keys are sorted by their UTF-8 bytes, there are no blanks, strings have the shortest escapes, and a number is its exact
-//! value in the shortest decimal form: two texts of one value become the same bytes, two of different values never do.
-//! A key that stands twice in an object is refused: readers keep one of the two values, and not all the same one.
+//! value in the shortest decimal form: two texts of one value become the same bytes, two of different values never do. A
+//! repeated key in an object is refused: readers keep one of the two values, and not all the same one.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -22,16 +22,16 @@ pub enum NotCanonical {
     /// An object has this key twice.
     #[error("the key {0:?} stands twice in one object")]
     RepeatedKey(String),
-    /// The exponent of a number is beyond what anybody can read.
+    /// The exponent of a number is out of range.
     #[error("a number is out of range")]
     Number,
 }
 
-/// The SHA-256 of the canonical form of a JSON text. It is made member by member: besides the text there is at most a small multiple of
-/// it, the places of the members of one object at each level.
+/// The SHA-256 of the canonical form of a JSON text. It is made member by member: besides the text there is at most a small
+/// multiple of it, the places of the members of one object at each level.
 ///
 /// # Errors
-/// The text is not JSON, has a key twice in one object, or a number that nobody can read.
+/// The text is not JSON, has a key twice in one object, or a number out of range.
 pub fn digest(json: &[u8]) -> Result<[u8; 32], NotCanonical> {
     let mut context = Context::new(&SHA256);
     Form::new(json, &mut |piece| context.update(piece))?.whole()?;
@@ -81,7 +81,7 @@ impl<'t, 's> Form<'t, 's> {
         at
     }
 
-    /// The place behind the value at `at`.
+    /// The place after the value at `at`.
     fn end(&self, at: usize) -> usize {
         match self.byte(at) {
             b'"' => end_of_string(self.text.as_bytes(), at),
@@ -93,14 +93,14 @@ impl<'t, 's> Form<'t, 's> {
         }
     }
 
-    /// The place behind a number or a literal.
+    /// The place after a number or a literal.
     fn end_of_word(&self, at: usize) -> usize {
         let rest = &self.text.as_bytes()[at..];
         let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         rest.iter().position(is_end).map_or(self.text.len(), |length| at + length)
     }
 
-    /// Writes the value at `at`; the place behind it.
+    /// Writes the value at `at`; the place after it.
     fn value(&mut self, at: usize) -> Result<usize, NotCanonical> {
         if self.out.len() >= PIECE {
             (self.sink)(&self.out);
@@ -224,7 +224,7 @@ fn ends(json: &[u8]) -> Vec<(u32, u32)> {
     ends
 }
 
-/// The place behind the array or object at `at`, found by counting its brackets.
+/// The place after the array or object at `at`, found by counting its brackets.
 fn end_of_short(json: &[u8], mut at: usize) -> usize {
     let mut open = 0_usize;
     while let Some(byte) = json.get(at) {
@@ -247,7 +247,7 @@ fn end_of_short(json: &[u8], mut at: usize) -> usize {
     json.len()
 }
 
-/// The place behind the string at `at`.
+/// The place after the string at `at`.
 fn end_of_string(json: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -263,7 +263,7 @@ fn end_of_string(json: &[u8], at: usize) -> usize {
 /// The canonical form of a JSON tree.
 ///
 /// # Errors
-/// It has a number that nobody can read.
+/// It has a number out of range.
 pub fn canonical_value(value: &Value) -> Result<Vec<u8>, NotCanonical> {
     let mut out = Vec::new();
     write(&mut out, value)?;

@@ -74,7 +74,7 @@ impl ConfigError {
     }
 }
 
-/// Something in the configuration that works and deserves a look. The caller logs it as an event.
+/// Valid configuration that is likely a mistake. The caller logs it as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigWarning {
     /// Name of the log event, for instance `upstreams_config_unknown_keys`.

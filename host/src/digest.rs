@@ -1,4 +1,4 @@
-//! SHA-256 in hexadecimal digits: names of what must not be named itself.
+//! SHA-256 in hexadecimal digits, for naming data without revealing it.
 
 use crate::pace::PIECE;
 use ring::digest::{Context, SHA256, digest};
@@ -24,7 +24,7 @@ pub(crate) async fn sha256_in_pieces(bytes: &[u8]) -> [u8; 32] {
     array
 }
 
-/// The SHA-256 of several texts, each behind its length (8 bytes, the highest first), so that no two lists of them read alike.
+/// The SHA-256 of several texts, each after its length (8 bytes, the highest first), so that no two lists of them read alike.
 pub(crate) fn sha256_of_parts(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {

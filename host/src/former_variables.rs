@@ -1,4 +1,4 @@
-//! The names that the variables of this product had before (ruling 70).
+//! The former names of this product's variables (ruling 70).
 
 use crate::environment::ProcessEnv;
 
@@ -7,8 +7,8 @@ const FORMER_PREFIXES: [&str; 2] = ["PTC_RUNNER_MCP_", "PTC_RUNNER_"];
 const PREFIX: &str = "PTC_";
 
 impl ProcessEnv {
-    /// A variable of this product that is set under its name and, to another value, under its former one: nobody can say
-    /// which one is meant. `None` if there is none. Empty variables are not set.
+    /// A variable of this product that is set under its name and, to another value, under its former one: the intended one is
+    /// unknown. `None` if there is none. Empty variables are not set.
     pub fn contradiction(&self) -> Option<String> {
         self.iter().find_map(|(former, value)| {
             let former = former.to_str()?;

@@ -66,8 +66,8 @@ pub(crate) fn required(schema: &Value) -> Vec<&str> {
     names.filter_map(Value::as_str).filter(|name| known.insert(*name)).collect()
 }
 
-/// Whether `null` is a valid value as far as the schema says. What cannot be decided counts as admitted, so that
-/// nothing is withheld from an upstream that may want it.
+/// Whether the schema admits `null` as a value. Undecidable cases count as admitted, so that nothing is withheld from an
+/// upstream that may want it.
 pub(crate) fn admits_null(root: &Value, schema: &Value) -> bool {
     fn admits(root: &Value, schema: &Value, depth: usize, left: &mut usize) -> bool {
         if depth == MAX_DEPTH || *left == 0 {

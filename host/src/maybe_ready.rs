@@ -1,7 +1,7 @@
 //! Operations that either finish at once or have to wait.
 //!
-//! Nearly every request, call and program ends in the poll that starts it. The usual type for what may have to wait is
-//! a boxed future. It costs an allocation, an indirect call per poll, and state for a wait that never comes: a large
+//! Nearly every request, call and program ends in the poll that starts it. The usual type for an operation that may have to
+//! wait is a boxed future. It costs an allocation, an indirect call per poll, and state for a wait that never comes: a large
 //! part of the cost of a program of a few microseconds.
 //!
 //! [`MaybeReady`] avoids that cost. [`MaybeReady::Ready`] holds the result itself. [`MaybeReady::Waiting`] holds the
@@ -16,12 +16,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// How far something came at once.
+/// The outcome of a first poll.
 #[derive(Debug)]
 pub enum MaybeReady<T, W> {
-    /// To its result.
+    /// The result.
     Ready(T),
-    /// It continues.
+    /// The pending rest.
     Waiting(W),
 }
 
@@ -52,7 +52,7 @@ impl<S: Start> Eager<S> {
     }
 }
 
-/// What is to be started is moved, never pinned.
+/// The starter is moved, never pinned.
 impl<S: Start> Unpin for Eager<S> {}
 
 impl<S: Start> Future for Eager<S> {

@@ -1,8 +1,8 @@
 //! The memory that all programs of a process share (ruling 25).
 //!
-//! [`MemoryBudget`] is one counter, not updated for single values; each principal may have a part of it with a counter of its
-//! own (ruling 66). A machine reserves in pieces that grow with its
-//! contents ([`MemoryReservation`]); upstream replies reserve bytes as they arrive ([`ReplyMemory`]).
+//! [`MemoryBudget`] is one counter, not updated for single values; each principal may have a part of it with a separate counter
+//! (ruling 66). A machine reserves in pieces that grow with its contents ([`MemoryReservation`]); upstream replies reserve
+//! bytes as they arrive ([`ReplyMemory`]).
 
 use ahash::AHashMap;
 use ptc_vm::meter::Reservation;
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What must be left for another program to be let in: enough for a small one to run.
+/// Memory that must be free for another program to begin: enough for a small one to run.
 const ROOM_FOR_ONE: u64 = 64 << 10;
 
 /// Principals whose parts are kept though they hold nothing.
@@ -27,7 +27,7 @@ struct Budget {
     used: AtomicU64,
     /// The budget that this one is a part of.
     whole: Option<MemoryBudget>,
-    /// What one principal may take of it, if that is not everything.
+    /// The share of one principal, if that is limited.
     share: Option<u64>,
     /// The parts of principals.
     parts: Mutex<AHashMap<Arc<str>, MemoryBudget>>,
@@ -74,7 +74,7 @@ impl MemoryBudget {
         MemoryBudget(Arc::new(Budget { limit, used, whole, share, parts }))
     }
 
-    /// The part of a principal: what is taken of it is taken of this budget as well. This budget itself for nobody in particular, and
+    /// The part of a principal: its reservations count in this budget as well. This budget itself without a principal, and
     /// where principals have no shares.
     pub fn of(&self, principal: Option<&Arc<str>>) -> MemoryBudget {
         let (Some(share), Some(principal)) = (self.0.share, principal) else { return self.clone() };
@@ -91,12 +91,12 @@ impl MemoryBudget {
         part
     }
 
-    /// What one principal may take, if that is not everything.
+    /// The share of one principal, if that is limited.
     pub fn share(&self) -> Option<u64> {
         self.0.share
     }
 
-    /// The principals that have had a part of it, and the bytes that each has taken now, by their names.
+    /// The principals that have used a part of it, and the bytes that each uses now, by their names.
     pub fn taken_by(&self) -> Vec<(Arc<str>, u64)> {
         let mut taken: Vec<_> = self.parts().iter().map(|(name, part)| (name.clone(), part.used())).collect();
         taken.sort();
@@ -144,7 +144,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Releases `bytes`.
     pub fn give_back(&self, bytes: u64) {
         self.0.used.fetch_sub(bytes, Ordering::Relaxed);
         if let Some(whole) = &self.0.whole {
@@ -168,7 +168,7 @@ impl MemoryReservation {
         MemoryReservation { budget, bytes: Cell::new(0), refused: Cell::new(Refused::Whole) }
     }
 
-    /// What it reserves from.
+    /// The budget it reserves from.
     #[cfg(feature = "saved-sessions")]
     pub(crate) fn budget(&self) -> &MemoryBudget {
         &self.budget
@@ -195,12 +195,12 @@ thread_local! {
     static ON_SHORTAGE: Cell<Option<fn()>> = const { Cell::new(None) };
 }
 
-/// Says what this thread does when a program asks for more than is left: it gives up what it only keeps.
+/// Sets the function by which this thread frees its caches when a program needs more than is left.
 pub(crate) fn on_shortage(shed: fn()) {
     ON_SHORTAGE.set(Some(shed));
 }
 
-/// Has this thread give up what it only keeps.
+/// Makes this thread free its caches.
 fn shed() {
     // What is done about it does not lead here again.
     if let Some(shed) = ON_SHORTAGE.take() {
@@ -262,8 +262,8 @@ impl Drop for HeldMemory {
     }
 }
 
-/// What the replies on their way to one program hold: charged to the program as they arrive, until they have become
-/// values of its machine.
+/// The memory of replies on their way to one program: charged to the program as they arrive, until they have become values of
+/// its machine.
 #[derive(Debug)]
 pub(crate) struct ReplyMemory {
     budget: Option<MemoryBudget>,
@@ -297,7 +297,7 @@ impl ReplyMemory {
         self.budget.as_ref()
     }
 
-    /// Notes what the machine holds by itself.
+    /// Notes the machine's own memory.
     pub(crate) fn note_machine(&self, bytes: u64) {
         self.machine.store(bytes, Ordering::Relaxed);
     }

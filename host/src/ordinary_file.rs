@@ -1,7 +1,7 @@
 //! Files of the operator's, and those that others may have put in their place: ordinary ones alone, up to a size.
 //!
-//! A device has no end, and a pipe keeps whoever opens it waiting. So a file is opened without waiting, looked at once it is open,
-//! and read up to one byte beyond its limit. Links are followed: mounted secrets are links.
+//! A device has no end, and a pipe blocks its opener. So a file is opened without blocking, checked once it is open, and read
+//! up to one byte beyond its limit. Links are followed: mounted secrets are links.
 
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -1,9 +1,9 @@
-//! How host code gives way while it works on bytes of others: after [`PIECE`] bytes or half a millisecond, whichever comes first, the
-//! thread looks at its sockets and whoever else waits for it has a turn.
+//! Cooperative yielding of host code that processes untrusted bytes: after [`PIECE`] bytes or half a millisecond, whichever
+//! comes first, the thread polls its sockets and runs other waiting tasks.
 //!
-//! A loop that reads from a peer which is always faster than its reader never finds nothing to read, and so would never leave its thread.
-//! Such loops have a [`Pace`]: they tell it what they have worked on, and wait where it says so. What reads a text in one go, such as a
-//! parser of JSON, is done [`apart`] where the text is long.
+//! A loop that reads from a peer which is always faster than its reader never finds nothing to read, and so would never leave
+//! its thread. Such loops have a [`Pace`]: they report the bytes that they have processed, and wait when it says so. An
+//! operation that reads a text in one go, such as a parser of JSON, runs [`apart`] if the text is long.
 
 #![expect(clippy::disallowed_methods, reason = "threads share out what they really have of time")]
 
@@ -16,20 +16,20 @@ use tokio::sync::Semaphore;
 
 /// The most bytes that are worked on between two pauses.
 pub const PIECE: usize = 64 * 1024;
-/// The most bytes between two looks at the time, where bytes cost more than copying them.
+/// The most bytes between two readings of the clock, where processing costs more than copying.
 pub const STEP: usize = 4096;
-/// Bytes of a text that is read in one go on the thread of whoever waits for it. A longer one has a thread of its own.
+/// Bytes of a text that is read in one go on the caller's thread. A longer one has a thread of its own.
 pub const AT_ONCE: usize = 256 * 1024;
-/// How long work may go on without a pause.
+/// How long work may run without a pause.
 const SLICE: Duration = Duration::from_micros(500);
 
-/// How many long texts are worked on at a time. Few: the workers keep their share of the processor, and what the work needs besides its
-/// text is there so often only.
+/// How many long texts are processed at a time. Few: the workers keep their share of the processor, and memory besides the
+/// texts is needed only this often.
 const THREADS: usize = 2;
 
 static THREADS_APART: Semaphore = Semaphore::const_new(THREADS);
 
-/// What a loop has done since the others had their turn.
+/// The work of a loop since its last pause.
 #[derive(Debug, Default)]
 pub struct Pace {
     bytes: usize,
@@ -51,19 +51,19 @@ impl Pace {
         is_due
     }
 
-    /// Notes that the others have had a turn.
+    /// Notes that other tasks have run.
     pub fn restart(&mut self) {
         *self = Self::default();
     }
 
-    /// Notes work on `bytes`, and gives way if that is due.
+    /// Notes work on `bytes`, and yields if that is due.
     pub async fn worked(&mut self, bytes: usize) {
         if self.is_due(bytes) {
             tokio::task::yield_now().await;
         }
     }
 
-    /// The output of `future`. If it has to be waited for, the others have had their turn meanwhile.
+    /// The output of `future`. If it has to be waited for, the pace restarts.
     pub async fn wait<F: Future>(&mut self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -77,15 +77,15 @@ impl Pace {
     }
 }
 
-/// Gives way in a function that is polled: pending, and woken when the others have had their turn.
+/// Yields in a function that is polled: pending, and woken when other tasks have run.
 pub fn poll_pause<T>(cx: &mut Context<'_>) -> Poll<T> {
     // Its first poll asks to be woken after the next look at the sockets; it is not needed for more.
     let _ = pin!(tokio::task::yield_now()).poll(cx);
     Poll::Pending
 }
 
-/// What comes of `work` on a text of so many bytes, which cannot give way: it is done at once, or on a thread for such work if the text
-/// is longer than [`AT_ONCE`].
+/// The result of `work` on a text of so many bytes, which cannot yield: it runs at once, or on a thread for such work if the
+/// text is longer than [`AT_ONCE`].
 pub async fn apart<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes <= AT_ONCE {
         return work();
@@ -118,7 +118,7 @@ pub(crate) mod tests {
         static WORK: Cell<Work> = const { Cell::new(Work { most: 0, all: 0 }) };
     }
 
-    /// What a thread has told its paces, in bytes.
+    /// The work reported to a thread's paces, in bytes.
     #[derive(Clone, Copy, Debug, Default)]
     pub(crate) struct Work {
         /// The most between two pauses.

@@ -18,7 +18,7 @@ pub(crate) fn no_link(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Whether a file is a plain one of ours that nobody else can read or change.
+/// Whether a file is a regular one of this user that no other user can read or change.
 pub(crate) fn is_private(metadata: &Metadata) -> bool {
     metadata.is_file() && is_ours_alone(metadata)
 }

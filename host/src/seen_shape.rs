@@ -18,16 +18,16 @@ const MAX_BYTES: usize = 300;
 const MOST_NAMES: usize = 32;
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 40;
-/// Longest string whose kind is told, in bytes.
+/// Longest string whose kind is determined, in bytes.
 const LONGEST_KIND: usize = 40;
 
 /// Bytes of a value's JSON from which its shape is read.
 pub(crate) const SAMPLE_BYTES: usize = 4096;
 
-/// The shape of a value, and what stands behind it.
+/// The shape of a value, and where it ends.
 pub(crate) struct SeenValue {
     pub(crate) shape: String,
-    /// Bytes up to its end, white space behind it included.
+    /// Bytes up to its end, white space after it included.
     pub(crate) end: usize,
     /// Whether its strings are in single quotes, or its words are `True`, `False` or `None`: it is no JSON.
     pub(crate) is_python: bool,
@@ -70,7 +70,8 @@ fn is_hash(key: &str) -> bool {
     hex >= 16 && hex + hyphens == key.len()
 }
 
-/// What a string is, as far as programs treat it differently: a number in quotes, a date or a time of ISO 8601, or any text.
+/// The kind of a string, as far as programs treat it differently: a number in quotes, a date or a time of ISO 8601, or any
+/// text.
 fn string_kind(text: &str) -> &'static str {
     let pattern: String =
         text.chars().take(LONGEST_KIND + 1).map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
@@ -88,7 +89,7 @@ fn string_kind(text: &str) -> &'static str {
     }
 }
 
-/// What is known of a value.
+/// The known part of a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Scalar(&'static str),
@@ -96,12 +97,12 @@ enum Seen {
     List(Option<Box<Seen>>),
     /// The entries that were seen, and whether these are all.
     Map(Vec<(String, Seen)>, bool),
-    /// It begins behind the end of what was read, or nests too deep.
+    /// It begins after the end of the sample, or nests too deep.
     Cut,
 }
 
 impl Seen {
-    /// The shape without names: what two values of one table have in common.
+    /// The shape without names, which is common to values of one table.
     fn kind(&self) -> &'static str {
         match self {
             Seen::Scalar("digits" | "date" | "time") => "string",
@@ -175,7 +176,7 @@ fn show(seen: &Seen, depth: usize, out: &mut String) {
     }
 }
 
-/// Reads JSON, or what Python prints (decision 171), that may end anywhere. What follows a mistake is not looked at: whether a
+/// Reads JSON, or the printed form of Python (decision 171), that may end anywhere. Text after a mistake is skipped: whether a
 /// text is data is decided elsewhere.
 struct Reader<'a> {
     json: &'a [u8],
@@ -191,7 +192,7 @@ impl Reader<'_> {
         self.json.get(self.at).copied()
     }
 
-    /// The value at the cursor; `None` if it is none, or begins behind the end.
+    /// The value at the cursor; `None` if it is none, or begins after the end.
     fn value(&mut self, depth: usize) -> Option<Seen> {
         let first = self.token()?;
         Some(match first {

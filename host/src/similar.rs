@@ -1,4 +1,4 @@
-//! The name that a mistyped one stands for.
+//! Similar names, for mistyped ones.
 
 /// Jaro similarity from which on a name is worth proposing.
 const SIMILAR: f64 = 0.82;
@@ -27,7 +27,7 @@ pub fn most_similar<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> O
     best.map(|(_, name)| name)
 }
 
-/// A name without what spellings differ in.
+/// A name without the differences of spelling.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

@@ -1,8 +1,8 @@
 //! Characters that a reader does not see, made visible.
 //!
-//! Control characters drive terminals, bidirectional controls and zero-width characters make a text look like another
-//! one, and tags carry text that only a model reads. Text that others wrote is shown with these as `\u001b` and the
-//! like, which is how both JSON and the language write them.
+//! Control characters drive terminals, bidirectional controls and zero-width characters make a text look like another one, and
+//! tags carry text that only a model reads. Untrusted text is shown with these as `\u001b` and the like, which is the notation
+//! of both JSON and the language.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -25,8 +25,8 @@ pub fn has_hidden(text: &str) -> bool {
     matches!(visible_line(text), Cow::Owned(_))
 }
 
-/// A JSON text for a page: whoever reads it and shows its strings shows their hidden characters as escapes. Line feeds and
-/// tabs stay.
+/// A JSON text for a page: a reader that parses it and shows its strings shows their hidden characters as escapes. Line feeds
+/// and tabs stay.
 #[must_use]
 pub fn visible_on_page(json: &str) -> Cow<'_, str> {
     let shown = visible(json);
@@ -55,8 +55,8 @@ pub fn visible_on_page(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls mean
-/// nothing to its reader.
+/// The characters of `text`, with spaces for the control characters that are not in `stay`: for prose whose controls have no
+/// meaning for its reader.
 pub fn without_controls(text: &str, stay: &[char]) -> impl Iterator<Item = char> {
     text.chars().map(|c| if c.is_control() && !stay.contains(&c) { ' ' } else { c })
 }
@@ -99,8 +99,8 @@ fn push_escape(out: &mut String, c: char) {
     }
 }
 
-/// What stands before a character, as far as joiners and variation selectors depend on it: scripts and emoji need them,
-/// one at a time, behind something that they change.
+/// The preceding character, as far as joiners and variation selectors depend on it: scripts and emoji need them, one at a time,
+/// after a character that they modify.
 #[derive(Clone, Copy)]
 enum Before {
     Ascii(char),

@@ -22,8 +22,7 @@ pub fn notification(method: &str, params: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a `tools/call` request has when it is sent again because the server asked for input (2026-07-28), each the text of
-/// JSON.
+/// Members of a `tools/call` request that is sent again because the server asked for input (2026-07-28), each the text of JSON.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Again<'a> {
     /// `inputResponses`: an object.

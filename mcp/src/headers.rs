@@ -36,7 +36,7 @@ pub fn encoded(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The value that a header carries; `None` if what is between the markers is no base64 of text.
+/// The value that a header carries; `None` if the part between the markers is no base64 of text.
 #[must_use]
 pub fn decoded(value: &str) -> Option<Cow<'_, str>> {
     match value.strip_prefix(ENCODED.0).and_then(|rest| rest.strip_suffix(ENCODED.1)) {

@@ -13,11 +13,11 @@ pub(crate) struct IdFinder {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// What the next string of the outermost object is.
+    /// The role of the next string of the outermost object.
     place: Place,
     key: Vec<u8>,
     value: Vec<u8>,
-    /// Whether what goes by is the id.
+    /// Whether the current bytes are the id.
     taking: bool,
 }
 

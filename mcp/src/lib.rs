@@ -1,7 +1,7 @@
 //! The MCP protocol of both sides, without I/O. The client of `ptc-host`, the server of `ptc-server` and every small
 //! client read and write the same bytes by the same code.
 //!
-//! | Module | What it is |
+//! | Module | Purpose |
 //! |---|---|
 //! | [`json`] | JSON: a scanner that builds nothing, a writer straight into bytes, a tree |
 //! | [`message`] | one JSON-RPC message, classified without decoding its payload |

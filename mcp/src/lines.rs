@@ -10,8 +10,8 @@ use crate::id_finder::IdFinder;
 
 /// How much of either end of an oversized line is kept, to find its request.
 const KEPT: usize = 256;
-/// The smallest and the largest read, in bytes. Reads grow while they fill up, up to what a pipe
-/// holds, so that an idle connection costs little.
+/// The smallest and the largest read, in bytes. Reads grow while they fill up, up to the capacity of a pipe, so that an idle
+/// connection costs little.
 const MIN_READ: usize = 8 * 1024;
 const MAX_READ: usize = 64 * 1024;
 /// Room that a buffer may keep from one line to the next, in bytes.
@@ -46,7 +46,7 @@ pub struct LineBuffer {
     scanned: usize,
     /// While an oversized line is being dropped: how many of its bytes are gone already.
     dropped: Option<u64>,
-    /// Looks at what is dropped.
+    /// Finds the id in a dropped line.
     finder: IdFinder,
     read: usize,
 }
@@ -123,7 +123,7 @@ impl LineBuffer {
         if self.dropped.is_some() { &[] } else { &self.buffer }
     }
 
-    /// Takes the line that has not ended yet as one that has: what comes next begins another.
+    /// Takes the unfinished line as a finished one: the next bytes begin another.
     pub fn end_line(&mut self) -> Bytes {
         self.scanned = 0;
         self.buffer.split().freeze()

@@ -57,7 +57,7 @@ impl LogLevel {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// All names, for messages that say what may be written.
+    /// All names, for messages that list the allowed values.
     #[must_use]
     pub fn names() -> String {
         Self::ALL.map(LogLevel::name).join(", ")

@@ -1,6 +1,6 @@
 //! Names in `_meta`, and of extensions.
 
-/// The revision of a modern request: what makes it one.
+/// The revision of a modern request, by which it is recognised.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The client's capabilities, which every modern request must carry besides [`PROTOCOL_VERSION`].
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

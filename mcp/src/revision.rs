@@ -33,7 +33,7 @@ impl Revision {
     pub const LATEST: Revision = Revision::V2026_07_28;
     /// The revisions of the modern era, as `server/discover` lists them.
     pub const MODERN: [Revision; 1] = [Revision::V2026_07_28];
-    /// What HTTP assumes of a client that names no revision (2025-06-18, transports).
+    /// The revision that HTTP assumes for a client that names none (2025-06-18, transports).
     pub const HTTP_DEFAULT: Revision = Revision::V2025_03_26;
     /// The first revision without handshake: header values from here on mean the modern era.
     const FIRST_MODERN: &'static str = "2026-07-28";

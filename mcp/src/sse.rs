@@ -22,13 +22,13 @@ pub struct Event {
     pub data: Bytes,
 }
 
-/// Splits a byte stream into events. Only `event`, `data`, `id` and `retry` count; lines end with `\n`, `\r\n` or `\r`. What
-/// is buffered is what was fed: the feeder bounds it.
+/// Splits a byte stream into events. Only `event`, `data`, `id` and `retry` count; lines end with `\n`, `\r\n` or `\r`. The
+/// buffer holds what was fed: the feeder bounds it.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     /// The line under way.
     line: Vec<u8>,
-    /// The data lines of the event under way, each with a newline behind it.
+    /// The data lines of the event under way, each with a newline after it.
     data: Vec<u8>,
     /// The name of the event under way.
     name: Option<Box<str>>,
@@ -99,8 +99,7 @@ impl SseDecoder {
         self.last_id.as_deref()
     }
 
-    /// How many marks there have been: each event, and whatever else took a line without being part of one, such as a comment or a
-    /// further blank line.
+    /// The number of marks: each event, and every line that is part of none, such as a comment or a further blank line.
     #[must_use]
     pub fn marks(&self) -> u64 {
         self.marks

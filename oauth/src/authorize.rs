@@ -30,7 +30,7 @@ pub struct Entropy {
     pub state: Zeroizing<[u8; 16]>,
 }
 
-/// What a person is asked to authorize.
+/// A request for a person's authorization.
 #[derive(Clone, Copy, Debug)]
 pub struct Authorization<'a> {
     /// The authorization server.
@@ -52,8 +52,8 @@ pub struct Authorization<'a> {
 }
 
 impl Authorization<'_> {
-    /// The URL for the browser, and what is kept until it answers. The URL holds `state`: it goes to the terminal, the browser and
-    /// `ptc login --json` alone (`auth.md` 15).
+    /// The URL for the browser, and the state that is kept until it answers. The URL holds `state`: it goes to the terminal,
+    /// the browser and `ptc login --json` alone (`auth.md` 15).
     ///
     /// # Errors
     /// The server has no authorization endpoint.
@@ -99,8 +99,8 @@ impl Authorization<'_> {
 }
 
 impl Authorization<'_> {
-    /// The request that a browser would make, without a browser: whether the server still knows our client is not to be had otherwise
-    /// (`auth.md` 3). What it answers is never used.
+    /// The request that a browser would make, without a browser: there is no other way to learn whether the server still knows
+    /// our client (`auth.md` 3). The answer's content is never used.
     ///
     /// # Errors
     /// The server has no authorization endpoint.
@@ -126,8 +126,8 @@ const OF_REQUEST: &[&str] = &[
     "unsupported_response_type",
 ];
 
-/// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which a
-/// browser would show to its person for good, or a redirect or document that says so.
+/// Whether the answer to [`Authorization::probe`] shows that the server does not know the client any more: an error page, which
+/// a browser would show to its person for good, or a redirect or document that says so.
 #[must_use]
 pub fn has_forgotten_client(answer: &Answer) -> bool {
     let Ok(response) = &answer.result else { return false };
@@ -147,19 +147,19 @@ pub fn has_forgotten_client(answer: &Answer) -> bool {
     }
 }
 
-/// A sign-in that waits for its answer: the record `pending` of `auth.md` 7.1, kept under `state` and used once. It serializes with its secrets in the
-/// clear: the store seals it.
+/// A sign-in that waits for its answer: the record `pending` of `auth.md` 7.1, kept under `state` and used once. It serializes
+/// with its secrets in the clear: the store seals it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingSignIn {
-    /// What the answer must repeat.
+    /// The value that the answer must repeat.
     #[serde(with = "stored")]
     pub state: Secret,
-    /// What the code is exchanged with.
+    /// The verifier for the exchange of the code.
     #[serde(with = "stored")]
     pub verifier: Secret,
     /// Where the answer goes, as it was sent.
     pub redirect_uri: String,
-    /// Who must answer.
+    /// The issuer that must answer.
     pub issuer: String,
     /// Whether the answer must say who it is from.
     pub iss_advertised: bool,
@@ -167,7 +167,7 @@ pub struct PendingSignIn {
     pub token_endpoint: String,
     /// `resource`.
     pub resource: Option<String>,
-    /// What was asked for.
+    /// The requested scopes.
     pub scopes: Scopes,
     /// Our client.
     pub client_id: String,
@@ -182,8 +182,8 @@ pub struct PendingSignIn {
 }
 
 impl PendingSignIn {
-    /// Whether a callback belongs to this sign-in and comes in time. The driver finds the record by `state`, asks this, and deletes the
-    /// record before it asks anything else: a `state` is used once.
+    /// Whether a callback belongs to this sign-in and comes in time. The driver finds the record by `state`, asks this, and
+    /// deletes the record before it asks anything else: a `state` is used once.
     #[must_use]
     pub fn is_for(&self, callback: &Callback, now: Timestamp) -> bool {
         callback.state == self.state && now.millis() < self.expires_at

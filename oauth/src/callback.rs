@@ -10,18 +10,18 @@ const MAX_QUERY_BYTES: usize = 8 << 10;
 /// Longest code that a person pastes by itself.
 const MAX_CODE_BYTES: usize = 4 << 10;
 
-/// What an authorization server answered, as far as it was well-formed.
+/// An authorization server's answer, as far as it was well-formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
     /// Which sign-in it belongs to.
     pub state: Secret,
-    /// Who it says it is from, after form-decoding.
+    /// The issuer that it names, after form-decoding.
     pub iss: Option<String>,
-    /// What it says.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What a callback says.
+/// The verdict of a callback.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// A code for tokens.
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Verdict {
     }
 }
 
-/// Why a request is no callback. It gets status 400, and the sign-in that it may have meant goes on waiting.
+/// Why a request is no callback. It gets status 400, and the sign-in that it may have meant keeps waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCallback {
     /// Another method.
@@ -127,9 +127,9 @@ impl Callback {
         Ok(Self { state, iss, verdict })
     }
 
-    /// Reads what a person pasted: the URL that the browser was sent to, of the redirect URI `redirect_uri`. A bare code is taken only if
-    /// `bare_code` gives the `state` of the one sign-in that waits, and only if its server does not advertise `iss`: a code alone does not
-    /// say who sent it.
+    /// Reads a text that a person pasted: the URL that the browser was sent to, of the redirect URI `redirect_uri`. A bare code
+    /// is taken only if `bare_code` gives the `state` of the one waiting sign-in, and only if its server does not advertise
+    /// `iss`: a code alone does not identify its sender.
     ///
     /// # Errors
     /// Why it is no callback.

@@ -1,11 +1,11 @@
-//! `WWW-Authenticate`: challenges by the grammar of RFC 9110 11.6.1, and what counts of them (`auth.md` 2.1).
+//! `WWW-Authenticate`: challenges by the grammar of RFC 9110 11.6.1, and the ones that apply (`auth.md` 2.1).
 
 /// Most challenges that are read.
 pub const MAX_CHALLENGES: usize = 16;
 /// Most bytes of all values together that are read.
 pub const MAX_BYTES: usize = 8 << 10;
 
-/// One scheme with what belongs to it.
+/// One scheme with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     /// As it was written; compared without case.
@@ -30,7 +30,7 @@ impl Challenge {
     }
 }
 
-/// What a `Bearer` challenge says.
+/// The content of a `Bearer` challenge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bearer {
     /// Where the protected resource metadata is: a URL, or a reference relative to the URL that was asked.
@@ -73,8 +73,8 @@ impl Bearer {
     }
 }
 
-/// The challenges of all values of the header, in their order. A challenge that breaks the grammar, or names a parameter twice, is left out.
-/// What is beyond [`MAX_CHALLENGES`] or [`MAX_BYTES`] is not read.
+/// The challenges of all values of the header, in their order. A challenge that breaks the grammar, or names a parameter twice,
+/// is left out. Input beyond [`MAX_CHALLENGES`] or [`MAX_BYTES`] is not read.
 #[must_use]
 pub fn parse<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> Vec<Challenge> {
     let (mut found, mut room) = (Vec::new(), MAX_BYTES);
@@ -124,7 +124,7 @@ fn read(value: &[u8], found: &mut Vec<Option<Challenge>>) {
     }
 }
 
-/// What stands between commas, without spaces around it and without empty ones. A comma within quotes does not count.
+/// The elements between commas, without spaces around them and without empty ones. A comma within quotes does not count.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut in_quotes, mut escaped) = (false, false);
     let is_comma = move |byte: &u8| {
@@ -140,7 +140,7 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 enum Element {
-    /// A scheme, with what is in its element.
+    /// A scheme, with the rest of its element.
     Challenge(Challenge),
     /// Name and value.
     Parameter(String, String),
@@ -167,7 +167,8 @@ impl Element {
     }
 }
 
-/// `token BWS "=" BWS ( token / quoted-string )`. A value without quotes may have more characters than a token: servers write URLs bare.
+/// `token BWS "=" BWS ( token / quoted-string )`. A value without quotes may have more characters than a token: servers write
+/// URLs bare.
 fn parameter(text: &[u8]) -> Option<(String, String)> {
     let (name, rest) = token(text)?;
     let value = trim(trim(rest).strip_prefix(b"=")?);
@@ -195,7 +196,7 @@ fn unquoted(quoted: &[u8]) -> Option<String> {
     None
 }
 
-/// The token at the start, and what follows.
+/// The token at the start, and the rest.
 fn token(text: &[u8]) -> Option<(&str, &[u8])> {
     let is_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     let end = text.iter().position(|b| !is_token(b)).unwrap_or(text.len());

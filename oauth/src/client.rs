@@ -13,7 +13,7 @@ use crate::metadata::ServerMetadata;
 use crate::secret::{Secret, stored_option};
 use crate::timestamp::Timestamp;
 
-/// What kind of thing an assertion is.
+/// The type of an assertion.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// How a client authenticates at the token endpoint.
@@ -64,7 +64,7 @@ pub enum Origin {
     Registered,
 }
 
-/// What a client proves itself with.
+/// A client's means of authentication.
 #[derive(Clone, Debug, Default)]
 pub enum Credential {
     /// Nothing: a public client.
@@ -94,15 +94,16 @@ pub struct Client {
     pub id: String,
     /// Where it comes from.
     pub origin: Origin,
-    /// What it has.
+    /// Its credential.
     pub credential: Credential,
     /// How it uses that.
     pub method: Method,
 }
 
 impl Client {
-    /// A client with the method of `registered` (that of its registration, if it has one), else the first that both sides can do: what its credential allows and
-    /// the server lists. Without a list: basic with a secret, an assertion with a key, none without either.
+    /// A client with the method of `registered` (that of its registration, if it has one), else the first that both sides
+    /// support: its credential allows it and the server lists it. Without a list: basic with a secret, an assertion with a key,
+    /// none without either.
     ///
     /// # Errors
     /// Nothing that both can do.
@@ -142,16 +143,16 @@ impl Client {
     }
 }
 
-/// What an assertion needs beside its key.
+/// The inputs of an assertion besides its key.
 #[derive(Clone, Copy)]
 pub struct Signing<'a> {
-    /// Whom it is for: the issuer of the authorization server.
+    /// The audience: the issuer of the authorization server.
     pub issuer: &'a str,
     /// When it is made.
     pub now: Timestamp,
     /// 16 random bytes.
     pub jti: [u8; 16],
-    /// What signing needs.
+    /// The source of randomness for signing.
     pub random: &'a (dyn SecureRandom + Sync),
 }
 
@@ -178,7 +179,8 @@ impl Client {
     }
 }
 
-/// The record `client` of `auth.md` 7.1: what a registration answered. It serializes with its secret in the clear: the store seals it.
+/// The record `client` of `auth.md` 7.1: the answer to a registration. It serializes with its secret in the clear: the store
+/// seals it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRecord {
     /// The id that was given.
@@ -192,7 +194,7 @@ pub struct ClientRecord {
     /// How the client is to authenticate, if the answer says.
     #[serde(default)]
     pub token_endpoint_auth_method: Option<String>,
-    /// What it was registered for.
+    /// The redirect URIs of the registration.
     pub redirect_uris: Vec<String>,
 }
 

@@ -50,7 +50,7 @@ impl ClientKey {
     /// The key of a PEM file in PKCS#8. `id` becomes `kid`.
     ///
     /// # Errors
-    /// What is wrong with the file; no part of it.
+    /// The fault in the file; no part of its content.
     pub fn from_pem(pem: &str, id: Option<String>, random: &dyn SecureRandom) -> Result<Self, KeyError> {
         let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| KeyError::NotPem)?;
         let der = der.secret_pkcs8_der();
@@ -75,7 +75,8 @@ impl ClientKey {
         }
     }
 
-    /// An assertion that we are `client_id`, for the server `issuer`. `jti` is 16 random bytes, `random` what signing needs.
+    /// An assertion that we are `client_id`, for the server `issuer`. `jti` is 16 random bytes, `random` the source of
+    /// randomness for signing.
     #[must_use]
     pub fn assertion(
         &self,

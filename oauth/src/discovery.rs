@@ -18,7 +18,7 @@ const OF_RESOURCE: &str = "oauth-protected-resource";
 /// The well-known names of authorization server metadata.
 const OF_SERVER: &str = "oauth-authorization-server";
 const OF_OPENID: &str = "openid-configuration";
-/// What a server of the fallback is told.
+/// The revision sent to a server of the fallback.
 const LEGACY_REVISION: &str = "2025-03-26";
 
 /// Checks that an operator waives (`auth.relax`).
@@ -30,7 +30,7 @@ pub struct Relax {
     pub missing_pkce: bool,
 }
 
-/// What is to be discovered.
+/// The target of a discovery.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The upstream's URL, as it is written in the configuration.
@@ -47,7 +47,7 @@ pub struct Target {
     pub legacy: bool,
 }
 
-/// What was discovered.
+/// The result of a discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovered {
     /// Metadata of the resource; `None` where they are absent.
@@ -72,7 +72,7 @@ pub struct Discovery {
     candidates: VecDeque<Url>,
     /// The URL that is being tried.
     current: Option<Url>,
-    /// What kept a document of this stage from being read, which says nothing on whether it exists.
+    /// The failure to read a document of this stage, which says nothing on whether it exists.
     trouble: Option<Failure>,
     /// The first URL of the stage that said no, and how.
     refused: Option<Failure>,
@@ -231,7 +231,7 @@ impl Discovery {
         }
     }
 
-    /// Who of the servers of a resource is asked.
+    /// The server to use among those of a resource.
     fn choose(&self, resource: &ResourceMetadata) -> String {
         let servers = &resource.authorization_servers;
         let is_listed = |issuer: &&String| servers.iter().any(|server| is_same_issuer(server, issuer));
@@ -246,7 +246,7 @@ impl Discovery {
         self.enter(Stage::Server { issuer }, server_urls(&url))
     }
 
-    /// What a server must offer to a browser; `None` for an endpoint that is missing.
+    /// Checks that a server offers everything for a browser; `None` for an endpoint that is missing.
     fn check(&self, server: &ServerMetadata) -> Result<(), Option<Failure>> {
         if !self.target.by_browser {
             return Ok(());
@@ -291,7 +291,7 @@ fn named_metadata(url: &Url, named: &str) -> Result<Url, Failure> {
     Ok(candidate)
 }
 
-/// The well-known URLs of a resource: with its path inserted behind the name, then without.
+/// The well-known URLs of a resource: with its path inserted after the name, then without.
 fn resource_urls(url: &Url) -> Vec<Url> {
     let path = url.path().strip_suffix('/').unwrap_or(url.path());
     let mut urls = vec![at(url, &format!("/.well-known/{OF_RESOURCE}{path}"))];

@@ -5,7 +5,7 @@ use std::fmt;
 /// Longest code that is kept (`auth.md` 15).
 const MAX_BYTES: usize = 64;
 
-/// What an answer without a usable code counts as.
+/// The code for an answer without a usable one.
 const UNNAMED: &str = "error";
 
 /// Codes of the IANA registry of OAuth extensions errors and of RFC 6749, 6750, 7591, 8628, 8707.
@@ -47,7 +47,8 @@ const REGISTERED: &[&str] = &[
     "use_dpop_nonce",
 ];
 
-/// Codes of token endpoints after which only a person can help: those of RFC 6749 5.2, RFC 8707, OpenID Connect, and GitHub's own.
+/// Codes of token endpoints after which only a person can help: those of RFC 6749 5.2, RFC 8707, OpenID Connect, and GitHub's
+/// own.
 const ENDING: &[&str] = &[
     "access_denied",
     "account_selection_required",
@@ -87,7 +88,7 @@ impl ErrorCode {
         &self.0
     }
 
-    /// Whether it ends a sign-in: what else a token endpoint answers, a proxy in front of it may have said (`auth.md` 6.3).
+    /// Whether it ends a sign-in: other codes of a token endpoint may come from a proxy in front of it (`auth.md` 6.3).
     #[must_use]
     pub fn ends_sign_in(&self) -> bool {
         ENDING.contains(&&*self.0)

@@ -4,8 +4,9 @@ use crate::error_code::ErrorCode;
 pub use crate::json::MAX_DESCRIPTION;
 use crate::message::Trouble;
 
-/// A sign-in error. Its text is what `ptc login` prints behind `cannot sign in to NAME: `; [`code`](Self::code) is what a record keeps as
-/// `last_error.code`. Texts of servers in it (issuers, URLs, codes) are untrusted on a terminal: who prints them escapes control characters.
+/// A sign-in error. `ptc login` prints its text after `cannot sign in to NAME: `; a record keeps [`code`](Self::code) as
+/// `last_error.code`. Texts of servers in it (issuers, URLs, codes) are untrusted on a terminal: code that prints them escapes
+/// control characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// `resource_metadata` of the challenge is on another origin.
@@ -14,7 +15,7 @@ pub enum Failure {
         /// Its host, or the whole text where it has none.
         host: String,
     },
-    /// `resource` of the metadata is somebody else's.
+    /// `resource` of the metadata is that of another server.
     #[error("the server's metadata is for {resource:?}, not for {url:?}")]
     ResourceMismatch {
         /// As the document has it.
@@ -30,15 +31,15 @@ pub enum Failure {
     MetadataUnavailable {
         /// Its URL.
         url: String,
-        /// `http 503`, or what kind of trouble it was.
+        /// `http 503`, or the kind of trouble.
         reason: String,
     },
-    /// A document lacks what it must have.
+    /// A document lacks a required member.
     #[error("the metadata at {url} cannot be used ({reason})")]
     BadMetadata {
         /// Its URL.
         url: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// `issuer` of the metadata is another one.
@@ -46,7 +47,7 @@ pub enum Failure {
     IssuerMismatch {
         /// The identifier used.
         asked: String,
-        /// What the document says.
+        /// The issuer in the document.
         found: String,
     },
     /// `issuer` of the metadata is absent.
@@ -80,7 +81,7 @@ pub enum Failure {
     NoRegistration {
         /// The authorization server.
         issuer: String,
-        /// What to enter there.
+        /// The redirect URI to enter there.
         redirect_uri: String,
     },
     /// DCR was refused.
@@ -98,7 +99,7 @@ pub enum Failure {
     ClientIssuer {
         /// Whose the client is.
         client: String,
-        /// Who is asked now.
+        /// The server asked now.
         server: String,
     },
     /// The loopback port is taken.
@@ -118,13 +119,13 @@ pub enum Failure {
         /// Its words for people, at most 200 characters. Untrusted: for terminals and pages alone, never for a model.
         description: Option<String>,
     },
-    /// Nobody came.
+    /// The browser did not return in time.
     #[error("nobody signed in within 5 minutes")]
     TimedOut,
     /// The token endpoint answers, but with nothing that can be used.
     #[error("the token endpoint's answer cannot be used ({reason})")]
     BadTokenAnswer {
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// An endpoint other than a document does not answer now.
@@ -132,16 +133,16 @@ pub enum Failure {
     EndpointUnavailable {
         /// As in [`Failure::Redirected`].
         endpoint: &'static str,
-        /// `http 503`, or what kind of trouble it was.
+        /// `http 503`, or the kind of trouble.
         reason: String,
     },
-    /// The server does not offer what the grant needs.
+    /// The server does not offer a feature that the grant needs.
     #[error("the authorization server offers no {what}")]
     Unsupported {
         /// `device authorization`, `client authentication that auth.client can do`.
         what: &'static str,
     },
-    /// The store cannot be read, or is somebody else's.
+    /// The store cannot be read, or belongs to another user.
     #[error("{file} must belong to you and have mode 0600")]
     Store {
         /// Its path.
@@ -200,13 +201,13 @@ impl Failure {
         }
     }
 
-    /// Whether it may be gone by itself: what failed now is worth another try, and no statement about the server.
+    /// Whether it may resolve by itself: the failure justifies a retry, and says nothing about the server.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::MetadataUnavailable { .. } | Self::EndpointUnavailable { .. } | Self::TimedOut)
     }
 
-    /// What became of reading the document at `url`.
+    /// The failure to read the document at `url`.
     pub(crate) fn of_metadata(url: &str, trouble: &Trouble) -> Self {
         match trouble {
             Trouble::AddressRefused { url } => Self::AddressRefused { url: url.clone() },
@@ -214,7 +215,7 @@ impl Failure {
         }
     }
 
-    /// What became of a request to an endpoint.
+    /// The failure of a request to an endpoint.
     pub(crate) fn of_endpoint(endpoint: &'static str, trouble: &Trouble) -> Self {
         match trouble {
             Trouble::AddressRefused { url } => Self::AddressRefused { url: url.clone() },

@@ -1,13 +1,15 @@
-//! Where metadata and tokens may be fetched from (`auth.md` 2.7): a server must not make us talk to what only we can reach.
+//! The addresses from which metadata and tokens may be fetched (`auth.md` 2.7): a server must not make us talk to hosts that
+//! only we can reach.
 //!
-//! The driver asks [`FetchRules::url`] before it resolves a name, and [`FetchRules::address`] for the address that it connects to, for each hop.
+//! The driver asks [`FetchRules::url`] before it resolves a name, and [`FetchRules::address`] for the address that it connects
+//! to, for each hop.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-/// What an address is.
+/// The class of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressClass {
     /// Reached over the Internet.
@@ -31,7 +33,7 @@ const METADATA_NAMES: &[&str] = &[
     "metadata.tencentyun.com",
 ];
 
-/// Addresses of the metadata services of clouds: EC2 and whoever copied it, ECS, EKS, Oracle, Alibaba, Azure.
+/// Addresses of the metadata services of clouds: EC2 and compatible ones, ECS, EKS, Oracle, Alibaba, Azure.
 const METADATA_V4: &[[u8; 4]] = &[
     [169, 254, 169, 254],
     [169, 254, 170, 2],
@@ -49,7 +51,7 @@ const METADATA_V6: &[[u16; 8]] = &[
     [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254],
 ];
 
-/// Networks of IPv4 that are not public: RFC 6890 and its registry, multicast and what is reserved.
+/// Networks of IPv4 that are not public: RFC 6890 and its registry, multicast and reserved ones.
 const INTERNAL_V4: &[([u8; 4], u32)] = &[
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -67,8 +69,8 @@ const INTERNAL_V4: &[([u8; 4], u32)] = &[
     ([240, 0, 0, 0], 4),
 ];
 
-/// Networks of IPv6 that are not public: discard-only, Teredo, benchmarking, ORCHID, documentation, local NAT64, segment routing, unique-local,
-/// link-local, site-local, multicast.
+/// Networks of IPv6 that are not public: discard-only, Teredo, benchmarking, ORCHID, documentation, local NAT64, segment
+/// routing, unique-local, link-local, site-local, multicast.
 const INTERNAL_V6: &[([u16; 2], u32)] = &[
     ([0x0100, 0], 8),
     ([0x2001, 0], 23),
@@ -81,7 +83,8 @@ const INTERNAL_V6: &[([u16; 2], u32)] = &[
     ([0xff00, 0], 8),
 ];
 
-/// What an address is. An IPv6 address that stands for one of IPv4 (mapped, compatible, NAT64, 6to4) is what that one is.
+/// The class of an address. An IPv6 address that stands for one of IPv4 (mapped, compatible, NAT64, 6to4) has the class of that
+/// one.
 #[must_use]
 pub fn classify(address: IpAddr) -> AddressClass {
     match address {
@@ -145,7 +148,7 @@ pub enum AddressRefused {
     /// Neither https, nor http between loopback hosts.
     #[error("only https is fetched, and http on loopback hosts")]
     Scheme,
-    /// Not public, and nobody has exempted its host.
+    /// Not public, and its host is not exempted.
     #[error("the address is not public")]
     NotPublic,
     /// A metadata service of a cloud.
@@ -153,7 +156,7 @@ pub enum AddressRefused {
     CloudMetadata,
 }
 
-/// What may be fetched on behalf of one upstream.
+/// The addresses that may be fetched on behalf of one upstream.
 #[derive(Clone, Debug)]
 pub struct FetchRules {
     upstream_is_loopback: bool,
@@ -161,7 +164,8 @@ pub struct FetchRules {
 }
 
 impl FetchRules {
-    /// The rules of the upstream at `url`. Exempt are its own host and `hosts`: those of `base_url`, of `issuer`, and `auth.allow_hosts`.
+    /// The rules of the upstream at `url`. Exempt are its own host and `hosts`: those of `base_url`, of `issuer`, and
+    /// `auth.allow_hosts`.
     #[must_use]
     pub fn new<H: AsRef<str>>(url: &Url, hosts: impl IntoIterator<Item = H>) -> Self {
         let own = url.host_str().unwrap_or_default();
@@ -170,7 +174,8 @@ impl FetchRules {
         Self { upstream_is_loopback: is_loopback_host(own), exempt }
     }
 
-    /// Whether a URL may be fetched, as far as it says by itself: its scheme, its name, and its address if it has one in place of a name.
+    /// Whether a URL may be fetched, as far as it says by itself: its scheme, its name, and its address if it has one in place
+    /// of a name.
     ///
     /// # Errors
     /// Why not.

@@ -1,18 +1,20 @@
-//! OAuth 2 towards MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they know no socket, no clock and
-//! no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server` drive them.
+//! OAuth 2 for clients of MCP servers (`auth.md`), without I/O. State machines yield requests and take answers and times; they
+//! know no socket, no clock and no random source, so that they can be tested and fuzzed whole. `ptc-host` and `ptc-server`
+//! drive them.
 //!
-//! | Module | What it is |
+//! | Module | Purpose |
 //! |---|---|
-//! | [`secret`], [`timestamp`], [`message`] | secret text; points in time; requests, answers, and [`Flow`](message::Flow), a conversation of several |
-//! | [`failure`], [`error_code`] | why a sign-in failed, in the words of the specification; codes of servers |
+//! | [`secret`], [`timestamp`] | secret text; points in time |
+//! | [`message`] | requests, answers, and [`Flow`](message::Flow), a conversation of several |
+//! | [`failure`], [`error_code`] | errors of a sign-in, in the words of the specification; codes of servers |
 //! | [`challenge`] | `WWW-Authenticate` |
-//! | [`fetch_address`] | where metadata and tokens may be fetched from |
-//! | [`metadata`], [`discovery`], [`cache`] | whose resource an upstream is, who gives tokens for it, and how long that is known |
+//! | [`fetch_address`] | the addresses from which metadata and tokens may be fetched |
+//! | [`metadata`], [`discovery`], [`cache`] | the resource of an upstream, its authorization server, and how long they are cached |
 //! | [`scopes`], [`resource`] | the parameters `scope` and `resource` |
-//! | [`client`], [`client_key`], [`registration`] | clients, how they authenticate, and how we come to one |
+//! | [`client`], [`client_key`], [`registration`] | clients, their authentication and their registration |
 //! | [`authorize`], [`callback`] | the request that a browser carries, and its answer |
 //! | [`grants`] | requests for tokens and their answers |
-//! | [`tokens`] | the record of tokens, whether they are still good, and what happens when they are not |
+//! | [`tokens`] | the record of tokens, their validity, and their renewal |
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

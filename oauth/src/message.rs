@@ -1,4 +1,4 @@
-//! HTTP messages as the core sees them, and what drives a conversation of several.
+//! HTTP messages as the core sees them, and the interface to conversations of several.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::timestamp::Timestamp;
 
 /// Most bytes of an answer's body (`auth.md` 2.7). The driver stops reading there and reports [`Trouble::TooLarge`].
 pub const MAX_BODY_BYTES: usize = 1 << 20;
-/// Most bytes of a token, a code or a client secret: what one header can carry.
+/// Most bytes of a token, a code or a client secret: as many as one header can carry.
 pub const MAX_TOKEN_BYTES: usize = 16 << 10;
 /// How long one request may take, redirects included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub enum Method {
     Post,
 }
 
-/// What a request is for: which rules of `auth.md` 2.7 the driver applies.
+/// The purpose of a request, which selects the rules of `auth.md` 2.7 that the driver applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A metadata document: up to [`MAX_REDIRECTS`] redirects, each hop checked against the address rules.
@@ -52,10 +52,11 @@ impl Purpose {
     }
 }
 
-/// A request that the driver is to send, with these headers and no others of its own but `Host`, `Content-Length` and `User-Agent`.
+/// A request that the driver is to send, with these headers and no others of its own but `Host`, `Content-Length` and
+/// `User-Agent`.
 #[derive(Clone)]
 pub struct Request {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Its method.
     pub method: Method,
@@ -104,7 +105,7 @@ fn identity() -> (&'static str, Secret) {
     ("accept-encoding", Secret::new("identity"))
 }
 
-/// Headers and body may be secret: only what is not prints.
+/// Headers and body may be secret: only the other parts print.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {:?} {}", self.purpose, self.method, self.url)
@@ -116,7 +117,8 @@ impl fmt::Debug for Request {
 pub struct Response {
     /// Status code.
     pub status: u16,
-    /// Names and values; of the names `cache-control`, `content-type`, `expires`, `retry-after` and `location` count, in any case.
+    /// Names and values; of the names `cache-control`, `content-type`, `expires`, `retry-after` and `location` count, in any
+    /// case.
     pub headers: Vec<(String, String)>,
     /// At most [`MAX_BODY_BYTES`].
     pub body: Secret,
@@ -165,7 +167,7 @@ pub enum Trouble {
     Unreachable(String),
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// When it was there.
@@ -174,7 +176,7 @@ pub struct Answer {
     pub result: Result<Response, Trouble>,
 }
 
-/// What a conversation wants next.
+/// The next action of a conversation.
 #[derive(Debug)]
 pub enum Next<T, E> {
     /// Send this, and hand the answer to [`Flow::receive`].
@@ -184,9 +186,9 @@ pub enum Next<T, E> {
 }
 
 /// A conversation of one or more requests, one at a time. The driver calls [`start`](Self::start) once and then
-/// [`receive`](Self::receive) with what came of each request, until it is done.
+/// [`receive`](Self::receive) with the outcome of each request, until it is done.
 pub trait Flow {
-    /// What it is for.
+    /// Its result.
     type Output;
     /// Why it failed.
     type Error;

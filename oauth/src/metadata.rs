@@ -9,11 +9,11 @@ use crate::json;
 /// Metadata of a protected resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceMetadata {
-    /// Whose they are, byte for byte as it came: what `resource` is sent as.
+    /// The resource, byte for byte as received: `resource` is sent as this.
     pub resource: String,
     /// Issuers, at least one, as they came.
     pub authorization_servers: Vec<String>,
-    /// What may be asked for.
+    /// The scopes that may be requested.
     pub scopes_supported: Option<Vec<String>>,
 }
 
@@ -21,7 +21,7 @@ impl ResourceMetadata {
     /// Reads a document.
     ///
     /// # Errors
-    /// What it lacks.
+    /// The missing member.
     pub fn read(document: &Map<String, Value>) -> Result<Self, &'static str> {
         let resource = json::text(document, "resource").ok_or("no resource")?.to_owned();
         let servers = document.get("authorization_servers").ok_or("no authorization_servers")?;
@@ -37,8 +37,9 @@ impl ResourceMetadata {
         })
     }
 
-    /// Whether they are those of the upstream at `url`: the same, or a prefix of the same origin that ends between path segments. For this
-    /// check alone, scheme and host are compared without case, and one trailing slash is ignored (`auth.md` 2.2).
+    /// Whether they are those of the upstream at `url`: the same, or a prefix of the same origin that ends between path
+    /// segments. For this check alone, scheme and host are compared without case, and one trailing slash is ignored (`auth.md`
+    /// 2.2).
     #[must_use]
     pub fn is_of(&self, url: &str) -> bool {
         let (Some(ours), Some(theirs)) = (Parts::of(url), Parts::of(&self.resource)) else { return false };
@@ -52,7 +53,7 @@ impl ResourceMetadata {
     }
 }
 
-/// An absolute URL of two parts: its origin, and the text behind that without the fragment, `/mcp?q`.
+/// An absolute URL of two parts: its origin, and the text after that without the fragment, `/mcp?q`.
 struct Parts<'a> {
     origin: Origin,
     rest: &'a str,
@@ -68,7 +69,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether two issuers are one: byte for byte, but for the slash that may stand behind an issuer without a path (Google, Auth0:
+/// Whether two issuers are one: byte for byte, but for the slash that may stand after an issuer without a path (Google, Auth0:
 /// decision 167).
 #[must_use]
 pub fn is_same_issuer(one: &str, other: &str) -> bool {
@@ -87,7 +88,7 @@ fn without_slash(path: &str) -> &str {
 /// Metadata of an authorization server, checked as `auth.md` 2.4 has it but for the issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerMetadata {
-    /// Who it is, byte for byte: what `iss` is compared with and credentials are kept for.
+    /// The issuer, byte for byte: `iss` is compared with it, and credentials are kept for it.
     pub issuer: String,
     /// Where a person consents.
     pub authorization_endpoint: Option<Url>,
@@ -103,7 +104,7 @@ pub struct ServerMetadata {
     pub scopes_supported: Vec<String>,
     /// How clients may authenticate; `None` if the list is absent.
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// What assertions may be signed with; `None` if the list is absent.
+    /// Algorithms for signing assertions; `None` if the list is absent.
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
     /// Methods of PKCE; `None` if the list is absent.
     pub code_challenge_methods_supported: Option<Vec<String>>,
@@ -117,7 +118,7 @@ impl ServerMetadata {
     /// Reads a document; `issuer` is who it is taken for if it does not say.
     ///
     /// # Errors
-    /// What it lacks.
+    /// The missing member.
     pub fn read(document: &Map<String, Value>, issuer: &str) -> Result<Self, &'static str> {
         let endpoint = |name| json::text(document, name).and_then(secure);
         let texts = |name| json::texts(document, name);

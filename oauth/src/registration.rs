@@ -1,4 +1,5 @@
-//! How we come to a client: configured, by a metadata document, by dynamic registration (RFC 7591), or by asking the operator (`auth.md` 3).
+//! How we come to a client: configured, by a metadata document, by dynamic registration (RFC 7591), or by asking the operator
+//! (`auth.md` 3).
 
 use serde_json::{Value, json};
 use url::Url;
@@ -25,18 +26,18 @@ pub enum Setting {
         /// URL of a client ID metadata document.
         metadata_url: Option<String>,
     },
-    /// `{"id"}`: a client that somebody has registered.
+    /// `{"id"}`: a client that the operator has registered.
     Configured {
         /// Its id.
         id: String,
-        /// What it has.
+        /// Its credential.
         credential: Credential,
         /// The issuer that it belongs to: `auth.issuer`, else the one of its first sign-in; `None` before that.
         issuer: Option<String>,
     },
 }
 
-/// What is to be done for a client.
+/// The action that provides a client.
 #[derive(Debug)]
 pub enum Choice {
     /// Nothing: here it is.
@@ -45,7 +46,7 @@ pub enum Choice {
     Register(Registration),
 }
 
-/// What is known when a client is needed.
+/// The known facts when a client is needed.
 #[derive(Clone, Debug)]
 pub struct Needs<'a> {
     /// `auth.client`.

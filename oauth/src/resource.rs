@@ -4,7 +4,7 @@
 /// `auth.resource`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Setting {
-    /// `null`: what the metadata say, or else the URL.
+    /// `null`: the value in the metadata, or else the URL.
     #[default]
     Discovered,
     /// `""`: none is sent.
@@ -24,8 +24,8 @@ impl Setting {
         }
     }
 
-    /// The value that is sent. `metadata` is `resource` of the resource's metadata, `url` the upstream's as the configuration has it; `openapi` whether
-    /// it is one of that transport.
+    /// The value that is sent. `metadata` is `resource` of the resource's metadata, `url` the upstream's as the configuration
+    /// has it; `openapi` whether it is one of that transport.
     #[must_use]
     pub fn value(&self, metadata: Option<&str>, url: &str, openapi: bool) -> Option<String> {
         match (self, metadata) {

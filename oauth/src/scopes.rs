@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What keeps a session alive without a person.
+/// The scope that keeps a session alive without a person.
 const OFFLINE_ACCESS: &str = "offline_access";
 
 /// Most authorizations for one resource and tool, the first included.
@@ -14,7 +14,8 @@ pub const MAX_AUTHORIZATIONS: u8 = 3;
 /// Most scopes of one text or list; those beyond are none (`auth.md` 5).
 pub const MAX_SCOPES: usize = 1_000;
 
-/// Scopes, each once, in the order in which they came, at most [`MAX_SCOPES`]. Written and stored as OAuth does: with spaces between.
+/// Scopes, each once, in the order in which they came, at most [`MAX_SCOPES`]. Written and stored as OAuth does: with spaces
+/// between.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Scopes(Vec<String>);
@@ -92,7 +93,7 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What decides on the scopes of a sign-in.
+/// The sources of the scopes of a sign-in.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources<'a> {
     /// `auth.scopes`; an empty list means none.
@@ -103,7 +104,7 @@ pub struct Sources<'a> {
     pub resource: Option<&'a [String]>,
     /// `scopes_supported` of the authorization server: looked at for `offline_access` alone.
     pub server: &'a [String],
-    /// What an earlier sign-in was found to lack, with all that it had: `scope_wanted` of its record.
+    /// The scopes that an earlier sign-in lacked, with all that it had: `scope_wanted` of its record.
     pub wanted: Option<&'a Scopes>,
     /// Whether a person takes part in the grant.
     pub person: bool,
@@ -131,7 +132,7 @@ pub fn requested(sources: &Sources<'_>) -> Scopes {
     scopes
 }
 
-/// What to do about a call that lacks a scope.
+/// The reaction to a call that lacks a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepUp {
     /// Ask for it: a new authorization, or in a grant without a person one new token.

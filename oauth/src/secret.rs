@@ -6,12 +6,12 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
-/// What a secret prints as.
+/// The printed form of a secret.
 pub const REDACTED: &str = "[REDACTED]";
 
-/// Secret text: tokens, codes, verifiers, client secrets, assertions, and whatever holds one (`auth.md` 15). `Debug` and `Display`
-/// print [`REDACTED`], equality takes a time that does not depend on the content, and the bytes are overwritten when the last clone
-/// is dropped. There is no `Serialize`: a record that is stored names [`stored`] for its field.
+/// Secret text: tokens, codes, verifiers, client secrets, assertions, and any text that holds one (`auth.md` 15). `Debug` and
+/// `Display` print [`REDACTED`], equality takes a time that does not depend on the content, and the bytes are overwritten when
+/// the last clone is dropped. There is no `Serialize`: a record that is stored names [`stored`] for its field.
 #[derive(Clone)]
 pub struct Secret(Arc<Zeroizing<String>>);
 

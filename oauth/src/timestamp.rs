@@ -3,7 +3,7 @@
 use std::ops::Add;
 use std::time::{Duration, SystemTime};
 
-/// Milliseconds since the beginning of 1970, UTC. The core reads no clock: whoever drives it passes one of these.
+/// Milliseconds since the beginning of 1970, UTC. The core reads no clock: its driver passes one of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(u64);
 
@@ -26,7 +26,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Whole seconds since the beginning of 1970: what records hold.
+    /// Whole seconds since the beginning of 1970, as records hold them.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000

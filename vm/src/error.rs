@@ -206,9 +206,9 @@ pub struct Definition {
     pub position: Position,
 }
 
-/// What arithmetic says of an argument that is no number.
+/// The message of arithmetic for an argument that is no number.
 const BAD_ARGUMENT: &str = "bad argument in arithmetic expression";
-/// What arithmetic says of a result, or of an integer beside a float, that no float can hold.
+/// The message of arithmetic for a result, or an integer beside a float, that no float can hold.
 const FLOAT_TOO_LARGE: &str = "number too large for a float (at most about 1.8e308); integers have no bound";
 
 /// Which arguments of a call were `nil` where the function that was called refuses `nil`.
@@ -223,7 +223,7 @@ pub struct NilArguments {
 }
 
 impl Error {
-    /// An error whose message is `text` behind the prefix that its reason demands.
+    /// An error whose message is `text` after the prefix that its reason demands.
     #[cold]
     pub fn new(reason: Reason, text: impl Into<String>) -> Error {
         let text = text.into();
@@ -354,14 +354,14 @@ impl Error {
         self
     }
 
-    /// The same error with a hint how to repair the program: text that goes on right behind the message. It is
-    /// kept apart because messages are compared as documented, word for word.
+    /// The same error with a hint how to repair the program: text to append to the message. It is kept apart because messages
+    /// are compared as documented, word for word.
     pub fn with_hint(mut self, hint: String) -> Error {
         self.0.hint = Some(hint).filter(|hint| !hint.is_empty());
         self
     }
 
-    /// The same error with what is known of the call that it is of: whether an argument was `nil`. Says nothing new if none was.
+    /// The same error with a fact about its call: whether an argument was `nil`. Unchanged if none was.
     #[cold]
     pub(crate) fn with_nil_arguments(mut self, function: &str, args: &[Value]) -> Error {
         // A division by zero is not about them, and has taken them.
@@ -407,8 +407,8 @@ impl Error {
         self
     }
 
-    /// What was `nil` in the call that failed, if that is why it failed and [`Error::position`] is a place in the program
-    /// itself. `ptc_compiler::nil_origin` tells from it where the `nil` came from.
+    /// The `nil` arguments of the call that failed, if they are the cause and [`Error::position`] is a place in the program
+    /// itself. `ptc_compiler::nil_origin` finds their origin from it.
     pub fn nil_arguments(&self) -> Option<&NilArguments> {
         self.0.nil_arguments.as_ref()
     }

@@ -5,20 +5,20 @@
 //! fuel, or waits for calls that its host must answer with [`Machine::complete`]. Between two calls a machine
 //! is plain data: nothing of a program ever lives on the Rust stack.
 //!
-//! | Module | What it is |
+//! | Module | Purpose |
 //! |---|---|
 //! | [`value`] | the values of the language: persistent, reference counted, one machine word and a tag |
-//! | [`special_forms`] | the names, shapes and documentation of what the compiler handles itself |
-//! | [`code`] | instructions, functions, programs: what the compiler makes |
+//! | [`special_forms`] | the names, shapes and documentation of the compiler's own forms |
+//! | [`code`] | instructions, functions, programs: the compiler's output |
 //! | [`machine`] | the stack machine, its fibers, frames, namespace and host calls |
 //! | [`builtins`] | the library, one file per family, and the table of all of them |
 //! | [`meter`] | steps and memory of the running machine |
 //! | `number` | arithmetic |
 //! | [`paging`] | answers that come page by page |
 //! | [`mod@print`], [`json`] | values as text |
-//! | `regex` | the engines behind regular expressions |
+//! | `regex` | the engines of regular expressions |
 //! | [`graph`] | values as bytes and back |
-//! | [`error`] | what a failed program says |
+//! | [`error`] | the error of a failed program |
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 

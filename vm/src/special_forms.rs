@@ -6,7 +6,7 @@
 //!
 //! Several forms share their name with a builtin, which is the form's value where it is not called.
 
-/// What may take the name of a special form in call position.
+/// Bindings that may take the name of a special form in call position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shadowing {
     /// Nothing.
@@ -26,7 +26,7 @@ enum Counting {
     Free,
 }
 
-/// What is known of a form.
+/// The properties of a form.
 struct Row {
     name: &'static str,
     shadowing: Shadowing,
@@ -221,7 +221,7 @@ impl SpecialForm {
         self.row().name
     }
 
-    /// What may take its name.
+    /// The bindings that may take its name.
     pub fn shadowing(self) -> Shadowing {
         self.row().shadowing
     }
@@ -236,7 +236,7 @@ impl SpecialForm {
         self.row().signatures
     }
 
-    /// One line of what it does.
+    /// One line of documentation.
     pub(crate) fn doc(self) -> &'static str {
         self.row().doc
     }

@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// Answers a call of a tool: name and arguments, and the text of the result.
 pub(crate) type Tools = fn(&str, &Json) -> String;
 
-/// Starts a server on this machine with these tools, as `tools/list` describes them. Gives its address and a counter of
-/// its calls.
+/// Starts a server on this machine with these tools, as `tools/list` describes them. Returns its address and a counter of its
+/// calls.
 pub(crate) async fn serve(list: Json, tools: Tools) -> Result<(String, Arc<AtomicUsize>), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);

@@ -1,4 +1,4 @@
-//! What the examples share: the model they talk to.
+//! Shared by the examples: the model they talk to.
 
 use ptc_agent::ProcessEnv;
 use ptc_agent::llm::{Connect, Llm, LlmResponse, ModelRef, RetryPolicy, ScriptedLlm};

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Agent {
-    /// Begins an agent with this prompt: a template in which `{{key}}` stands for a value of the context.
+    /// Starts a builder with this prompt: a template in which `{{key}}` is replaced by a value of the context.
     pub fn builder(prompt: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(prompt.into())
     }
@@ -97,15 +97,15 @@ impl AgentBuilder {
         }
     }
 
-    /// What its model writes; PTC-Lisp by default.
+    /// The form of the model's output; PTC-Lisp by default.
     #[must_use]
     pub fn output(mut self, output: Output) -> Self {
         self.output = output;
         self
     }
 
-    /// How programs come from the model. With text output [`Transport::ToolCall`] means combined mode, and `None` (the
-    /// default) that there are no programs.
+    /// The form in which the model writes programs. With text output [`Transport::ToolCall`] means combined mode, and `None`
+    /// (the default) no programs.
     #[must_use]
     pub fn transport(mut self, transport: impl Into<Option<Transport>>) -> Self {
         self.transport = transport.into();
@@ -119,7 +119,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Takes the prompt as it is: `{{key}}` is no place for a value.
+    /// Takes the prompt literally: `{{key}}` is not replaced.
     #[must_use]
     pub fn literal_prompt(mut self) -> Self {
         self.literal = true;
@@ -140,8 +140,8 @@ impl AgentBuilder {
         self
     }
 
-    /// The types of its context and its answer, such as `(code :int) -> {total :int}`; a text that is none is told by
-    /// [`build`](AgentBuilder::build).
+    /// The types of its context and its answer, such as `(code :int) -> {total :int}`; [`build`](AgentBuilder::build) reports a
+    /// text that is not a signature.
     #[must_use]
     pub fn signature(mut self, signature: impl IntoSignature) -> Self {
         self.signature = Some(signature.into_signature());
@@ -158,14 +158,14 @@ impl AgentBuilder {
         self
     }
 
-    /// What a field of the answer means.
+    /// The meaning of a field of the answer.
     #[must_use]
     pub fn field_description(mut self, field: impl Into<String>, text: impl Into<String>) -> Self {
         self.config.field_descriptions.insert(field.into(), text.into());
         self
     }
 
-    /// What a key of the context holds.
+    /// The content of a key of the context.
     #[must_use]
     pub fn context_description(mut self, key: impl Into<String>, text: impl Into<String>) -> Self {
         self.config.context_descriptions.insert(key.into(), text.into());
@@ -186,7 +186,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Gives its tools' handlers a value of the host's, which they get with [`ToolContext::get`]; one for each type. A run's
+    /// Adds a value of the host for its tools' handlers, which read it with [`ToolContext::get`]; one for each type. A run's
     /// own value ([`RunOptions::extension`](crate::run::RunOptions::extension)) takes precedence.
     ///
     /// [`ToolContext::get`]: crate::tool::ToolContext::get
@@ -196,8 +196,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Looks at an answer that is of the right type. The text of an `Err` goes to the model, which answers again while turns
-    /// remain; then the run fails with `validation_error`. Several validators are asked in order.
+    /// Checks an answer that is of the right type. The text of an `Err` goes to the model, which answers again while turns
+    /// remain; then the run fails with `validation_error`. Several validators run in order.
     #[must_use]
     pub fn validate(
         mut self,
@@ -229,14 +229,14 @@ impl AgentBuilder {
         self
     }
 
-    /// Its model, for runs that name none: a client, or a name; see [`LlmRef`].
+    /// Its model, for runs that do not name one: a client, or a name; see [`LlmRef`].
     #[must_use]
     pub fn llm(mut self, llm: impl Into<LlmRef>) -> Self {
         self.config.llm = Some(llm.into());
         self
     }
 
-    /// Names for models, which runs and tools that are agents may use; none by default.
+    /// Names for models, for runs and for tools that are agents; none by default.
     #[must_use]
     pub fn llm_registry(mut self, names: LlmRegistry) -> Self {
         self.config.llm_registry = names;
@@ -273,7 +273,7 @@ impl AgentBuilder {
     }
 
     /// Extra turns of a PTC-Lisp agent, only to repair a returned value that does not fit the signature (with
-    /// [`CompletionMode::Explicit`] whatever went wrong in the last turn); none by default.
+    /// [`CompletionMode::Explicit`], any failure of the last turn); none by default.
     #[must_use]
     pub fn retry_turns(mut self, turns: u32) -> Self {
         self.config.retry_turns = turns;
@@ -329,7 +329,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Steps of one program; by default what its time allows ([`ptc_host::engine::Limits::steps_for`]).
+    /// Steps of one program; by default as many as its time allows ([`ptc_host::engine::Limits::steps_for`]).
     #[must_use]
     pub fn max_steps(mut self, steps: u64) -> Self {
         self.config.max_steps = Some(steps);
@@ -358,21 +358,21 @@ impl AgentBuilder {
         self
     }
 
-    /// What happens over the memory limit; [`MemoryStrategy::Strict`] by default.
+    /// The reaction when the memory limit is exceeded; [`MemoryStrategy::Strict`] by default.
     #[must_use]
     pub fn memory_strategy(mut self, strategy: MemoryStrategy) -> Self {
         self.config.memory_strategy = strategy;
         self
     }
 
-    /// Largest result of a tool, in bytes of JSON, that goes to the model as it is; 1 MiB by default.
+    /// Largest result of a tool, in bytes of JSON, that is passed to the model unchanged; 1 MiB by default.
     #[must_use]
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.config.max_result_bytes = bytes;
         self
     }
 
-    /// Largest result of a tool, in bytes of JSON, that is taken at all, whoever asked for it; 64 MiB by default.
+    /// Largest accepted result of a tool, in bytes of JSON, whether a program or the model called it; 64 MiB by default.
     #[must_use]
     pub fn max_tool_bytes(mut self, bytes: usize) -> Self {
         self.config.max_tool_bytes = bytes;
@@ -393,7 +393,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Keeps what `(task id expr)` computed from program to program, and what `(step-done id summary)` noted.
+    /// Keeps the results of `(task id expr)` and the notes of `(step-done id summary)` from program to program.
     #[must_use]
     pub fn journaling(mut self, on: bool) -> Self {
         self.config.journaling = on;

@@ -1,13 +1,13 @@
-//! What the model was told is kept of upstream tools (agent.md 8.9).
+//! Kept results of upstream tools (agent.md 8.9).
 
 use super::CacheKey;
 use super::store::{CacheLimits, NotKept, refused};
 use bytes::Bytes;
 use std::collections::HashMap;
 
-/// Results of upstream tools of which the model has read a preview, each until the model makes the same call again or the
-/// run ends. Unlike those of app tools they are replaced: an upstream's world changes, and what is not promised is asked
-/// for anew.
+/// Results of upstream tools of which the model has read a preview, each until the model makes the same call again or the run
+/// ends. Unlike those of app tools they are replaced: an upstream's world changes, and a result that the model was not promised
+/// is requested again.
 #[derive(Debug, Default)]
 pub(crate) struct KeptResults {
     results: HashMap<CacheKey, Bytes>,
@@ -18,7 +18,7 @@ impl KeptResults {
     /// Keeps a result in the place of an earlier one. `others` are the bytes that are kept elsewhere.
     ///
     /// # Errors
-    /// The limits do not allow it. What was kept is gone all the same: it is not what the model has read last.
+    /// The limits do not allow it. The earlier result is removed all the same: it is no longer the one the model read last.
     pub(super) fn put(
         &mut self,
         key: CacheKey,

@@ -1,7 +1,7 @@
 //! Results shared by native calls and programs within one run (agent.md 8.9).
 //!
-//! [`canonical_key`] computes the cache key of a call. [`ToolCache`] stores results by key and lets concurrent calls
-//! with the same key share one execution. What is kept of upstream tools is in `kept`.
+//! [`canonical_key`] computes the cache key of a call. [`ToolCache`] stores results by key and lets concurrent calls with the
+//! same key share one execution. `kept` holds the results of upstream tools.
 
 mod kept;
 mod key;

@@ -113,7 +113,7 @@ impl ToolCache {
         self.state().upstream.get(key)
     }
 
-    /// What was kept of an upstream tool is no longer what the model has read last.
+    /// Drops the kept result of an upstream tool: the model has read a newer one.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.state().upstream.forget(key);
     }
@@ -123,7 +123,8 @@ impl ToolCache {
         self.state().upstream.clear();
     }
 
-    /// The result under `key`, or that of `run`, which is kept if the limits allow and `keeps` still says so then. Calls that miss at the same time share one execution; if it fails, the next of them tries.
+    /// The result under `key`, or that of `run`, which is kept if the limits allow and `keeps` still says so then. Calls that
+    /// miss at the same time share one execution; if it fails, the next of them tries.
     ///
     /// # Errors
     /// That of `run`.

@@ -18,16 +18,16 @@ pub struct ChatReply {
     pub text: String,
     /// The conversation with the system prompt first, for display and for the next turn.
     pub messages: Vec<Message>,
-    /// What programs of this turn left. A PTC-Lisp agent's next turn should be given it; in combined mode that is up to
-    /// the host, and without it the next turn starts empty.
+    /// The state that this turn's programs left. A PTC-Lisp agent's next turn should be given it; in combined mode that is up
+    /// to the host, and without it the next turn starts empty.
     pub state: ChatState,
-    /// The run behind it.
+    /// The run of the turn.
     pub step: Step,
 }
 
 impl Agent {
-    /// One turn of a chat: a run whose mission is the user's text, taken as it is, after the messages in
-    /// `options.initial_messages`. The agent's signature is not looked at.
+    /// One turn of a chat: a run whose mission is the user's text, taken literally, after the messages in
+    /// `options.initial_messages`. The agent's signature is ignored.
     ///
     /// Without `options.state`, previews of earlier turns that promise a kept result are rewritten: it is gone.
     ///

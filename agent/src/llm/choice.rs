@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// Names of the host's own choice for models, such as `fast` or `careful`.
 pub type LlmRegistry = BTreeMap<String, Arc<dyn Llm>>;
 
-/// A model: a client, or a name in a [`LlmRegistry`]. A name that is in none is read as `ModelRef::parse` does, with
-/// keys and addresses from the process's environment.
+/// A model: a client, or a name in a [`LlmRegistry`]. An unregistered name is read as `ModelRef::parse` does, with keys and
+/// addresses from the process's environment.
 #[derive(Clone)]
 pub enum LlmRef {
     /// This client.
@@ -22,7 +22,7 @@ impl LlmRef {
     /// The client.
     ///
     /// # Errors
-    /// The sentence that says why the name stands for none.
+    /// A sentence that says why the name does not resolve.
     pub fn resolve(&self, registry: &LlmRegistry) -> Result<Arc<dyn Llm>, String> {
         let name = match self {
             LlmRef::Client(client) => return Ok(client.clone()),

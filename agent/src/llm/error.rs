@@ -21,7 +21,7 @@ pub enum LlmErrorKind {
     InvalidRequest,
     /// No connection, or it broke.
     Network,
-    /// The answer is not what the protocol says.
+    /// The answer violates the protocol.
     Malformed,
 }
 
@@ -71,7 +71,7 @@ pub struct LlmError {
     /// The HTTP status, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What happened.
+    /// The error message.
     pub message: String,
     /// How long the endpoint asks to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ pub enum LlmEvent<'a> {
     },
 }
 
-/// Takes the pieces of an answer as they come, on the task that reads them: it should not block.
+/// Takes the pieces of an answer as they arrive, on the task that reads them: it should not block.
 pub type EventSink = Arc<dyn Fn(LlmEvent<'_>) + Send + Sync>;
 
 /// Takes the pieces of an answer's text.
@@ -45,7 +45,7 @@ pub(crate) fn text_sink(sink: ChunkSink) -> EventSink {
     })
 }
 
-/// Gives one piece to a sink. A sink that panics is logged and ignored: it is not the model's fault.
+/// Sends one piece to a sink. A sink that panics is logged and ignored: it is not the model's fault.
 pub fn emit(sink: &EventSink, event: LlmEvent<'_>) {
     if std::panic::catch_unwind(AssertUnwindSafe(|| sink(event))).is_err() {
         tracing::warn!(target: "ptc_runner.sub_agent", "the sink of a streamed answer panicked and was ignored");
@@ -53,8 +53,8 @@ pub fn emit(sink: &EventSink, event: LlmEvent<'_>) {
 }
 
 impl LlmResponse {
-    /// Gives a whole response to a sink, as a client does that has nothing to stream: its text in one piece, then each
-    /// tool call with its arguments.
+    /// Sends a whole response to a sink, as a client without streaming does: its text in one piece, then each tool call with
+    /// its arguments.
     pub fn emit(&self, sink: &EventSink) {
         if let Some(text) = self.content.as_deref().filter(|text| !text.is_empty()) {
             emit(sink, LlmEvent::Text(text));

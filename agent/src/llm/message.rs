@@ -45,7 +45,7 @@ pub struct LlmRequest {
 pub struct ToolDef {
     /// Letters, digits and `_`.
     pub name: String,
-    /// What it does.
+    /// Its effect, for the model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Json,
@@ -60,15 +60,15 @@ pub enum Message {
         /// The text.
         content: String,
     },
-    /// What the user, or the loop in the user's place, says.
+    /// A message of the user, or of the loop in the user's place.
     User {
         /// The text.
         content: String,
-        /// What the user shows, before the text.
+        /// Images that the user shows, before the text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
     },
-    /// What the model said.
+    /// A message of the model.
     Assistant {
         /// The text, which may be empty beside tool calls.
         content: String,
@@ -78,7 +78,7 @@ pub enum Message {
         /// The images it made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
-        /// What its client wants back with the message ([`LlmResponse::provider_state`]).
+        /// State that its client wants back with the message ([`LlmResponse::provider_state`]).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_state: Option<Json>,
     },
@@ -100,17 +100,17 @@ impl Message {
         Message::System { content: content.into() }
     }
 
-    /// What the user says.
+    /// A message of the user.
     pub fn user(content: impl Into<String>) -> Message {
         Message::User { content: content.into(), images: Vec::new() }
     }
 
-    /// What the model said, without calls.
+    /// A message of the model, without calls.
     pub fn assistant(content: impl Into<String>) -> Message {
         Message::calls(content, Vec::new())
     }
 
-    /// What the model said beside calls.
+    /// A message of the model with calls.
     pub fn calls(content: impl Into<String>, tool_calls: Vec<ToolCallMsg>) -> Message {
         Message::Assistant { content: content.into(), tool_calls, images: Vec::new(), provider_state: None }
     }
@@ -154,7 +154,7 @@ impl ToolCallMsg {
         serde_json::from_str(&self.arguments).ok()
     }
 
-    /// The arguments as an object in any case, for providers that take nothing else: what is no object is put into one,
+    /// The arguments as an object in any case, for providers that accept nothing else: anything but an object is put into one,
     /// as text under `invalid_json`.
     #[must_use]
     pub fn as_object(&self) -> Json {
@@ -165,7 +165,7 @@ impl ToolCallMsg {
     }
 }
 
-/// A tool call as it comes from a provider.
+/// A tool call, as a provider sends it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id, if it gave one.
@@ -174,7 +174,7 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments; empty if they are no object.
     pub args: JsonMap,
-    /// The text of the arguments, if it is not a JSON object, and what is wrong with it.
+    /// The text of the arguments, if it is not a JSON object, and the fault in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_error: Option<ArgsError>,
 }
@@ -182,9 +182,9 @@ pub struct ToolCall {
 /// Arguments that are not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgsError {
-    /// What the model wrote.
+    /// The text that the model wrote.
     pub text: String,
-    /// What is wrong.
+    /// The fault.
     pub detail: String,
 }
 
@@ -266,8 +266,8 @@ pub struct LlmResponse {
     /// The images it made, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// What its client wants back with this message in the next request, such as the signatures of a model's thinking.
-    /// Nobody else looks at it.
+    /// State that its client wants back with this message in the next request, such as the signatures of a model's thinking.
+    /// Only the client reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_state: Option<Json>,
 }

@@ -1,9 +1,9 @@
 //! Requests to a language model, its responses, and the clients that exchange them.
 //!
-//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] Anthropic's
-//! messages API, [`Gemini`] Google's own API and [`Bedrock`] Amazon's Converse; [`ModelRef`] resolves a name such as
-//! `openrouter:…` to one of them. Messages hold [`Image`]s. [`Retrying`] retries, [`Recorder`] records, [`Replayer`] answers from a recording, and [`ScriptedLlm`] answers from a list, for tests.
-//! Every async closure from [`LlmRequest`] to a result is a model too:
+//! [`Llm`] is the trait of all clients. [`OpenAi`] speaks OpenAI's chat completions API, [`Anthropic`] Anthropic's messages
+//! API, [`Gemini`] Google's own API and [`Bedrock`] Amazon's Converse; [`ModelRef`] resolves a name such as `openrouter:…` to
+//! one of them. Messages hold [`Image`]s. [`Retrying`] retries, [`Recorder`] records, [`Replayer`] answers from a recording,
+//! and [`ScriptedLlm`] answers from a list, for tests. Every async closure from [`LlmRequest`] to a result is a model too:
 //!
 //! ```
 //! use ptc_agent::llm::{Llm, LlmError, LlmRequest, LlmResponse};
@@ -77,15 +77,15 @@ pub(crate) fn too_many_calls() -> LlmError {
 
 /// A language model.
 ///
-/// A client answers with what the provider said, put into the form of [`LlmResponse`]: it neither checks tool names nor
-/// repeats requests ([`Retrying`] does), and tool calls whose arguments are no JSON object are
-/// part of a response, not an error. Dropping the future gives the request up.
+/// A client converts the provider's answer into an [`LlmResponse`]: it neither checks tool names nor repeats requests
+/// ([`Retrying`] does), and tool calls whose arguments are no JSON object are part of a response, not an error. Dropping the
+/// future cancels the request.
 pub trait Llm: Send + Sync {
     /// Answers one request.
     fn complete(&self, request: LlmRequest) -> BoxFuture<'_, Result<LlmResponse, LlmError>>;
 
-    /// Answers one request and gives the pieces of the answer to `sink` as they come. The response holds everything
-    /// again. By default the pieces come all at once at the end.
+    /// Answers one request and passes the pieces of the answer to `sink` as they come. The response holds everything again. By
+    /// default the pieces come all at once at the end.
     fn stream(&self, request: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
         Box::pin(async move {
             let response = self.complete(request).await?;
@@ -99,8 +99,8 @@ pub trait Llm: Send + Sync {
         None
     }
 
-    /// Whether the client gives images on to its model. One that does not is given lines in their places where a tool's
-    /// result holds any, and no run whose user shows some.
+    /// Whether the client forwards images to its model. One that does not is given lines in their places where a tool's result
+    /// holds any, and no run whose user shows some.
     fn sees_images(&self) -> bool {
         false
     }

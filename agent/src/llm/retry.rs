@@ -90,7 +90,7 @@ pub type OnRetry = Arc<dyn Fn(&LlmError, Duration) + Send + Sync>;
 
 /// A model that repeats failed requests.
 ///
-/// A streamed request is repeated only while nothing of an answer has been handed on. No pause goes beyond a request's
+/// A streamed request is repeated only before any part of an answer has been forwarded. No pause goes beyond a request's
 /// deadline. Time is tokio's, so that tests can pause it.
 pub struct Retrying<L> {
     inner: L,

@@ -18,12 +18,12 @@ struct Script {
 }
 
 impl ScriptedLlm {
-    /// A model that gives these responses in order; asked more often, it fails.
+    /// A model that returns these responses in order; further requests fail.
     pub fn new(responses: impl IntoIterator<Item = LlmResponse>) -> ScriptedLlm {
         ScriptedLlm::with_results(responses.into_iter().map(Ok))
     }
 
-    /// A model that gives these responses and failures in order.
+    /// A model that returns these responses and failures in order.
     pub fn with_results(results: impl IntoIterator<Item = Result<LlmResponse, LlmError>>) -> ScriptedLlm {
         let state = Script { answers: results.into_iter().collect(), requests: Vec::new() };
         ScriptedLlm { state: Mutex::new(state) }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What the provider does with one request.
+/// The provider's reaction to one request.
 #[derive(Clone)]
 pub(super) enum Act {
     /// Sends these bytes and closes the connection.
@@ -135,7 +135,7 @@ pub(super) fn events(events: &[Json]) -> String {
     STREAM.to_owned() + &events.iter().map(|event| format!("data: {}\n\n", text(event))).collect::<String>()
 }
 
-/// A sink that writes events down, and what it wrote.
+/// A sink that records events, and its record.
 pub(super) fn notes() -> (EventSink, Arc<Mutex<Vec<String>>>) {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let log = notes.clone();
@@ -195,7 +195,7 @@ pub(super) fn with_images() -> Vec<Message> {
     ]
 }
 
-/// What keys and texts of any answer are made of: the words of both protocols.
+/// Building blocks for keys and texts of random answers: the words of both protocols.
 const WORDS: [&str; 40] = [
     "choices",
     "message",

@@ -10,9 +10,9 @@ use ptc_host::json::Value as Json;
 impl Agent {
     /// The agent as a tool of another one: its context is the tool's arguments, its answer the result.
     ///
-    /// It runs with its own model, else the caller's, and with the caller's engine, takes its turns from the caller's budget, ends at the caller's
-    /// deadline, and counts as one level of [`max_depth`](crate::agent::AgentBuilder::max_depth). It starts without
-    /// definitions and shared results.
+    /// It runs with its own model, else the caller's, and with the caller's engine, takes its turns from the caller's budget,
+    /// ends at the caller's deadline, and counts as one level of [`max_depth`](crate::agent::AgentBuilder::max_depth). It
+    /// starts without definitions and shared results.
     #[must_use]
     pub fn as_tool(&self) -> ToolSpec {
         let mut tool = ToolSpec::new(AgentTool(Some(self.clone())));

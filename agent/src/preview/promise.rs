@@ -1,4 +1,4 @@
-//! Previews of an earlier run, whose results are gone.
+//! Previews of an earlier run, whose results no longer exist.
 
 use ptc_host::json::Value as Json;
 

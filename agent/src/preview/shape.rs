@@ -113,7 +113,7 @@ impl<'m> Keys<'m> {
         Keys { names, data }
     }
 
-    /// Of one object: what is only numbered, three times and more, is an id.
+    /// Of one object: a stem that occurs with three or more numbers is an id.
     fn of_map(map: &'m JsonMap) -> Keys<'m> {
         let Keys { names, mut data } = Keys::of_rows(map);
         let mut stems: HashMap<String, u32> = HashMap::new();
@@ -147,7 +147,7 @@ fn stem(key: &str) -> Option<String> {
     (stem.len() < key.len()).then_some(stem)
 }
 
-/// The JSON Schema word for the type of all these values; several are `any`, and what may be missing is `|null`.
+/// The JSON Schema word for the type of all these values; several are `any`, and `|null` is added if some may be missing.
 fn type_of<'v>(values: impl Iterator<Item = &'v Json>) -> String {
     let (mut kind, mut null) = (None, false);
     for value in values {

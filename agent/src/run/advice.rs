@@ -1,10 +1,10 @@
-//! What the agent knows of its tools and the machine does not, added to a program's failure.
+//! Advice added to a program's failure from the agent's knowledge of its tools, which the machine lacks.
 
 use crate::settings::Config;
 use ptc_host::engine::Failure;
 use ptc_vm::Reason;
 
-/// Adds to a failure. `named` gives the tools that the program names.
+/// Adds to a failure. `named` are the tools that the program names.
 pub(super) fn add(config: &Config, failure: &mut Failure, named: impl FnOnce() -> Vec<String>) {
     match failure.reason {
         Reason::UnknownTool => {

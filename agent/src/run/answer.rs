@@ -51,7 +51,7 @@ fn typed(signature: Option<&Signature>, text: &str) -> Result<Json, Rejected> {
     if ty.is_structured() { structured(ty, text) } else { scalar(ty, text) }
 }
 
-/// The first JSON object or array in a text that fits. If none does, what is wrong with the first of all.
+/// The first JSON object or array in a text that fits. If none does, the fault of the first.
 fn structured(ty: &Type, text: &str) -> Result<Json, Rejected> {
     let rejected = |reason, message: String| Rejected { reason, message, structured: true };
     let mut first = None;
@@ -124,7 +124,7 @@ fn spoken(bare: &str) -> Option<Json> {
     [bare, bare.trim_end_matches('.')].into_iter().find_map(|text| ptc_host::json::from_str(text).ok())
 }
 
-/// A text without what models put around a value: a fence with its tag, marks of emphasis and code, quotes.
+/// A text without the decoration that models put around a value: a fence with its tag, marks of emphasis and code, quotes.
 fn undressed(text: &str) -> &str {
     let mut bare = text.trim();
     if let Some(fenced) = bare.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) {
@@ -202,7 +202,7 @@ fn fenced(text: &str) -> impl Iterator<Item = Json> {
     })
 }
 
-/// The objects and arrays in a text, one behind the other.
+/// The objects and arrays in a text, one after the other.
 struct Spans<'t> {
     rest: &'t str,
     /// Starts that are still tried: a text of many brackets that close nothing is given up soon.
@@ -216,7 +216,7 @@ impl Spans<'_> {
         Spans { rest: text, left: 64, closed: false }
     }
 
-    /// What to say of a text in which there was none.
+    /// The message for a text that held none.
     fn missing(&self) -> &'static str {
         if self.closed { "JSON parse error" } else { "No valid JSON found in response" }
     }

@@ -145,7 +145,7 @@ impl Run {
         }
     }
 
-    /// Keeps what a response used and said; gives its tokens.
+    /// Records a response's usage and content; returns its tokens.
     fn note_response(&mut self, number: u32, response: &LlmResponse) -> (u64, u64) {
         let usage = response.usage.unwrap_or_default();
         self.step.usage.tokens_reported &= response.usage.is_some();

@@ -28,7 +28,7 @@ impl Run {
         ended
     }
 
-    /// Runs the program in a text. What the model reads of it comes second.
+    /// Runs the program in a text. The second value is the feedback for the model.
     async fn program_in(&mut self, text: &str, cut: bool, tools: bool) -> (ProgramVerdict, String) {
         // Providers refuse an empty message in a history.
         self.assistant(if text.is_empty() { "(no answer)" } else { text });

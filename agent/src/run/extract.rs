@@ -5,11 +5,11 @@ const TAGS: [&str; 6] = ["clojure", "clj", "lisp", "ptc-lisp", "ptc_lisp", "cljs
 /// Elements that models put around programs.
 const ELEMENTS: [&str; 6] = ["program", "ptc_lisp", "ptc-lisp", "clojure", "lisp", "code"];
 
-/// The program that a text holds, its typography straightened. Of a text that was `cut` only what is closed counts: the
-/// beginning of a program may be a program, but it is not the one that was meant.
+/// The program that a text holds, its typography straightened. Of a text that was `cut` only closed blocks count: the beginning
+/// of a program may be a valid program, but not the intended one.
 ///
 /// # Errors
-/// What the model reads if there is none, or more than one.
+/// The error is the feedback for the model if there is no program, or more than one.
 pub(super) fn program(text: &str, cut: bool) -> Result<String, String> {
     let mut blocks = fences(text);
     if cut {
@@ -57,8 +57,8 @@ struct Block<'t> {
     closed: bool,
 }
 
-/// The fenced blocks. One that is not closed goes on to the end: the answer was cut off. A fence begins a line, or
-/// follows words on it if the language of programs stands behind it; it ends at the beginning of a line, or behind code.
+/// The fenced blocks. An unclosed one extends to the end: the answer was cut off. A fence begins a line, or follows words on it
+/// if its tag names the language of programs; it ends at the beginning of a line, or after code.
 fn fences(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, usize, usize)> = None;
@@ -85,7 +85,7 @@ fn fences(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The tag of a fence that this line opens, where the code behind it begins in the line, and how many ticks it has.
+/// The tag of a fence that this line opens, where the code after it begins in the line, and how many ticks it has.
 fn opening(line: &str) -> Option<(&str, usize, usize)> {
     let ticks_at = |from: usize| line[from..].len() - line[from..].trim_start_matches('`').len();
     let indent = line.len() - line.trim_start().len();
@@ -101,7 +101,7 @@ fn opening(line: &str) -> Option<(&str, usize, usize)> {
     is_tag(tag).then_some((tag, code, ticks))
 }
 
-/// The word at `from`, and where code behind it begins: the next line, if nothing else stands in this one.
+/// The word at `from`, and where code after it begins: the next line, if nothing else stands in this one.
 fn tag_behind(line: &str, from: usize) -> (&str, usize) {
     let rest = &line[from..];
     let tag = rest.split_whitespace().next().unwrap_or_default();
@@ -124,7 +124,7 @@ fn closing(line: &str, opened: usize) -> Option<usize> {
     (line.trim_end().len() - code.len() == opened).then_some(code.len())
 }
 
-/// What stands between the tags of elements that hold programs.
+/// The content between the tags of elements that hold programs.
 fn elements(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for name in ELEMENTS {
@@ -142,8 +142,8 @@ fn elements(text: &str) -> Vec<&str> {
     found
 }
 
-/// Typographic quotes, dashes and spaces as the language writes them, and nothing invisible. What stands inside straight
-/// quotes is the program's own text and stays.
+/// Typographic quotes, dashes and spaces as the language writes them, and nothing invisible. Text inside straight quotes
+/// belongs to the program and stays.
 fn straightened(code: &str) -> String {
     let mut out = String::with_capacity(code.len());
     let mut chars = code.trim().chars();

@@ -46,7 +46,7 @@ macro_rules! reasons {
 reasons! {
     /// There is no model.
     LlmRequired = "llm_required",
-    /// The name of a model stands for none.
+    /// The name of a model does not resolve.
     LlmNotFound = "llm_not_found",
     /// The model gave no answer; [`Fail::llm`] says more.
     LlmError = "llm_error",
@@ -125,7 +125,7 @@ pub struct Fail {
     pub reason: FailReason,
     /// The sentence.
     pub message: String,
-    /// What the client of the model says, if that is where it went wrong.
+    /// The error of the model's client, if that is the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm: Option<LlmError>,
 }

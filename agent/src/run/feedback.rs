@@ -83,7 +83,7 @@ impl ProgramOutcome {
         ])
     }
 
-    /// What a model that wrote the program into its text reads of it.
+    /// Feedback for a model that wrote the program into its text.
     pub(super) fn report(&self) -> String {
         let failure = match &self.result {
             Ok(_) => return self.feedback(),

@@ -12,7 +12,7 @@ pub(super) fn coerce(signature: Option<&Signature>, context: &mut JsonMap) {
     }
 }
 
-/// Whether the context has what the signature and the prompt want.
+/// Checks that the context satisfies the signature and the prompt.
 ///
 /// # Errors
 /// The failure of the run.

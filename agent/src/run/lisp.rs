@@ -76,8 +76,8 @@ pub(super) enum ProgramVerdict {
 }
 
 impl Run {
-    /// Asks turn by turn until a program ends the run or the turns are used up. The transports differ only in what they
-    /// make of a response.
+    /// Asks turn by turn until a program ends the run or the turns are used up. The transports differ only in how they treat a
+    /// response.
     pub(super) async fn lisp(&mut self) -> Result<Json, Fail> {
         let shared = self.shared.clone();
         let config = &shared.config;

@@ -1,8 +1,8 @@
 //! One run of an agent: turns, tool calls, programs, the answer (agent.md 8.3 – 8.8, 9, 10).
 //!
-//! [`Agent::run`] asks the model, executes its calls, and ends with a [`Step`]. There are two loops. `text` is chat
-//! with native tools and optional `lisp_eval`. Programs of `lisp` come in the text (`content`) or by `lisp_eval`, the
-//! only native tool (`tool_call`).
+//! [`Agent::run`] asks the model, executes its calls, and ends with a [`Step`]. There are two loops. `text` is chat with native
+//! tools and optional `lisp_eval`. In `lisp`, programs are in the text (`content`) or in calls of `lisp_eval`, the only native
+//! tool (`tool_call`).
 
 mod advice;
 mod answer;
@@ -99,7 +99,7 @@ struct Run {
     progress: String,
     /// The last value of a program that would do as an answer.
     last_value: Option<Json>,
-    /// What the last response holds besides text and calls, until its message is written.
+    /// Parts of the last response besides text and calls, until its message is written.
     rest: (Vec<Image>, Option<Json>),
 }
 
@@ -157,7 +157,7 @@ impl Run {
         }
     }
 
-    /// Checks what can be checked before the first turn, and goes through the turns.
+    /// Checks everything that can be checked before the first turn, then runs the turns.
     async fn start(&mut self) -> Result<Json, Fail> {
         let shared = self.shared.clone();
         let config = &shared.config;
@@ -250,7 +250,7 @@ impl Run {
         }
     }
 
-    /// Takes over the steps of nested runs that have ended, and what they used.
+    /// Takes over the steps of nested runs that have ended, and their usage.
     fn take_children(&mut self) {
         let children = &self.shared.children;
         let ended = std::mem::take(&mut *children.lock().unwrap_or_else(PoisonError::into_inner));
@@ -263,7 +263,7 @@ impl Run {
         }
     }
 
-    /// What went wrong in the last turn, for the failure of a run that ends with it; empty if nothing did.
+    /// The error of the last turn, for the failure of a run that ends with it; empty if there was none.
     fn last_words(&self) -> String {
         let Some(turn) = self.step.turns.last() else { return String::new() };
         let Some(error) = &turn.error else { return String::new() };
@@ -280,7 +280,7 @@ impl Run {
         self.step.messages.push(Message::user(content));
     }
 
-    /// Tells whoever listens to the run.
+    /// Sends an event to the run's listener.
     fn watch(&self, event: impl FnOnce() -> RunEvent) {
         self.shared.watch(event);
     }
@@ -295,7 +295,7 @@ impl Run {
         self.step.messages.push(Message::Assistant { content, tool_calls, images, provider_state });
     }
 
-    /// Gives the answer to the host's callback, whose failure is its own.
+    /// Passes the answer to the host's callback, whose failure is its own.
     fn tell(&self, text: &str) {
         if let Some(sink) = &self.options.on_chunk
             && std::panic::catch_unwind(AssertUnwindSafe(|| sink(text))).is_err()

@@ -35,7 +35,7 @@ pub(super) struct ProgramOutcome {
     pub(super) prints_cut: bool,
     pub(super) changed: Vec<Changed>,
     pub(super) stored: Vec<String>,
-    /// What its definitions would measure and the limit, if that is why it failed.
+    /// The measured size of its definitions and the limit, if it failed for that.
     pub(super) over_memory: Option<(u64, u64)>,
     pub(super) upstream_calls: Vec<CallRecord>,
     pub(super) catalog_ops: Vec<CatalogOp>,
@@ -44,8 +44,8 @@ pub(super) struct ProgramOutcome {
 }
 
 impl Run {
-    /// Runs a program and notes what became of it. `tools` says whether it may call any, `json` whether its value is wanted
-    /// as JSON.
+    /// Runs a program and records the outcome. `tools` says whether it may call any, `json` whether its value is wanted as
+    /// JSON.
     pub(super) async fn evaluate(&mut self, source: &str, tools: bool, json: bool) -> ProgramOutcome {
         self.watch(|| RunEvent::ProgramStarted { source: source.to_owned() });
         let ran = evaluate_in_span(&self.shared, source, tools, json).await;
@@ -64,7 +64,7 @@ impl Run {
         ran
     }
 
-    /// Keeps what a program came to in the record of the turn and of the run.
+    /// Records a program's outcome in the turn and in the run.
     fn note_program(&mut self, source: &str, ran: &ProgramOutcome) {
         let turn = &mut self.turn;
         turn.program = Some(source.to_owned());
@@ -168,7 +168,7 @@ fn request(run: &Arc<RunScope>, program: &str, tools: Arc<ProgramTools>, json: b
     }
 }
 
-/// What answers the program's upstream calls.
+/// Answers the program's upstream calls.
 fn upstreams(run: &Arc<RunScope>) -> Option<Arc<dyn HostCalls>> {
     let inner = run.upstreams.clone()?;
     let shares = run.config.tools.values().any(|tool| tool.upstream.is_some());
@@ -192,7 +192,7 @@ fn kept_prints(config: &Config, prints: Vec<String>) -> (Vec<String>, bool) {
     (kept, cut)
 }
 
-/// In combined mode a model reads the shapes of what a program defined, not the values.
+/// In combined mode a model reads the shapes of a program's definitions, not the values.
 async fn show_shapes_only(run: &RunScope, changed: &mut [Changed]) {
     if run.config.mode != Mode::Combined || changed.is_empty() {
         return;
@@ -218,8 +218,8 @@ fn short_print(mut print: String, max: usize, cut: &mut bool) -> String {
     print
 }
 
-/// The tools that a program names, wherever it does, in its order. Looked for under the program's own limits: one that passes them is
-/// refused when it is run.
+/// The tools that a program names, wherever it does, in its order. Looked for under the program's own limits: one that passes
+/// them is refused when it is run.
 fn tools_named(program: &str, limits: &Limits) -> Vec<String> {
     let allowance = Allowance {
         memory_bytes: limits.memory_bytes,

@@ -258,7 +258,7 @@ fn with_absent<'c>(config: &Config, context: &'c JsonMap) -> Cow<'c, JsonMap> {
     filled
 }
 
-/// What the answer's fields mean.
+/// The meaning of the answer's fields.
 fn described(config: &Config) -> String {
     config.field_descriptions.iter().fold(String::new(), |mut out, (field, text)| {
         let _ = write!(out, "\n- {field}: {text}");
@@ -266,7 +266,7 @@ fn described(config: &Config) -> String {
     })
 }
 
-/// What programs find under `data/`.
+/// The values that programs find under `data/`.
 fn context_data(config: &Config, context: &JsonMap, descriptions: &BTreeMap<String, String>) -> String {
     let mut out = String::from("<context_data>\n");
     let mut keys: Vec<&String> = context.keys().collect();

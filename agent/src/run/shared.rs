@@ -56,7 +56,7 @@ pub(crate) struct RunScope {
     pub(crate) budget: Arc<AtomicU32>,
     /// The results of nested runs.
     pub(crate) children: Mutex<Vec<Step>>,
-    /// Who hears what happens.
+    /// Listener for the run's events.
     watch: Option<Watch>,
 }
 
@@ -122,7 +122,7 @@ impl RunScope {
         }
     }
 
-    /// Tells whoever listens to the run.
+    /// Sends an event to the run's listener.
     pub(crate) fn watch(&self, event: impl FnOnce() -> RunEvent) {
         if let Some(watch) = &self.watch {
             watch.tell(event());

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// What the programs of a run, or of several turns of a chat, share. Values stay in the engine's session.
+/// State shared by the programs of a run, or of several turns of a chat. Values stay in the engine's session.
 pub(crate) struct ProgramState {
     /// Where its values live; empty until there is a program, unless the host chose one.
     engine: OnceLock<Engine>,
@@ -47,7 +47,7 @@ impl ProgramState {
         self.engine.get().cloned()
     }
 
-    /// What the next program sees as `data/fail`.
+    /// The value of `data/fail` for the next program.
     pub(crate) fn failure(&self) -> Option<Json> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -78,7 +78,7 @@ impl ProgramState {
         self.look(look).await.unwrap_or_default()
     }
 
-    /// The shapes of these definitions: what they are and how large, no text and no items of them.
+    /// The shapes of these definitions: kind and size, no text and no items.
     pub(crate) async fn shapes(&self, names: Vec<String>) -> Vec<String> {
         let look = move |state: &ptc_host::engine::SessionState| {
             let shape_of = |name: &String| state.namespace.get(name).map(|binding| shape(&binding.value));
@@ -128,7 +128,7 @@ impl Drop for ProgramState {
     }
 }
 
-/// What `task` stored and `step-done` noted.
+/// The results that `task` stored and the notes of `step-done`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Journal {
     /// Id and readable value of each task.
@@ -137,8 +137,8 @@ pub struct Journal {
     pub summaries: Vec<(String, String)>,
 }
 
-/// Definitions, `*1 *2 *3`, shared results, journal and last failure, to be carried from one run or chat turn to the
-/// next. Cheap to clone; all clones are the same state, which goes when the last of them does. One run at a time.
+/// Definitions, `*1 *2 *3`, shared results, journal and last failure, carried from one run or chat turn to the next. Cheap to
+/// clone; all clones share one state, which is freed with the last of them. One run at a time.
 #[derive(Clone)]
 pub struct ChatState(pub(crate) Arc<ProgramState>);
 
@@ -167,7 +167,7 @@ impl ChatState {
         self.0.definitions().await
     }
 
-    /// What `task` stored and `step-done` noted.
+    /// The results that `task` stored and the notes of `step-done`.
     pub async fn journal(&self) -> Journal {
         self.0.journal().await
     }
@@ -179,7 +179,7 @@ impl ChatState {
     }
 }
 
-/// What an agent's session keeps (agent.md 8.7).
+/// Limits of an agent's session (agent.md 8.7).
 pub(super) struct Rules {
     pub(super) memory_limit: Option<u64>,
     pub(super) history_max_bytes: u64,
@@ -217,7 +217,7 @@ impl SessionRules for Rules {
     }
 }
 
-/// What a value is and how large. A definition of a shared result must not show the model what its preview withheld.
+/// The kind and size of a value. A definition of a shared result must not show the model what its preview withheld.
 fn shape(value: &Value) -> String {
     let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     match value {

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// Looks at a run before each request to the model but the first, and may end it.
 pub type BudgetFn = dyn Fn(&Step) -> Result<(), Fail> + Send + Sync;
 
-/// Adds to what a PTC-Lisp agent's model reads of a turn.
+/// Adds to the feedback that a PTC-Lisp agent's model reads of a turn.
 pub type FeedbackFn = dyn Fn(&Turn) -> Option<String> + Send + Sync;
 
 /// Which turns a step keeps.
@@ -55,27 +55,27 @@ pub struct RunOptions {
     pub engine: Option<Engine>,
     /// Values of the host that the tools' handlers get with [`ToolContext::get`](crate::tool::ToolContext::get).
     pub extensions: Extensions,
-    /// On whose behalf programs run: whose turns and whose memory they take. All without a name are one.
+    /// The principal for whose turns and memory programs are accounted. All unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
     /// Bytes of live values of one program; by default the agent's limit.
     pub max_heap: Option<u64>,
     /// Values for the prompt's template, and for programs as `data/KEY`.
     pub context: JsonMap,
-    /// What the user shows with the mission. A model whose client gives no images on ends the run.
+    /// The images that the user shows with the mission. A run ends if the client of its model does not forward images.
     pub images: Vec<Image>,
-    /// A step of another agent whose answer goes into the context: the fields of an object, else as `result`. One that
-    /// failed ends the run at once.
+    /// A step of another agent whose answer is added to the context: the fields of an object, else as `result`. A failed one
+    /// ends the run at once.
     pub previous: Option<Arc<Step>>,
     /// The conversation so far; its system messages are left out.
     pub initial_messages: Vec<Message>,
-    /// Gets the final text: of agents without tools and without a type as it comes, else once it is accepted.
+    /// Receives the final text: for agents without tools and without a type as it arrives, else once it is accepted.
     pub on_chunk: Option<ChunkSink>,
     /// Receives all model output as it arrives, accepted or not.
     pub on_event: Option<EventSink>,
     /// Answers `tool/call` and discovery in programs.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// Has people asked what programs, upstreams and the approvals of an upstream's entry want to know; without it nobody can be asked. The
-    /// time that people take is not the program's, but it is the mission's.
+    /// Asks people the questions of programs and upstreams, and the approvals of an upstream's entry; without it, questions
+    /// have no answer. The time that people take does not count for the program, but does for the mission.
     pub asker: Option<Arc<dyn Asker>>,
     /// Definitions, history and shared results of earlier runs, continued by this one.
     pub state: Option<ChatState>,
@@ -93,7 +93,7 @@ pub struct RunOptions {
     pub on_budget_exceeded: OnBudgetExceeded,
     /// May end the run before a request.
     pub budget: Option<Arc<BudgetFn>>,
-    /// Adds to what the model reads of a turn.
+    /// Adds to the feedback that the model reads of a turn.
     pub feedback: Option<Arc<FeedbackFn>>,
     /// The trace of the run's events, 32 hex digits; a new one by default.
     pub trace_id: Option<String>,
@@ -104,7 +104,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Options with a model and nothing else. Turns and messages are kept.
+    /// Options with a model and the defaults. Turns and messages are kept.
     #[must_use]
     pub fn new(llm: impl Into<LlmRef>) -> RunOptions {
         RunOptions { llm: Some(llm.into()), ..RunOptions::default() }
@@ -124,7 +124,7 @@ impl RunOptions {
         self
     }
 
-    /// Gives the tools' handlers a value of the host's, which they get with
+    /// Adds a value of the host for the tools' handlers, which read it with
     /// [`ToolContext::get`](crate::tool::ToolContext::get); one for each type.
     #[must_use]
     pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> RunOptions {
@@ -175,7 +175,7 @@ pub struct ToolCallRecord {
     pub name: String,
     /// Its arguments.
     pub args: Json,
-    /// What the model read.
+    /// The result as the model read it.
     pub result: String,
     /// Whether it failed or was refused.
     pub error: bool,
@@ -200,15 +200,15 @@ pub struct Turn {
     pub program: Option<String>,
     /// The readable form of its value, as far as the model read it.
     pub result: Option<String>,
-    /// What went wrong with it: the message that the model read.
+    /// The error, as the message that the model read.
     pub error: Option<String>,
     /// The reason word of a program that failed.
     pub reason: Option<&'static str>,
-    /// What it printed.
+    /// The output it printed.
     pub prints: Vec<String>,
     /// Calls of upstream tools that it made, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
-    /// What it asked the catalog of the upstreams, in order of the answers.
+    /// Its requests to the catalog of the upstreams, in order of the answers.
     pub catalog_ops: Vec<CatalogOp>,
     /// Native calls of the response.
     pub tool_calls: Vec<ToolCallRecord>,
@@ -239,7 +239,7 @@ pub struct StepUsage {
     pub llm_requests: u32,
     /// Tokens, those of nested runs included, as far as the provider reports them.
     pub tokens: Usage,
-    /// Whether every answer came with its tokens.
+    /// Whether every answer reported its tokens.
     pub tokens_reported: bool,
     /// Tokens of the system prompt, estimated as a quarter of its bytes.
     pub system_prompt_tokens: usize,
@@ -247,7 +247,7 @@ pub struct StepUsage {
     pub schema_used: bool,
     /// Its size as JSON.
     pub schema_bytes: usize,
-    /// Whether an earlier value stands in for an answer that never came.
+    /// Whether an earlier value replaces a missing answer.
     pub fallback_used: bool,
     /// How often the conversation was shortened.
     pub compactions: u32,
@@ -262,24 +262,24 @@ pub struct StepUsage {
 pub struct Step {
     /// The answer.
     pub value: Option<Json>,
-    /// Why there is none.
+    /// The failure, if there is one.
     pub fail: Option<Fail>,
     /// The images that the model made, in order.
     pub images: Vec<Image>,
-    /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. An answer that was cut is none,
-    /// and the run fails with `answer_cut`; what there is of it is the last turn's `raw_response`.
+    /// Why the model stopped its last response: [`StopReason::Length`] if that was cut. A cut answer is not accepted: the run
+    /// fails with `answer_cut`, and the received part is the last turn's `raw_response`.
     pub stop: Option<StopReason>,
-    /// The conversation with the system prompt first, unless it was not to be kept.
+    /// The conversation with the system prompt first; empty if messages are not kept.
     pub messages: Vec<Message>,
     /// The turns, as far as they are kept.
     pub turns: Vec<Turn>,
     /// The native tool calls, in order.
     pub tool_calls: Vec<ToolCallRecord>,
-    /// What programs printed, in order.
+    /// The output that programs printed, in order.
     pub prints: Vec<String>,
-    /// What programs defined, with a preview of each value, sorted by name.
+    /// The definitions of programs, with a preview of each value, sorted by name.
     pub memory: Vec<(String, String)>,
-    /// What `task` stored and `step-done` noted.
+    /// The results that `task` stored and the notes of `step-done`.
     pub journal: Journal,
     /// Definitions, history and shared results, for a later run. Dropping it frees them.
     pub state: Option<ChatState>,
@@ -293,7 +293,7 @@ pub struct Step {
     pub name: Option<String>,
     /// The agent's signature.
     pub signature: Option<String>,
-    /// What the fields of its answer mean.
+    /// The meaning of the fields of its answer.
     pub field_descriptions: BTreeMap<String, String>,
     /// The run and those within it: 32 hex digits.
     pub trace_id: String,
@@ -301,7 +301,7 @@ pub struct Step {
     pub parent_trace_id: Option<String>,
     /// The results of nested runs, in order of their ends.
     pub child_steps: Vec<Step>,
-    /// What it used.
+    /// Its usage.
     pub usage: StepUsage,
 }
 

@@ -1,4 +1,4 @@
-//! A run as a stream of what happens in it.
+//! A run as a stream of its events.
 
 use super::{RunOptions, Step};
 use crate::llm::{EventSink, LlmEvent, emit};
@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What happens in a run, in order. The last event is [`Done`](RunEvent::Done) or [`Failed`](RunEvent::Failed).
+/// An event of a run, in order. The last event is [`Done`](RunEvent::Done) or [`Failed`](RunEvent::Failed).
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -71,12 +71,12 @@ pub enum RunEvent {
     ProgramEnded {
         /// The readable form of its value, as far as the model reads it.
         result: Option<String>,
-        /// What went wrong.
+        /// The error.
         error: Option<String>,
-        /// What it printed.
+        /// The output it printed.
         prints: Vec<String>,
     },
-    /// What the model reads next: the result of a call or of a program, or what is wrong with its answer.
+    /// The message that the model reads next: the result of a call or of a program, or the fault of its answer.
     Feedback {
         /// The call that it answers, if it answers one.
         tool_call_id: Option<String>,
@@ -128,7 +128,7 @@ impl Watch {
     }
 }
 
-/// A run that goes on while it is listened to. Dropping it cancels the run.
+/// A run that progresses while its events are read. Dropping it cancels the run.
 #[must_use = "a run goes on only while its events are asked for"]
 pub struct RunStream<'a> {
     run: Option<BoxFuture<'a, Result<Step, Box<Step>>>>,
@@ -143,7 +143,7 @@ impl fmt::Debug for RunStream<'_> {
 }
 
 impl Agent {
-    /// Runs the agent and gives what happens, as it happens. Must be called on a tokio runtime.
+    /// Runs the agent and yields events as they happen. Must be called on a tokio runtime.
     ///
     /// ```
     /// # use ptc_agent::{Agent, Output, RunEvent, RunOptions, llm::{LlmResponse, ScriptedLlm}};
@@ -177,7 +177,7 @@ impl RunStream<'_> {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Lets the run go on to its end, whatever happens.
+    /// Drives the run to its end and discards its events.
     ///
     /// # Errors
     /// The step with its `fail` set.

@@ -100,7 +100,7 @@ impl Run {
         ended
     }
 
-    /// Runs the program of a call: what it means, the tool result, and whether it is a success.
+    /// Runs the program of a call; returns its meaning for the run, the tool result, and whether it is a success.
     async fn program_of(
         &mut self,
         call: &ToolCall,

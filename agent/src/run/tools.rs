@@ -44,7 +44,7 @@ pub(super) struct ToolResult {
 }
 
 impl ToolResult {
-    /// A result that nothing is known of but what it is.
+    /// A result with its content alone, all else at the defaults.
     pub(super) fn new(json: Bytes) -> ToolResult {
         ToolResult {
             json,
@@ -142,7 +142,7 @@ pub(super) async fn get(
     }
 }
 
-/// What telemetry is told of a result: its beginning, no image in it.
+/// The part of a result that telemetry receives: its beginning, without images.
 #[expect(clippy::disallowed_methods, reason = "entry point: told()")]
 fn told(json: &[u8]) -> String {
     let value = if may_hold(json) { ptc_host::json::from_slice::<Json>(json).ok() } else { None };
@@ -169,7 +169,7 @@ pub(super) fn keep(run: &RunScope, name: &str, tool: &ToolSpec, arguments: &Json
     }
 }
 
-/// What is kept of a call of an upstream tool.
+/// The kept result of a call of an upstream tool.
 pub(super) fn kept(run: &RunScope, name: &str, tool: &ToolSpec, arguments: &JsonMap) -> Option<ToolResult> {
     run.config.shared(tool)?;
     let key = canonical_key(name, arguments)?;
@@ -282,7 +282,7 @@ impl ProgramTools {
         ProgramTools { run, open, calls: AtomicU32::new(0), forks: Mutex::default() }
     }
 
-    /// The program is over: what is still open ends with it.
+    /// Closes the spans that are still open: the program is over.
     pub(super) fn close(&self) {
         let open = std::mem::take(&mut *self.forks());
         for (span, note) in open.into_values() {

@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The answer of [`Agent::run_as`], and the step behind it.
+/// The answer of [`Agent::run_as`], and its step.
 #[derive(Debug, Clone)]
 pub struct Answer<T> {
     /// The answer.
     pub value: T,
-    /// The run behind it: usage, turns, conversation.
+    /// The step of the run: usage, turns, conversation.
     pub step: Step,
 }
 
@@ -27,9 +27,9 @@ impl<T> Deref for Answer<T> {
 }
 
 impl Agent {
-    /// Runs the agent for an answer of type `T`: the model is told the type's JSON Schema, descriptions included, and an
-    /// answer that does not fit it, or that `T` cannot be read from, is refused with the reason while turns remain. The
-    /// parameters of the agent's signature stay; its result type is not looked at.
+    /// Runs the agent for an answer of type `T`: the model reads the type's JSON Schema, descriptions included. An answer that
+    /// does not fit it, or that cannot be deserialized to `T`, is refused with the reason while turns remain. The parameters of
+    /// the agent's signature stay; its result type is ignored.
     ///
     /// ```
     /// # use ptc_agent::{Agent, Output, RunOptions, llm::{LlmResponse, ScriptedLlm}};

@@ -12,7 +12,7 @@ use ptc_vm::machine::{HostRequest, Payload, Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The run's upstreams, behind the results that the model was told are kept.
+/// The run's upstreams, behind the kept results that the model was promised.
 pub(super) struct SharedCalls {
     pub(super) run: Arc<RunScope>,
     pub(super) inner: Arc<dyn HostCalls>,
@@ -55,7 +55,7 @@ impl SharedCalls {
     }
 }
 
-/// A kept result as `tool/call` gives it: what was text is text again.
+/// A kept result as `tool/call` returns it: a text becomes a text again.
 #[expect(clippy::disallowed_methods, reason = "entry point: payload()")]
 fn payload(json: Bytes) -> Payload {
     if json.first() == Some(&b'"')

@@ -28,7 +28,7 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// Accepts an answer, or says to the model what is wrong with it.
+/// Accepts an answer, or returns its fault for the model.
 pub(crate) type Validator = dyn Fn(&Json) -> Result<(), String> + Send + Sync;
 
 /// An agent's configuration.
@@ -124,7 +124,8 @@ impl Config {
         })
     }
 
-    /// Who may call a tool. Pure text mode offers every tool natively; with `lisp_eval` as the only native tool none.
+    /// The permitted callers of a tool. Pure text mode offers every tool natively; with `lisp_eval` as the only native tool
+    /// none.
     pub(crate) fn exposure(&self, tool: &ToolSpec) -> Expose {
         match self.mode {
             Mode::Text => Expose::Native,
@@ -134,7 +135,7 @@ impl Config {
         }
     }
 
-    /// The tools that the provider is told of, besides `lisp_eval`.
+    /// The tools offered to the provider, besides `lisp_eval`.
     pub(crate) fn native_tools(&self) -> impl Iterator<Item = (&String, &ToolSpec)> {
         let offered = matches!(self.mode, Mode::Text | Mode::Combined);
         self.tools.iter().filter(move |(_, tool)| offered && self.exposure(tool).native())
@@ -161,8 +162,8 @@ impl Config {
         self.tools.iter().find(|(_, spec)| stands(spec))
     }
 
-    /// Whether the model's text is the answer whatever it is, so that it may be streamed as it comes: there is nothing to
-    /// check and no tool in between.
+    /// Whether any text of the model is the answer, so that it may be streamed as it arrives: there is nothing to check and no
+    /// tool in between.
     pub(crate) fn streams_text(&self) -> bool {
         let text = self.signature.as_ref().is_none_or(|signature| signature.returns.is_text());
         self.mode == Mode::Text && self.tools.is_empty() && text

@@ -8,7 +8,8 @@ use super::Mode;
 /// between elements, with a note on what is missing. A host that wants the small ones sets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormatOptions {
-    /// Items of each collection in what a PTC-Lisp agent reads of a program in its text; `None` (all that fit) by default.
+    /// Items of each collection in a program's result that a PTC-Lisp agent reads after writing the program in its text; `None`
+    /// (all that fit) by default.
     pub feedback_limit: Option<usize>,
     /// Most bytes of such a result; 16 KiB by default.
     pub feedback_max_chars: usize,

@@ -3,7 +3,7 @@
 use super::ConfigError;
 use std::str::FromStr;
 
-/// What an agent's model writes.
+/// The form of a model's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// PTC-Lisp programs, whose value is the answer.
@@ -13,7 +13,7 @@ pub enum Output {
     Text,
 }
 
-/// How programs come from the model.
+/// The form in which the model writes programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// In a fenced block of its text.
@@ -56,7 +56,7 @@ impl Mode {
         }
     }
 
-    /// What the model writes.
+    /// The form of the model's output.
     #[must_use]
     pub fn output(self) -> Output {
         match self {
@@ -65,7 +65,7 @@ impl Mode {
         }
     }
 
-    /// How programs come from the model, if it writes any.
+    /// The form in which the model writes programs, if it writes any.
     #[must_use]
     pub fn transport(self) -> Option<Transport> {
         match self {
@@ -89,7 +89,7 @@ pub enum CompletionMode {
     /// turns are used up the last successful value stands in for an answer.
     #[default]
     Implicit,
-    /// Only at `(return v)` or `(fail v)`. Retry turns then follow whatever went wrong in the last turn.
+    /// Only at `(return v)` or `(fail v)`. Retry turns then follow any failure of the last turn.
     Explicit,
 }
 
@@ -99,7 +99,7 @@ pub enum MemoryStrategy {
     /// The run ends.
     #[default]
     Strict,
-    /// The program's definitions are dropped and the model is told.
+    /// The program's definitions are dropped and the model reads why.
     Rollback,
 }
 

@@ -20,7 +20,7 @@ pub struct Progress<'a> {
 pub type ProgressFn = dyn Fn(&Progress<'_>) -> String + Send + Sync;
 
 impl Config {
-    /// Whether models are told of the progress: there is a plan, or a function that makes the text.
+    /// Whether models read the progress: there is a plan, or a function that makes the text.
     pub(crate) fn tells_progress(&self) -> bool {
         !self.plan.is_empty() || self.progress.is_some()
     }

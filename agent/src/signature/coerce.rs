@@ -6,9 +6,9 @@ use ptc_host::json::{Number, Value as Json};
 /// A value after coercion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coerced {
-    /// The value; what could not be bent is as it was.
+    /// The value; parts that could not be coerced are unchanged.
     pub value: Json,
-    /// What was changed: `limit: "5" was read as int`.
+    /// The changes made: `limit: "5" was read as int`.
     pub warnings: Vec<String>,
 }
 

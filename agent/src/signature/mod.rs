@@ -25,11 +25,11 @@ pub use parse::SignatureError;
 pub struct Signature {
     /// The parameters, in declared order; empty for a bare type.
     pub params: Vec<Field>,
-    /// What comes out.
+    /// The type of the result.
     pub returns: Type,
 }
 
-/// What stands for a signature: one that is read already, or its text.
+/// Accepted as a signature: a parsed one, or its text.
 pub trait IntoSignature {
     /// The signature.
     ///
@@ -67,7 +67,7 @@ impl IntoSignature for &String {
 pub struct Field {
     /// The declared name.
     pub name: String,
-    /// What it holds. An [`Type::Optional`] field may be absent.
+    /// The type. An [`Type::Optional`] field may be absent.
     pub ty: Type,
 }
 
@@ -101,7 +101,7 @@ pub enum Type {
     List(Box<Type>),
     /// `{name T, …}`: an object with at least the fields that are not optional.
     Record(Vec<Field>),
-    /// What a JSON Schema says.
+    /// A JSON Schema.
     Schema(Schema),
     /// `:name?`: the type, `nil` or nothing.
     Optional(Box<Type>),
@@ -117,7 +117,7 @@ impl Type {
         }
     }
 
-    /// Whether an answer of this type is the text as it stands (agent.md 8.8).
+    /// Whether an answer of this type is the text itself (agent.md 8.8).
     #[must_use]
     pub fn is_text(&self) -> bool {
         match self.required() {
@@ -139,7 +139,7 @@ impl Type {
         Type::from_json_schema(&json)
     }
 
-    /// The type of what a JSON Schema describes.
+    /// The type that a JSON Schema describes.
     ///
     /// # Errors
     /// The first place of the schema that could not be checked.

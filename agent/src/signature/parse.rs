@@ -5,7 +5,7 @@ use super::{Field, Signature, Type};
 /// Deepest nesting of types that is read.
 const MAX_NESTING: usize = 64;
 
-/// A text that is no signature. Its `Display` is the detail behind `invalid signature: `.
+/// An invalid signature. Its `Display` is the detail after `invalid signature: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("parse error at line {line}, column {column}: \"{message}\"{hint}")]
 pub struct SignatureError {
@@ -13,7 +13,7 @@ pub struct SignatureError {
     pub line: usize,
     /// Characters before the place in its line.
     pub column: usize,
-    /// What was expected, and what stands there.
+    /// The expected syntax, and the text found there.
     pub message: String,
     hint: &'static str,
 }
@@ -25,7 +25,7 @@ impl Signature {
     /// Reads `(p TYPE, …) -> TYPE` or a bare `TYPE`.
     ///
     /// # Errors
-    /// The place of the first mistake and what was expected there.
+    /// An error names the place of the first mistake and the expected syntax.
     pub fn parse(text: &str) -> Result<Signature, SignatureError> {
         let mut reader = Reader { text, at: 0, depth: 0 };
         reader.space();

@@ -26,8 +26,8 @@ impl Type {
         }
     }
 
-    /// A value of the type, for models that read types better from an example. Null for a JSON Schema for which none is
-    /// easily found.
+    /// A value of the type, for models that read types better from an example. Null for a JSON Schema without an obvious
+    /// example.
     #[must_use]
     pub fn example(&self) -> Json {
         match self {

@@ -169,8 +169,8 @@ impl Drop for Emitter {
     }
 }
 
-/// Fields that hold what tools and models said, with the word for their size. What a preview withholds from the model
-/// shall not stand in an operator's log either.
+/// Fields that hold texts of tools and models, with the word for their size. Contents that a preview withholds from the model
+/// must not reach an operator's log either.
 const CONTENTS: [(&str, &str); 7] = [
     ("args", "args_bytes"),
     ("result", "result_bytes"),
@@ -181,8 +181,8 @@ const CONTENTS: [(&str, &str); 7] = [
     ("response", "response_bytes"),
 ];
 
-/// Takes the contents out of an event's fields and leaves their sizes. The message of a tool or a program that failed may
-/// repeat what it failed on.
+/// Takes the contents out of an event's fields and leaves their sizes. The message of a failed tool or program may repeat its
+/// input.
 fn take_contents(event: &Event<'_>, fields: &mut Json) -> Option<Json> {
     let Json::Object(fields) = fields else { return None };
     let message = matches!(event, Event::ToolException { .. }).then_some(("message", "message_bytes"));
@@ -204,8 +204,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// `tool.call` has its fields one by one, as operators search for them; the others carry theirs as JSON. What was said is
-/// told at level DEBUG only, under the same span.
+/// `tool.call` has its fields one by one, as operators search for them; the others carry theirs as JSON. Contents are logged at
+/// level DEBUG only, under the same span.
 fn trace(emitter: &Emitter, span_id: &str, parent_span_id: &str, turn: u32, event: &Event<'_>) {
     let (agent_id, trace_id) = (emitter.agent_id.as_str(), emitter.trace_id.as_str());
     let agent_name = emitter.agent_name.as_deref().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The events of a run, reported as they happen (agent.md 8.13).
 //!
-//! Each [`Event`] goes to `tracing` under the target `ptc_runner.sub_agent`, with its [`name`](Event::name) in the
-//! field `event`, and to the run's [`Observer`] if there is one. Events nest by [`Scope::span_id`].
+//! Each [`Event`] is sent to `tracing` under the target `ptc_runner.sub_agent`, with its [`name`](Event::name) in the field
+//! `event`, and to the run's [`Observer`] if there is one. Events nest by [`Scope::span_id`].
 
 mod emit;
 
@@ -43,10 +43,10 @@ pub struct Scope {
     pub turn: u32,
 }
 
-/// Which side a call came from, and what it did to the cache.
+/// The origin of a call and its effect on the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ToolCallEvent<'a> {
-    /// The tool, or what the model wrote for one.
+    /// The tool, or the text that the model wrote in place of one.
     pub tool_name: &'a str,
     /// `native` or `ptc_lisp`.
     pub exposure_layer: &'a str,
@@ -107,9 +107,9 @@ pub enum Event<'a> {
         program: Option<&'a str>,
         /// The beginning of its result.
         result_preview: Option<&'a str>,
-        /// What it printed.
+        /// The output it printed.
         prints: &'a [String],
-        /// What the model wrote, where there was no program.
+        /// The model's text, where there was no program.
         raw_response: Option<&'a str>,
     },
     /// `llm.start`
@@ -136,7 +136,7 @@ pub enum Event<'a> {
     LlmException {
         /// The model's name, empty if the client does not say it.
         model: &'a str,
-        /// What went wrong.
+        /// The error.
         message: &'a str,
         /// From its start.
         duration: Duration,
@@ -167,7 +167,7 @@ pub enum Event<'a> {
         tool_name: &'a str,
         /// `native` or `ptc_lisp`.
         exposure_layer: &'a str,
-        /// What went wrong.
+        /// The error.
         message: &'a str,
         /// From its start.
         duration: Duration,
@@ -207,7 +207,7 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// The name under which it is told.
+    /// The name under which it is reported.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ impl Template {
         check(&self.parts, params, None)
     }
 
-    /// `{{.}}` outside of a section, whatever the signature.
+    /// `{{.}}` outside of a section, for any signature.
     ///
     /// # Errors
     /// The sentence that names the line.

@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 4 << 20;
 const MAX_PLACES: usize = 1 << 20;
 
 impl Template {
-    /// The text with the values of `context`, in one pass: what a value looks like is never looked at again.
+    /// The text with the values of `context`, in one pass: inserted values are not expanded again.
     pub(crate) fn expand(&self, context: &JsonMap) -> String {
         let mut out = String::new();
         expand(&self.parts, &[], context, &mut out);
@@ -48,14 +48,14 @@ fn expand(parts: &[Part], scopes: &[&Json], context: &JsonMap, out: &mut String)
 }
 
 impl Template {
-    /// The first place for a value that has none. `allowed` are the paths that may have none; it is told whether the
-    /// place is within a section.
+    /// The first placeholder without a value. `allowed` gets a path and whether it is within a section, and says whether its
+    /// value may be missing.
     pub(crate) fn missing(&self, context: &JsonMap, allowed: &dyn Fn(&str, bool) -> bool) -> Option<&str> {
         missing(&self.parts, &[], &mut Search { context, allowed, left: MAX_PLACES })
     }
 }
 
-/// What a search for missing values is about.
+/// The state of a search for missing values.
 struct Search<'s> {
     context: &'s JsonMap,
     allowed: &'s dyn Fn(&str, bool) -> bool,
@@ -87,7 +87,8 @@ fn missing<'t>(parts: &'t [Part], scopes: &[&Json], search: &mut Search<'_>) -> 
     None
 }
 
-/// What a section is repeated for: each item of a list, else its value; nothing where it does not show.
+/// The values for which a section is repeated: each item of a list, else the value itself; empty where the section does not
+/// show.
 fn items(value: &Json, inverted: bool) -> Vec<&Json> {
     let empty = match value {
         Json::Null | Json::Bool(false) => true,

@@ -104,7 +104,7 @@ impl Template {
     }
 }
 
-/// Whether what stands between two pairs of braces is meant as a tag: a dot, or a path with an optional mark before it.
+/// Whether the text between two pairs of braces is meant as a tag: a dot, or a path with an optional mark before it.
 fn is_tag(text: &str) -> bool {
     let text = text.trim();
     let path = text.strip_prefix(['#', '^', '/']).unwrap_or(text).trim();

@@ -1,4 +1,4 @@
-//! The tools that a host gives an agent: handlers, descriptions for models, and permitted callers.
+//! The tools that a host offers to an agent: handlers, descriptions for models, and permitted callers.
 
 mod extensions;
 mod grep;
@@ -29,7 +29,7 @@ pub(crate) const LISP_EVAL: &str = "lisp_eval";
 /// A JSON object: the arguments of a tool.
 pub type JsonMap = Map;
 
-/// Which side a call comes from.
+/// The origin of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
     /// The provider's tool calling.
@@ -58,7 +58,7 @@ pub struct ToolContext {
     pub agent_name: Option<String>,
     /// The turn of the run, from 1.
     pub turn: u32,
-    /// Which side the call comes from.
+    /// The origin of the call.
     pub layer: Layer,
     /// When the future is dropped: the tool's time limit, or the run's if that is sooner.
     pub deadline: Option<Instant>,
@@ -100,8 +100,8 @@ impl ToolContext {
         self
     }
 
-    /// Says of the result of this call that it stands for no other one: a program that makes the same call runs the tool
-    /// again. For results of an upstream tool that are not what a program would get.
+    /// Excludes the result of this call from the cache: a program that makes the same call runs the tool again. For results of
+    /// an upstream tool that differ from what a program would get.
     pub fn do_not_keep(&self) {
         self.keeps.store(false, Ordering::Relaxed);
     }
@@ -133,9 +133,9 @@ impl std::error::Error for ToolError {}
 
 /// The handler of a tool. Async closures `Fn(JsonMap) -> Result<Json, impl Display>` are handlers.
 ///
-/// Each call is a task of its own on the runtime that the run was started on. A panic is a failure of the call, and a
-/// call that is no longer awaited is cancelled by dropping its future. A handler that blocks its thread cannot
-/// be cancelled: the call fails at its time limit, provided that the runtime has another thread.
+/// Each call is a separate task on the runtime that the run was started on. A panic is a failure of the call, and a call that
+/// is no longer awaited is cancelled by dropping its future. A handler that blocks its thread cannot be cancelled: the call
+/// fails at its time limit, provided that the runtime has another thread.
 pub trait ToolHandler: Send + Sync + 'static {
     /// Runs the tool.
     fn call(&self, arguments: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>>;

@@ -37,10 +37,10 @@ impl Expose {
     }
 }
 
-/// Makes the preview of a result: gives an object, or says why not.
+/// Makes the preview of a result: an object, or the reason why there is none.
 pub type PreviewFn = dyn Fn(&Json) -> Result<Json, String> + Send + Sync;
 
-/// What the model sees of a cached result (agent.md 8.10).
+/// The preview of a cached result that the model sees (agent.md 8.10).
 #[derive(Clone, Default)]
 pub enum NativeResult {
     /// Its shape, no value of it.
@@ -74,32 +74,32 @@ impl fmt::Debug for NativeResult {
 /// A tool.
 #[derive(Clone)]
 pub struct ToolSpec {
-    /// Its name, if it brings one; the name that an agent gives it counts more.
+    /// Its default name; the name under which an agent adds it takes precedence.
     pub name: Option<String>,
-    /// What runs.
+    /// Runs the tool.
     pub handler: Arc<dyn ToolHandler>,
     /// Its arguments and result. Arguments are bent to it and checked before the handler sees them.
     pub signature: Option<Signature>,
-    /// JSON Schema of its arguments as models are told it natively, for a tool without a signature, whose handler checks
-    /// what it gets.
+    /// JSON Schema of its arguments as models read it natively, for a tool without a signature, whose handler checks its
+    /// arguments.
     pub parameters: Option<Json>,
     /// JSON Schema of its arguments that they are bent to and checked against, as a signature's are.
     pub arguments: Option<Schema>,
-    /// The type of its result, where [`arguments`](ToolSpec::arguments) stand for a signature.
+    /// The type of its result, if [`arguments`](ToolSpec::arguments) replace a signature.
     pub returns: Option<Type>,
-    /// What it does, for the model.
+    /// Its effect, for the model.
     pub description: Option<String>,
-    /// Who may call it; `None` is the default of the mode.
+    /// The permitted callers; `None` is the default of the mode.
     pub expose: Option<Expose>,
-    /// Whether a result may stand for all calls with the same arguments in one run.
+    /// Whether a result answers all calls with the same arguments in one run.
     pub cache: bool,
-    /// What the model sees of a cached result; needs explicit [`Expose::Both`] and `cache`.
+    /// The preview of a cached result; needs explicit [`Expose::Both`] and `cache`.
     pub native_result: Option<NativeResult>,
     /// Largest result, in bytes of JSON, that is kept; a larger one is not cached.
     pub max_cached_bytes: Option<usize>,
     /// Why its signature is none, for [`build`](crate::agent::AgentBuilder::build) to tell.
     pub(crate) wrong: Option<String>,
-    /// The tool of an upstream that it stands for: server and tool, as `tool/call` names them.
+    /// The tool of an upstream that it forwards to: server and tool, as `tool/call` names them.
     pub upstream: Option<(String, String)>,
 }
 
@@ -134,9 +134,9 @@ impl ToolSpec {
         }
     }
 
-    /// A tool whose handler takes a value of a Rust type, [`Deserialize`] and [`JsonSchema`], and gives any [`Serialize`] or
-    /// any error that displays. Models are told the type's schema, descriptions included; arguments are bent to it and
-    /// checked, so that the handler is asked only with what it can read. The handler may take the [`ToolContext`] as well.
+    /// A tool whose handler takes a value of a Rust type, [`Deserialize`] and [`JsonSchema`], and returns any [`Serialize`] or
+    /// any error that displays. Models read the type's schema, descriptions included; arguments are coerced to it and checked,
+    /// so the handler runs only with arguments that it can read. The handler may take the [`ToolContext`] as well.
     ///
     /// ```
     /// use ptc_agent::schemars::{self, JsonSchema};
@@ -209,7 +209,7 @@ impl ToolSpec {
         }
     }
 
-    /// JSON Schema of its arguments, as models are told it natively.
+    /// JSON Schema of its arguments, as models read it natively.
     pub(crate) fn parameters_schema(&self) -> Json {
         match (&self.signature, &self.arguments, &self.parameters) {
             (Some(signature), ..) => signature.parameters_schema(),
@@ -219,7 +219,7 @@ impl ToolSpec {
         }
     }
 
-    /// Sets the signature, a [`Signature`] or its text. A text that is none is told when the agent is built.
+    /// Sets the signature, a [`Signature`] or its text. An invalid text is reported when the agent is built.
     #[must_use]
     pub fn signature(mut self, signature: impl IntoSignature) -> ToolSpec {
         match signature.into_signature() {
@@ -257,7 +257,7 @@ impl ToolSpec {
         self
     }
 
-    /// Says what the model sees of a cached result.
+    /// Sets the preview of a cached result that the model sees.
     #[must_use]
     pub fn native_result(mut self, preview: NativeResult) -> ToolSpec {
         self.native_result = Some(preview);
@@ -266,17 +266,17 @@ impl ToolSpec {
 
     /// Says that it is the tool of an upstream, which programs reach by `tool/call`.
     ///
-    /// If it is [`Expose::Both`] and cached in combined mode, then a result of which the model has read a preview is kept
-    /// until the model makes the same call again or the run ends, and a program's `(tool/call …)` with the same arguments
-    /// gets it without a second call. A result that the model has read whole is not kept: asked again, an upstream may have
-    /// another. By default the model reads results of up to 4 KiB whole ([`NativeResult::WholeUpTo`]).
+    /// If it is [`Expose::Both`] and cached in combined mode, then a result of which the model has read a preview is kept until
+    /// the model makes the same call again or the run ends, and a program's `(tool/call …)` with the same arguments gets it
+    /// without a second call. A result that the model has read whole is not kept: a repeated call may have another result. By
+    /// default the model reads results of up to 4 KiB whole ([`NativeResult::WholeUpTo`]).
     #[must_use]
     pub fn upstream(mut self, server: impl Into<String>, tool: impl Into<String>) -> ToolSpec {
         self.upstream = Some((server.into(), tool.into()));
         self
     }
 
-    /// Bounds what is cached of it.
+    /// Bounds the size of its cached results.
     #[must_use]
     pub fn max_cached_bytes(mut self, bytes: usize) -> ToolSpec {
         self.max_cached_bytes = Some(bytes);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 
-/// What [`ToolSpec::typed`](super::ToolSpec::typed) takes: an async function or closure of the arguments, or of the arguments
+/// Accepted by [`ToolSpec::typed`](super::ToolSpec::typed): an async function or closure of the arguments, or of the arguments
 /// and the [`ToolContext`]. `Form` tells the two apart and is never named.
 pub trait TypedHandler<Args, Form>: Send + Sync + 'static {
     /// Runs the tool.

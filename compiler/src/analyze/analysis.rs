@@ -1,4 +1,4 @@
-//! What analysis makes of a program.
+//! The result of analysing a program.
 
 use super::scope::{NameState, Scope};
 use crate::ast::Ast;
@@ -18,7 +18,7 @@ pub(crate) struct FreeName {
     pub(super) in_function: bool,
 }
 
-/// What analysis makes of a program.
+/// The result of analysing a program.
 pub(crate) struct Analysis {
     /// The core forms. Boxed, because a tree has many tables and changes hands from phase to phase.
     pub ast: Box<Ast>,
@@ -32,13 +32,13 @@ pub(crate) struct Analysis {
     pub shadows_builtin: bool,
     /// Where names are looked up.
     pub library: &'static Library,
-    /// What the tables take, on the account of the program.
+    /// The memory of the tables, on the account of the program.
     pub(super) _held: Held,
     pub(super) names: Vec<NameState>,
     pub(super) scope: Scope,
 }
 
-/// What analysis lies in, without the program it is of: kept from one program to the next.
+/// The buffers of analysis, without the program: reused from one program to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(super) ast: Box<Ast>,
@@ -47,7 +47,7 @@ pub(crate) struct Tables {
 }
 
 impl Analysis {
-    /// What a name that is called means before any program says otherwise.
+    /// The meaning of a called name without the program's definitions.
     pub(crate) fn known(&self, name: Name, text: &str) -> Known {
         self.names[name.index()].known.unwrap_or_else(|| self.library.known(text))
     }

@@ -22,7 +22,7 @@ const STEPS_PER_NODE: u64 = 6;
 /// Nodes beyond those that were expected that are charged at a time.
 const NODES_CHARGED: usize = 256;
 
-/// What a [`FormKind::Threaded`] stands for.
+/// The value of a [`FormKind::Threaded`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Threaded {
     /// The first steps of a thread, applied to its start.
@@ -62,7 +62,7 @@ pub(super) struct Analyzer<'a, 's> {
     pub(super) literals: u32,
     depth: u32,
     pub(super) shadows_builtin: bool,
-    /// What the tables take, on the account of the program.
+    /// The memory of the tables, on the account of the program.
     held: Held,
     /// How many nodes there are when the next ones are to be charged.
     next_charge: usize,
@@ -107,7 +107,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         })
     }
 
-    /// Charges nodes beyond those that were expected, and what the tables have come to.
+    /// Charges nodes beyond the expected number, and the growth of the tables.
     #[cold]
     fn charge(&mut self, span: Span) -> Result<()> {
         self.next_charge = self.ast.len() + NODES_CHARGED;
@@ -117,7 +117,7 @@ impl<'a, 's> Analyzer<'a, 's> {
             .map_err(|error| CompileError::limit(span, &error))
     }
 
-    /// Charges work on `count` things besides the nodes that come of it, such as a look through a list.
+    /// Charges work on `count` things besides the resulting nodes, such as scanning a list.
     pub(super) fn charge_work(&self, count: usize, span: Span) -> Result<()> {
         meter::charge_steps(count as u64).map_err(|error| CompileError::limit(span, &error))
     }
@@ -148,7 +148,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         Ok(())
     }
 
-    /// What stands in a `do`, if there is anything.
+    /// The forms in a `do`, if there are any.
     fn do_forms(&self, form: Form) -> Option<Items> {
         let FormKind::List(items) = form.kind else { return None };
         if items.len() < 2 {
@@ -183,7 +183,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         }
     }
 
-    /// Analyses a form. What it defines is certain only inside it.
+    /// Analyses a form. Its definitions are certain only inside it.
     pub(super) fn expr(&mut self, form: Form, tail: bool) -> Result<NodeId> {
         let mark = self.defined.len();
         let node = self.flow(form, tail);
@@ -197,7 +197,7 @@ impl<'a, 's> Analyzer<'a, 's> {
         }
     }
 
-    /// Analyses a form whose definitions hold for what follows it. `tail`: `recur` may stand here.
+    /// Analyses a form whose definitions hold for the forms after it. `tail`: `recur` may stand here.
     pub(super) fn flow(&mut self, form: Form, tail: bool) -> Result<NodeId> {
         let node = match form.kind {
             FormKind::Nil => Node::Nil,

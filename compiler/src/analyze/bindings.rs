@@ -180,7 +180,7 @@ impl Analyzer<'_, '_> {
         Round { reads: body.reads.len(), locals: body.locals }
     }
 
-    /// The locals from outside that have been read since. What is bound inside is bound anew in each round.
+    /// The locals from outside that have been read since. Locals bound inside are bound anew in each round.
     pub(super) fn reads_from_outside(&mut self, inside: Round) -> Run {
         let reads = &self.scope.body().reads[inside.reads..];
         let mut reads: SmallVec<[LocalId; 16]> =

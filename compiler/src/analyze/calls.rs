@@ -11,7 +11,7 @@ use crate::source::Span;
 use ptc_vm::machine::{Library, Native, qualified_hint};
 use ptc_vm::value::BuiltinId;
 
-/// What a qualified name means.
+/// The meaning of a qualified name.
 enum Qualified {
     Data,
     Tool,
@@ -40,7 +40,7 @@ impl Analyzer<'_, '_> {
         (self.names[name.index()].defined == 0).then_some(id)
     }
 
-    /// What stands before the `/` of a qualified name, aliases resolved. `clojure.math` needs no `require`, as no namespace does
+    /// The part before the `/` of a qualified name, aliases resolved. `clojure.math` needs no `require`, as no namespace does
     /// whose members the language has.
     fn prefix(&self, namespace: Name) -> &str {
         match self.loaded.alias(namespace).unwrap_or_else(|| self.text(namespace)) {
@@ -196,8 +196,8 @@ impl Analyzer<'_, '_> {
             && !namespaces::exists(prefix, self.library)
     }
 
-    /// `(. x method argument …)` and `(. x (method argument …))`: the call `(.method x argument …)`. Where x is a class, the call
-    /// `(Class/method argument …)`.
+    /// `(. x method argument …)` and `(. x (method argument …))`: the call `(.method x argument …)`. Where x is a class, the
+    /// call `(Class/method argument …)`.
     pub(super) fn dot(&mut self, items: Items, span: Span) -> Result<NodeId> {
         let shape = || CompileError::form(span, "expected (. obj method argument ...)");
         let (method, arguments) = match self.forms[items] {

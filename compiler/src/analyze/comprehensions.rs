@@ -50,7 +50,7 @@ impl Analyzer<'_, '_> {
         names.any(|name| name == "while")
     }
 
-    /// A `for` over what may never end: what its function makes of each element, one after the other.
+    /// A `for` over a possibly endless sequence: the results of its function for each element, one after the other.
     fn endless_for(
         &mut self,
         bindings: Items,
@@ -135,7 +135,7 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::For(self.ast.comprehensions.len() as u32 - 1), span))
     }
 
-    /// Checks what stands where a pair should begin.
+    /// Checks the form where a pair should begin.
     fn check_pair(&self, pattern: Form, rest: Items, word: &str) -> Result<()> {
         if let FormKind::Keyword(_) = pattern.kind {
             let text = format!(

@@ -1,4 +1,4 @@
-//! `if`, `when`, `and`, `or`, `cond`, and the forms that bind what they test.
+//! `if`, `when`, `and`, `or`, `cond`, and the forms that bind their test.
 
 use super::analyzer::{Analyzer, Nodes};
 use crate::ast::{Condition, ConditionalLet, Node, NodeId};

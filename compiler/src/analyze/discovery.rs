@@ -44,7 +44,8 @@ impl Analyzer<'_, '_> {
         Ok(self.ast.add(Node::Call { callee, arguments }, span))
     }
 
-    /// A bare name as a reference means the quoted name, unless it is bound to what may be a reference (language.md 11, ruling 55).
+    /// A bare name as a reference means the quoted name, unless it is bound to a possible reference (language.md 11,
+    /// ruling 55).
     fn reference(&mut self, form: Form) -> Result<NodeId> {
         match form.kind {
             FormKind::Symbol(name) if !self.text(name).starts_with('%') => {
@@ -60,7 +61,7 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// Whether what the program last defined a name as is written as a string, a quoted symbol or a keyword.
+    /// Whether the program's last definition of a name is written as a string, a quoted symbol or a keyword.
     fn is_defined_as_reference(&self, name: Name) -> bool {
         let last = self.ast.definitions.iter().rev().find(|definition| definition.name == name);
         self.names[name.index()].defined > 0

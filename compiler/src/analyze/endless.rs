@@ -5,7 +5,7 @@ use crate::ast::{CaptureSource, LocalId, Node, NodeId};
 use crate::error::Result;
 use crate::source::Span;
 
-/// What a call says.
+/// The conclusion about a call.
 #[derive(Clone, Copy)]
 enum Said {
     /// Its value has no end.
@@ -17,8 +17,8 @@ enum Said {
 }
 
 impl Analyzer<'_, '_> {
-    /// Whether the value of a node that has been analysed may be a sequence without end. What parameters are, and what
-    /// functions of the program give, is not looked into.
+    /// Whether the value of a node that has been analysed may be an endless sequence. Parameters and results of the program's
+    /// functions are not examined.
     pub(super) fn may_never_end(&self, node: NodeId, span: Span) -> Result<bool> {
         let mut next = Some((node, self.scope.level()));
         while let Some((node, level)) = next {
@@ -72,7 +72,7 @@ impl Analyzer<'_, '_> {
         Some((values[place].1, level))
     }
 
-    /// The value of what the body at a level captures.
+    /// The captured value of the body at a level.
     fn captured_value(&self, mut index: u32, mut level: u32) -> Option<(NodeId, u32)> {
         loop {
             let list = self.scope.at(level).captures;
@@ -85,8 +85,8 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// What a call of a function of the library says. If the program has another one of that name, nothing is wrong: then a
-    /// finite sequence is walked as an endless one would be.
+    /// The conclusion about a call of a function of the library. If the program has another one of that name, no harm is done:
+    /// a finite sequence is then walked as an endless one would be.
     fn said(&self, node: NodeId) -> Said {
         let (name, arguments) = match self.ast.node(node) {
             Node::Call { callee, arguments } => match self.ast.node(callee) {

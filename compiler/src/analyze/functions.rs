@@ -168,8 +168,8 @@ impl Analyzer<'_, '_> {
         })
     }
 
-    /// Whether a body begins with `{:pre […] :post […]}`: conditions are not checked, since whatever they refuse has no
-    /// value in Clojure either.
+    /// Whether a body begins with `{:pre […] :post […]}`: conditions are not checked, since a refused call has no value in
+    /// Clojure either.
     fn is_conditions(&self, body: Items) -> bool {
         let [Form { kind: FormKind::Map(entries), .. }, _, ..] = self.forms[body] else { return false };
         let is_condition = |key: &Form| match key.kind {

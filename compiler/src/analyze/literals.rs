@@ -74,7 +74,7 @@ impl Analyzer<'_, '_> {
         self.ast.list(items).iter().all(|&node| self.ast.is_constant(node))
     }
 
-    /// Two keys or elements that are equal as they are written are an error, whatever they would evaluate to.
+    /// Two keys or elements that are equal as they are written are an error, regardless of their values.
     fn refuse_duplicates(&mut self, items: Items, stride: usize, noun: &str, literal: &str) -> Result<()> {
         if self.are_different_keywords(items, stride) {
             return Ok(());

@@ -31,7 +31,7 @@ const LOADABLE: &[(&str, &str)] = &[
 /// Prefixes that no alias can take, but `data` for `clojure.data`, beside whose one member the context is there.
 const RESERVED: [&str; 5] = ["data", "tool", "mcp", "budget", "user"];
 
-/// What the forms at the head of a program said of names.
+/// The names loaded by the forms at the head of a program.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     /// Aliases with the prefix that each one stands for.
@@ -48,7 +48,7 @@ impl Loaded {
         self.aliases.iter().rev().find(|(name, _)| *name == alias).map(|(_, prefix)| *prefix)
     }
 
-    /// What a bare name means because the program refers to it. `text` is the name's.
+    /// The meaning of a bare name because the program refers to it. `text` is the name's.
     pub(super) fn referred(&self, name: Name, text: &str, library: &Library) -> Option<BuiltinId> {
         if self.referred.is_empty() && self.all.is_empty() {
             return None;
@@ -62,12 +62,12 @@ impl Loaded {
 struct Wanted {
     name: Name,
     span: Span,
-    /// What follows its name in the vector.
+    /// The rest of the vector after its name.
     options: Items,
 }
 
 impl Analyzer<'_, '_> {
-    /// Whether a form at top level is one of these; what it says holds from here on.
+    /// Whether a form at top level is one of these; its effect begins here.
     pub(super) fn loads(&mut self, form: Form) -> Result<bool> {
         let FormKind::List(items) = form.kind else { return Ok(false) };
         if items.is_empty() {

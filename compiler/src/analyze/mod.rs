@@ -1,10 +1,10 @@
 //! Analysis: forms to core forms.
 //!
-//! Special forms are checked and expanded, names are resolved, and patterns are destructured, all in one pass. The pass recurses
-//! as deep as the text is nested (at most 65 levels), plus one level for each special form among the steps of a `->`, which has
-//! its own limit.
+//! Special forms are checked and expanded, names are resolved, and patterns are destructured, all in one pass. The pass
+//! recurses as deep as the text is nested (at most 65 levels), plus one level for each special form among the steps of a `->`,
+//! which has its own limit.
 //!
-//! [`scope`] holds what names are bound to, and [`analyzer`] the pass itself. Each of the other files adds the methods for one
+//! [`scope`] holds the bindings of names, and [`analyzer`] the pass itself. Each of the other files adds the methods for one
 //! family of forms.
 
 mod analysis;
@@ -36,7 +36,8 @@ use crate::form::Forms;
 use analyzer::Analyzer;
 use ptc_vm::machine::Library;
 
-/// Analyses a program (phase 4), and finds its free names (for phases 5 and 6). The tables are empty and may have served before.
+/// Analyses a program (phase 4), and finds its free names (for phases 5 and 6). The tables are empty and may have served
+/// before.
 ///
 /// # Errors
 /// The first fault in source order; `cond`, `case` and `condp` look at their last clause first.

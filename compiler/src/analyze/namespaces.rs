@@ -1,4 +1,4 @@
-//! Qualified names: the prefixes that exist and what they hold.
+//! Qualified names: the existing prefixes and their members.
 
 use ptc_vm::machine::{Builtin, Library};
 use ptc_vm::value::BuiltinId;
@@ -137,7 +137,7 @@ fn advice(hint: &str) -> String {
     }
 }
 
-/// What to say of a qualified name that means nothing; `hint` is what to write instead, if that is known.
+/// The message about an unknown qualified name; `hint` is the replacement, if that is known.
 pub(super) fn not_available(prefix: &str, name: &str, hint: &str) -> String {
     let Some(namespace) = find(prefix) else { return unknown(prefix, hint) };
     let show =
@@ -147,7 +147,7 @@ pub(super) fn not_available(prefix: &str, name: &str, hint: &str) -> String {
     format!("{} is not available.{advice} {} functions: {}", show(name), namespace.title, members.join(", "))
 }
 
-/// What to say of a prefix that means nothing; `hint` is what to write instead, if that is known.
+/// The message about an unknown prefix; `hint` is the replacement, if that is known.
 pub(super) fn unknown(prefix: &str, hint: &str) -> String {
     let advice = advice(hint);
     let json = if advice.is_empty() {

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 type Entries = SmallVec<[EntryPattern; 6]>;
 
-/// Names and values behind `:or` that are looked through in the time of a step.
+/// Names and values after `:or` that are looked through in the time of a step.
 const DEFAULTS_OF_A_STEP: usize = 4;
 
 /// `:keys`, `:strs` or `:syms` in a map pattern.
@@ -63,7 +63,7 @@ impl Analyzer<'_, '_> {
         matches!(form.kind, FormKind::Keyword(name) if self.text(name) == text)
     }
 
-    /// Splits `p … & rest` at the `&` and checks what is behind it. The rest pattern, if there is one.
+    /// Splits `p … & rest` at the `&` and checks the part after it. Returns the rest pattern, if there is one.
     pub(super) fn split_rest(&self, items: Items) -> Result<(Items, Option<Form>)> {
         let Some(at) = self.forms[items].iter().position(|&form| self.is_symbol(form, "&")) else {
             return Ok((items, None));
@@ -163,7 +163,7 @@ impl Analyzer<'_, '_> {
         Ok(self.add_pattern(Pattern::Map { entries, whole, keyword_arguments }))
     }
 
-    /// The map behind `:or`.
+    /// The map after `:or`.
     fn defaults(&self, form: Form) -> Result<Items> {
         let FormKind::Map(items) = form.kind else {
             let text = format!(":or must be a map of symbols to defaults, got: {}", self.excerpt(form));
@@ -175,8 +175,8 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// `:keys [a b]`, `:user/keys [a b]` and their kin. What stands in the list may have a namespace, which belongs to the key and not
-    /// to the local.
+    /// `:keys [a b]`, `:user/keys [a b]` and their kin. A name in the list may have a namespace, which belongs to the key and
+    /// not to the local.
     fn key_list(
         &mut self,
         KeyList { kind, namespace }: KeyList,

@@ -1,4 +1,4 @@
-//! What names are bound to, and what functions capture.
+//! The bindings of names, and the captures of functions.
 //!
 //! Each name knows its innermost binding, and each binding the one it hides. Entering and leaving a scope costs its names;
 //! looking one up costs nothing.
@@ -9,7 +9,7 @@ use crate::ast::{FnId, LocalId, NodeId};
 use crate::names::Name;
 use ptc_vm::machine::Known;
 
-/// What a lexical name stands for.
+/// The binding of a lexical name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BindingKind {
     /// A local of the body that binds it.
@@ -56,7 +56,7 @@ pub(super) struct Placeholders {
     pub(super) rest: bool,
 }
 
-/// What `recur` goes back to.
+/// The target of `recur`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     /// Index into [`Ast::loops`](crate::ast::Ast::loops), or [`FUNCTION_BODY`](crate::ast::FUNCTION_BODY).
@@ -65,7 +65,7 @@ pub(super) struct Target {
     pub(super) used: bool,
 }
 
-/// What a name means at the current place.
+/// The meaning of a name at the current place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NameState {
     /// Index of its innermost binding in [`Scope`], plus one.

@@ -1,8 +1,8 @@
 //! `-> ->> as-> cond-> cond->> some-> some->> doto`.
 //!
 //! A step is a list into which the value so far is inserted. The list is then analysed like any other: it may be a call or a
-//! special form. Calls, by far the most common steps, are kept flat in one [`Node::Thread`], in the order of evaluation that the
-//! nested lists would have. Only special forms among the steps nest.
+//! special form. Calls, by far the most common steps, are kept flat in one [`Node::Thread`], in the order of evaluation that
+//! the nested lists would have. Only special forms among the steps nest.
 
 use super::analyzer::{Analyzer, Nodes, Place, Threaded};
 use super::scope::BindingKind;
@@ -79,7 +79,7 @@ impl Analyzer<'_, '_> {
         }
     }
 
-    /// A step that is a call, with the value put in. Whatever stands by itself is called.
+    /// A step that is a call, with the value put in. A bare form is called.
     fn call_step(&mut self, step: Form, value: Form, place: Place) -> Result<NodeId> {
         let list = self.insert(step, value, place);
         let FormKind::List(items) = list.kind else { return self.expr(list, false) };

@@ -28,7 +28,7 @@ pub(super) struct OpenLoop {
 #[derive(Default)]
 pub(super) struct Body {
     pub(super) code: Vec<Op>,
-    /// No jump goes behind this instruction so far.
+    /// No jump lands after this instruction so far.
     pub(super) last_target: usize,
     constants: Vec<Value>,
     /// Constants that are keywords, to use them again.
@@ -148,7 +148,7 @@ impl Body {
         self.depth -= 1;
     }
 
-    /// A jump forward. `pops`: what it takes off the stack when it does not jump.
+    /// A jump forward. `pops`: how many values it takes off the stack when it does not jump.
     pub(super) fn jump(&mut self, op: fn(u32) -> Op, pops: u32) -> Jump {
         self.emit(op(u32::MAX), pops, 0);
         Jump(self.code.len() - 1)
@@ -191,7 +191,7 @@ impl Body {
         }
     }
 
-    /// Drops what lies between `depth` and the value on top.
+    /// Drops the values between `depth` and the value on top.
     pub(super) fn slide_to(&mut self, depth: u32) {
         let under = self.depth - 1 - depth;
         if under > 0 {

@@ -30,7 +30,7 @@ impl Body {
         self.end_call(generator, id, plan, arguments, arguments.len(), tail)
     }
 
-    /// Calls inside each other, the innermost first. What stands before the value in a call is evaluated before the value.
+    /// Calls inside each other, the innermost first. Arguments before the value in a call are evaluated before the value.
     pub(super) fn thread(
         &mut self,
         generator: &mut Generator<'_>,

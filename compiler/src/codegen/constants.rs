@@ -19,7 +19,7 @@ use crate::source::Span;
 
 /// Steps of making a value of a collection.
 const STEPS_PER_VALUE: u64 = 4;
-/// Bytes that a value takes in a collection that is being built, at most, besides what it holds itself.
+/// Bytes that a value takes in a collection that is being built, at most, besides its own.
 const BYTES_PER_VALUE: usize = 64;
 
 impl Generator<'_> {
@@ -40,7 +40,7 @@ impl Generator<'_> {
             .ok_or_else(|| CompileError::form(span, format!("{name} is not available")))
     }
 
-    /// A keyword or a symbol that does not stand in the program as a whole: it may be longer than what the program has for it.
+    /// A keyword or a symbol that does not occur in the program as a whole: it may be longer than its spelling in the program.
     fn joined(&self, text: u32, is_keyword: bool, span: impl FnOnce() -> Span) -> Result<Value> {
         let text = self.forms.string(text);
         meter::reserve(text.len()).map_err(|error| CompileError::limit(span(), &error))?;
@@ -123,8 +123,8 @@ impl Generator<'_> {
         Ok(values)
     }
 
-    /// For a map literal with constant keys that are all different, the map from each key to where its value comes in the
-    /// text: what [`Op::Record`] works with.
+    /// For a map literal with constant keys that are all different, the map from each key to the place of its value in the
+    /// text: the operand of [`Op::Record`].
     pub(super) fn places(&mut self, items: Run) -> Result<Option<Value>> {
         let ast = self.ast;
         let items = ast.list(items);
@@ -182,7 +182,7 @@ impl Generator<'_> {
         })
     }
 
-    /// What most literals are, and what cannot fail.
+    /// The common literals, which cannot fail.
     #[inline]
     fn plain(&mut self, form: Form) -> Option<Value> {
         Some(match form.kind {
@@ -255,7 +255,7 @@ impl Generator<'_> {
     }
 }
 
-/// What [`Generator::plain`] makes values of.
+/// The forms that [`Generator::plain`] makes values of.
 fn is_plain(kind: FormKind) -> bool {
     use FormKind::*;
     matches!(kind, Nil | Bool(_) | Int(_) | Float(_) | SpecialFloat(_) | Str(_) | Keyword(_))

@@ -1,7 +1,7 @@
 //! Superinstructions: an operation fused with the instructions that push its operands.
 //!
-//! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only a
-//! push without effects is taken back, and only if it stands right before the operation and no jump goes behind it.
+//! An operand that is a local or a small integer needs no place on the stack, because the operation reads it where it is. Only
+//! a push without effects is taken back, and only if it stands right before the operation and no jump lands after it.
 
 use ptc_vm::code::Op;
 
@@ -101,12 +101,12 @@ impl Body {
         }
     }
 
-    /// The last instruction, unless a jump goes behind it.
+    /// The last instruction, unless a jump lands after it.
     fn pushed(&self) -> Option<Op> {
         if self.code.len() > self.last_target { self.code.last().copied() } else { None }
     }
 
-    /// The slot that the last instruction pushes, if that is what it does.
+    /// The slot that the last instruction pushes, if it is such a push.
     fn pushed_local(&self) -> Option<u16> {
         match self.pushed()? {
             Op::Local(slot) | Op::TakeLocal(slot) => u16::try_from(slot).ok(),
@@ -114,7 +114,7 @@ impl Body {
         }
     }
 
-    /// Removes the last instruction, a push that cannot fail. The position of what follows moves with it.
+    /// Removes the last instruction, a push that cannot fail. The position of the next one moves with it.
     fn take_back(&mut self) {
         self.code.pop();
         self.forget_push();

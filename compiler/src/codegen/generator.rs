@@ -1,4 +1,4 @@
-//! What is generated once per program: functions, global names and documentation.
+//! The parts that are generated once per program: functions, global names and documentation.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ const FUNCTION_BYTES: usize = 256;
 /// Bytes of a name, besides its text.
 const NAME_BYTES: usize = 64;
 
-/// What generation lies in, without the program it is of: kept from one program to the next.
+/// The buffers of generation, without the program: reused from one program to the next.
 #[derive(Default)]
 pub(crate) struct Tables {
     body: Option<Box<Body>>,
@@ -35,7 +35,7 @@ pub(crate) struct Tables {
     strings: Vec<Option<Str>>,
 }
 
-/// What is generated once a program.
+/// The parts that are generated once per program.
 pub(super) struct Generator<'a> {
     pub(super) source: &'a str,
     pub(super) forms: &'a Forms<'a>,
@@ -44,9 +44,9 @@ pub(super) struct Generator<'a> {
     pub(super) lines: Lines<'a>,
     /// The program itself and those of [`Ast::functions`], in this order.
     functions: Vec<Rc<Function>>,
-    /// Helpers, which come behind them.
+    /// Helpers, which come after them.
     helpers: Vec<Rc<Function>>,
-    /// What closures over each of [`Ast::functions`] capture, once code that makes them has been generated.
+    /// The captures of closures over each of [`Ast::functions`], once code that makes them has been generated.
     captures: Vec<Option<Vec<Capture>>>,
     globals: Vec<Rc<str>>,
     /// Index of each name in `globals`, plus one; zero for those that are not in it. Filled in with the first.
@@ -63,7 +63,7 @@ pub(super) struct Generator<'a> {
     pub(super) layouts: Layouts,
     defs: Vec<Rc<DefInfo>>,
     def_positions: Vec<Position>,
-    /// What the code takes so far, on the account of the program.
+    /// The memory of the code so far, on the account of the program.
     held: Held,
     code_bytes: usize,
     /// Bytes that the account held before the first constant.
@@ -286,7 +286,7 @@ impl<'a> Generator<'a> {
         u16::try_from(self.global(name)).map_err(|_| CompileError::too_large(span, "65 536 global names"))
     }
 
-    /// Says what closures over a function capture, in terms of the body that creates them.
+    /// Records the captures of closures over a function, in terms of the body that creates them.
     pub(super) fn capture(&mut self, id: FnId, body: &Body) {
         let list = self.ast.functions[id.0 as usize].captures;
         let sources = &self.ast.captures[list as usize];

@@ -144,7 +144,7 @@ impl Body {
         Ok(())
     }
 
-    /// Takes the next element, binds it, and does what stands behind the pair.
+    /// Takes the next element, binds it, and generates the modifiers after the pair.
     fn open_level(&mut self, generator: &mut Generator<'_>, level: &Level) -> Result<OpenLevel> {
         self.node(generator, level.collection, false)?;
         let at = generator.ast.span(level.collection);
@@ -209,7 +209,7 @@ struct OpenLevel {
     head: u32,
     /// Depth with the cursor on top.
     depth: u32,
-    /// What leaves the level.
+    /// The jumps that leave the level.
     exits: Vec<Jump>,
     /// Whether it may walk an endless sequence: its `:while` ends it.
     walks: bool,

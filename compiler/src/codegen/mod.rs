@@ -3,8 +3,8 @@
 //! Locals live on the value stack: a binding is the slot in which its value was computed. The generator therefore knows the
 //! depth of the stack at every instruction. Both branches of a conditional leave the stack one value deeper.
 //!
-//! [`body`] emits the instructions of one function, and [`generator`] holds what is made once per program. Each of the other
-//! files generates the code of one family of core forms.
+//! [`body`] emits the instructions of one function, and [`generator`] holds the parts that are made once per program. Each of
+//! the other files generates the code of one family of core forms.
 
 mod body;
 mod calls;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::source::Span;
 
 impl Body {
-    /// Binds in order. What is bound stays on the stack.
+    /// Binds in order. Bound values stay on the stack.
     pub(super) fn bindings(&mut self, generator: &mut Generator<'_>, bindings: Run) -> Result<()> {
         let ast = generator.ast;
         for &Binding { pattern, value } in bindings.of(&ast.bindings) {
@@ -26,7 +26,7 @@ impl Body {
         Ok(())
     }
 
-    /// Binds a pattern to the value in `slot`; `span` is what is blamed.
+    /// Binds a pattern to the value in `slot`; errors point to `span`.
     pub(super) fn pattern(
         &mut self,
         generator: &mut Generator<'_>,
@@ -78,7 +78,7 @@ impl Body {
         Ok(())
     }
 
-    /// Pushes what a map holds under a key, or the default if it has no such key.
+    /// Pushes a map's value under a key, or the default if it has no such key.
     fn entry(
         &mut self,
         generator: &mut Generator<'_>,

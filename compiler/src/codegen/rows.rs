@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 use crate::form::{Form, FormKind};
 use crate::names::Name;
 
-/// The keys of the map literals before. Those of the same keywords in the same order, as the rows of a table are, share
-/// their keys without a look at the value of any.
+/// The keys of the map literals before. Those of the same keywords in the same order, as the rows of a table are, share their
+/// keys without examining any value.
 #[derive(Default)]
 pub(super) struct Rows {
     all: Vec<Rc<Row>>,
-    /// Which one gives way when there are too many.
+    /// The next one to evict.
     oldest: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The message for a text that cannot be read.
 //!
-//! The reader stops at its first problem, but a missing delimiter elsewhere is more often the cause. The whole text is therefore
-//! scanned once more, token by token. Delimiters in strings, comments and characters do not count.
+//! The reader stops at its first problem, but a missing delimiter elsewhere is more often the cause. The whole text is
+//! therefore scanned once more, token by token. Delimiters in strings, comments and characters do not count.
 
 use logos::Logos;
 
@@ -62,7 +62,7 @@ impl Delimiters {
         }
     }
 
-    /// The text behind a quote that is never closed. Most of it was meant to be code.
+    /// The text after a quote that is never closed. Most of it was meant to be code.
     fn count_unclosed_text(&mut self, text: &str, offset: usize) {
         for (at, byte) in text.bytes().enumerate() {
             let token = match byte {
@@ -89,10 +89,10 @@ const OF_VAR: &str = "deref syntax (@var) is not supported. Atoms and refs are n
 const OF_FORM: &str = "deref syntax @(…) is not supported. A call gives its value by itself: leave @ and future out, \
                        and write (pmap f coll) or (pcalls f g) for several at once";
 
-/// What to write for a spelling of Clojure that the language does not have, with the punctuation before it; empty if there
-/// is nothing to say. `text` begins where the reader stopped.
+/// The replacement for a spelling of Clojure that the language does not have, with the punctuation before it; empty if there is
+/// none. `text` begins where the reader stopped.
 pub(super) fn advice(text: &str) -> String {
-    /// How a spelling begins, and what to write.
+    /// The beginning of a spelling, and its replacement.
     const SPELLINGS: &[(&str, &str)] = &[
         ("`", "There are no macros and no templates of code: write a function"),
         ("~", "There are no macros and no templates of code: write a function"),

@@ -40,14 +40,14 @@ pub(crate) fn read_into(source: &str, tables: Box<Tables>, stacks: Stacks) -> Re
     }
 }
 
-/// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: what a
-/// prompt asks before it takes another line. False for a text that can be read and for one that no continuation mends.
+/// Whether `source` stops in the middle of a form or a string, so that more text could make it readable: a prompt then reads
+/// another line. False for a text that can be read and for one that no continuation mends.
 pub fn is_unfinished(source: &str) -> bool {
     let mut reader = Reader::new(source, Box::default(), Stacks::default());
     reader.run().is_err() && reader.unfinished
 }
 
-/// What a byte is where a token may begin.
+/// The class of a byte where a token may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ByteClass {
     Other,
@@ -75,7 +75,7 @@ const BYTE_CLASSES: [ByteClass; 256] = {
     classes
 };
 
-/// What is open: a collection, or a prefix that waits for its form.
+/// An open construct: a collection, or a prefix that waits for its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
     List,
@@ -94,7 +94,7 @@ impl Opening {
         matches!(self, Self::Quote | Self::Discard)
     }
 
-    /// What ends a collection.
+    /// The closing character of a collection.
     fn closer(self) -> u8 {
         match self {
             Self::List | Self::ShortFn => b')',
@@ -123,11 +123,11 @@ struct Frame {
     start: u32,
     /// Where the children begin in `pending`.
     base: u32,
-    /// What is known of the siblings before it.
+    /// The known properties of the siblings before it.
     outer: Contents,
 }
 
-/// What the reader works with, without the program: kept from one to the next.
+/// The buffers of the reader, without the program: reused from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     /// Finished forms whose collection is still open.
@@ -146,7 +146,7 @@ struct Reader<'s> {
     source: &'s str,
     forms: Forms<'s>,
     stacks: Stacks,
-    /// What is known of the pending forms of the innermost collection.
+    /// The known properties of the pending forms of the innermost collection.
     contents: Contents,
     /// Open collections and quotes; discards do not nest values.
     depth: usize,
@@ -172,7 +172,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Charges the part of the text that comes next, and what the tables have come to.
+    /// Charges the next part of the text, and the growth of the tables.
     #[cold]
     fn charge(&mut self, at: usize) -> Result<()> {
         self.next_charge = at + CHARGED;
@@ -259,7 +259,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// What programs have few of.
+    /// Handles rare tokens.
     #[inline(never)]
     fn rare_token(&mut self, token: Token, text: &'s str, span: Span) -> Result<()> {
         let kind = match token {
@@ -396,8 +396,8 @@ impl<'s> Reader<'s> {
         self.finish(Form { kind, span })
     }
 
-    /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of their
-    /// own. `_` stands for none.
+    /// Puts the keys of a `#:name{…}` that is about to be closed into its namespace: those that are keywords without one of
+    /// their own. `_` stands for none.
     #[inline(never)]
     fn qualify_keys(&mut self, frame: Frame) -> Result<()> {
         let start = frame.start as usize + 2;
@@ -440,7 +440,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Hands a complete form to whatever waits for it.
+    /// Hands a complete form to the collection or prefix that waits for it.
     #[inline]
     fn finish(&mut self, form: Form) -> Result<()> {
         // A collection was checked when it was opened.

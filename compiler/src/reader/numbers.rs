@@ -62,7 +62,7 @@ pub(super) fn positive(forms: &mut Forms<'_>, kind: NameKind, text: &str, span: 
     }
 }
 
-/// `-0x1F`, `36rZZ`: the digits stand behind the letter.
+/// `-0x1F`, `36rZZ`: the digits stand after the letter.
 fn with_radix(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Result<FormKind> {
     let digits = text.split_once(['x', 'X', 'r', 'R']).map_or("", |(_, digits)| digits);
     if text.starts_with('-') {
@@ -71,7 +71,7 @@ fn with_radix(forms: &mut Forms<'_>, text: &str, radix: u32, span: Span) -> Resu
     integer(forms, digits, radix, span)
 }
 
-/// So many decimal digits fit in 64 bits, whatever they are.
+/// So many decimal digits always fit in 64 bits.
 const SHORT: usize = 18;
 
 /// The value of a few decimal digits without sign, as most numbers are written.

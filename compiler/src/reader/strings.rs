@@ -32,7 +32,7 @@ pub(super) fn decode(body: &str) -> String {
 }
 
 /// The pattern of a regex literal: only `\\` and `\"` are decoded, the engine reads the rest. Pairs at the end that would leave
-/// a backslash with nothing behind it stay as they are.
+/// a backslash with nothing after it stay as they are.
 pub(super) fn decode_regex(body: &str) -> String {
     let mut text = String::with_capacity(body.len());
     let mut rest = body;

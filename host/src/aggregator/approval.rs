@@ -24,11 +24,11 @@ use ptc_mcp::json::Value;
 /// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
 const MOST_TIMES: usize = 3;
 
-/// Longest arguments of which it is told where their secret is.
+/// Longest arguments in which the place of a secret is reported.
 const MAX_PLACED_BYTES: usize = 256 << 10;
 
-/// How far from the model somebody must allow a call of this tool; `None` if it goes out at once. A tool that is not described
-/// is taken for one of which nothing good is known.
+/// The level of approval that a call of this tool needs; `None` if it is sent at once. A tool without a description is treated
+/// as one without any reassuring hint.
 pub(super) fn needed(config: &UpstreamConfig, name: &str, tool: Option<&ToolEntry>) -> Option<Level> {
     if config.approval.is_never() {
         return None;
@@ -46,12 +46,12 @@ pub(super) struct Wanted<'a> {
     pub(super) tool: Option<&'a ToolEntry>,
     /// The arguments as they will be sent.
     pub(super) arguments: &'a [u8],
-    /// What stands for them.
+    /// The digest of its arguments.
     pub(super) digest: ArgumentsDigest,
     pub(super) level: Level,
 }
 
-/// Who has allowed a call, and when.
+/// The approval of a call: by whom and when.
 pub(super) struct Allowed {
     pub(super) by: AnsweredBy,
     at: Timestamp,
@@ -67,10 +67,11 @@ impl Allowed {
 /// A call that is not made, and who refused it.
 pub(super) type Refused = (CallFault, Option<AnsweredBy>);
 
-/// Has a call of a program allowed; `request` is what the program asked for, which is asked again in another process.
+/// Obtains the approval for a call of a program; `request` is the program's request, which another process repeats after a
+/// resume.
 ///
 /// # Errors
-/// It was refused, the question was dismissed, or nobody can be asked. Nothing was sent.
+/// It was refused, the question was dismissed, or there is no way to ask. Nothing was sent.
 pub(super) async fn allowed(
     aggregator: &Aggregator,
     desk: &Desk,
@@ -122,7 +123,7 @@ pub(super) async fn allowed_outside(
     Err((unanswered(Unanswered::Dismissed), None))
 }
 
-/// What the answer means; `None` if it says neither yes nor no, or has come to nothing: then it is asked again.
+/// The meaning of the answer; `None` if it says neither yes nor no, or has expired: the question is then asked again.
 fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, Refused>> {
     let allowed = Allowed { by: answer.by.clone(), at: Timestamp::from_millis(answer.at_ms) };
     match (answer.action, Decision::of_content(answer.content.as_deref())) {
@@ -146,8 +147,8 @@ fn unanswerable() -> Refused {
 /// The question.
 ///
 /// # Errors
-/// The arguments have no digest, or hold a secret of the operator's or of this caller's, which nobody may be shown: nobody could
-/// say what is allowed.
+/// The arguments have no digest, or hold a secret of the operator's or of this caller's, which must not be shown: an approval
+/// would be meaningless.
 async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Question, Refused> {
     let unclear = |why: &dyn std::fmt::Display| {
         let text = format!("the arguments cannot be approved: {why}");
@@ -179,7 +180,7 @@ async fn question(aggregator: &Aggregator, wanted: &Wanted<'_>) -> Result<Questi
     })
 }
 
-/// Where in the arguments a secret is. Others on this thread go on while a long text is looked through.
+/// Where in the arguments a secret is. Yields to other tasks of this thread while it scans a long text.
 #[expect(clippy::disallowed_methods, reason = "entry point: secret_in()")]
 async fn secret_in(redactor: &Redactor, arguments: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(arguments);

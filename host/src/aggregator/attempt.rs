@@ -23,7 +23,7 @@ use ptc_vm::value::ReplyWatch;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Longest message of a fault: it may quote what the program gave or the upstream said.
+/// Longest message of a fault: it may quote the program or the upstream.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// Bytes of a value that its record keeps, and those in which a secret may end that begins among them.
 const BEGINNING: usize = 80;
@@ -32,7 +32,7 @@ const LOOKED_THROUGH: usize = 4096;
 /// The tool of a call.
 #[derive(Clone, Copy)]
 pub(super) struct CalledTool<'a> {
-    /// What is known of it.
+    /// The tool's entry in the catalog, if it has one.
     pub(super) entry: Option<&'a ToolEntry>,
     /// Whether the call is one for a page of `tool/pages`.
     pub(super) by_pages: bool,
@@ -45,18 +45,19 @@ pub(super) struct Attempt<'a> {
     pub(super) server: &'a str,
     pub(super) tool: &'a str,
     pub(super) config: Option<&'a UpstreamConfig>,
-    /// What the reader should know of the arguments.
+    /// A note for the reader about the arguments.
     pub(super) argument_note: Option<Box<str>>,
-    /// Who has answered the question whether it may be made.
+    /// Who answered the question whether it may be made.
     pub(super) approved: Option<AnsweredBy>,
-    /// What stands for the arguments; `None` where nobody records that.
+    /// The digest of the arguments; `None` if no record needs it.
     digest: Option<ArgumentsDigest>,
     /// When it was sent, as long as its end has not been recorded.
     sent: Cell<Option<Instant>>,
 }
 
 impl Drop for Attempt<'_> {
-    /// A call that was sent has its record, even if its program ended before it. One that goes on elsewhere is recorded there.
+    /// A call that was sent gets its record even if its program ended before it. A call that continues in another process is
+    /// recorded there.
     fn drop(&mut self) {
         if let Some(began) = self.sent.take()
             && !self.run.has_left()
@@ -97,7 +98,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What stands for the arguments.
+    /// The digest of the arguments.
     pub(super) async fn digest_of(&self, arguments: &[u8]) -> ArgumentsDigest {
         match self.digest {
             Some(digest) => digest,
@@ -110,7 +111,7 @@ impl<'a> Attempt<'a> {
         self.sent.set(Some(began));
     }
 
-    /// Records a success and gives it to the program. `called`: the tool, where it was one.
+    /// Records a success and passes it to the program. `called`: the tool, where it was one.
     pub(super) fn succeeded(
         &self,
         arguments: &[u8],
@@ -155,7 +156,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Which page of what the answer of a tool is, once its value has been read.
+    /// The page that a tool's answer is, once its value has been read.
     fn paged(&self, arguments: &[u8], called: CalledTool<'_>) -> (Option<Box<PageRecord>>, ReplyWatch) {
         let CalledTool { entry, by_pages } = called;
         let parameters = entry.map(|tool| tool.parameters.clone()).unwrap_or_default();
@@ -164,7 +165,7 @@ impl<'a> Attempt<'a> {
         (Some(Box::new(page)), ReplyWatch::of_call(asked))
     }
 
-    /// Records a fault and gives it to the program. `began` is `None` when nothing went out.
+    /// Records a fault and passes it to the program. `began` is `None` when nothing went out.
     pub(super) fn failed(&self, arguments: &[u8], began: Option<Instant>, fault: CallFault) -> Reply {
         self.fault(arguments, began, fault, false)
     }
@@ -203,7 +204,7 @@ impl<'a> Attempt<'a> {
         Reply::Fault { reason, message, sent, data, raw, watch: Some(watch) }
     }
 
-    /// The beginning of a value as text: what is shown of it where its program fails.
+    /// The beginning of a value as text, shown where its program fails.
     fn beginning(&self, payload: &ReplyPayload) -> Option<Box<str>> {
         let bytes = payload.text()?;
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_THROUGH)]).into_owned();
@@ -242,7 +243,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Removes secrets from what this caller is told.
+    /// Removes secrets from the texts that this caller gets.
     fn redactor(&self) -> Redactor {
         self.aggregator.redactor.for_principal(self.run.principal.as_deref())
     }
@@ -295,7 +296,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// What an answer of several blocks has besides its value; `None` where the value says it all.
+/// The blocks of an answer beyond its value; `None` if the value holds everything.
 fn blocks(reply: &CallReply) -> Option<AnswerBlocks> {
     let first = reply.content.first()?;
     let value = match &reply.payload {
@@ -355,8 +356,8 @@ fn auth(config: &UpstreamConfig) -> Option<CallAuth> {
     Some(CallAuth { scheme: emitter.scheme.as_str().to_owned(), binding: emitter.binding.clone() })
 }
 
-/// The arguments as a record keeps them, if it does. They are looked at as text, and read only where that shows a
-/// secret, which may span what JSON keeps apart.
+/// The arguments as a record keeps them, if it does. They are scanned as text, and parsed only if that finds a secret, which
+/// may span separate parts of the JSON.
 #[expect(clippy::disallowed_methods, reason = "entry point: recorded_arguments()")]
 fn recorded_arguments(arguments: &[u8], redactor: &Redactor) -> Option<Box<str>> {
     let text = std::str::from_utf8(arguments).ok().filter(|text| text.len() <= CallRecord::MAX_ARGS_BYTES)?;

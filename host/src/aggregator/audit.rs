@@ -1,12 +1,12 @@
-//! What an operator's record of calls is told.
+//! The record of calls for an operator.
 
 use crate::engine::EvalId;
 use crate::questions::{AnsweredBy, ArgumentsDigest};
 use crate::upstream::FaultReason;
 
-/// Is told of each call of an upstream that a program or a client made or tried to make.
+/// Receives each call of an upstream that a program or a client made or tried to make.
 pub trait CallAudit: Send + Sync {
-    /// A call has ended, or whoever made it is gone.
+    /// A call has ended, or its caller is gone.
     fn called(&self, call: &AuditedCall<'_>);
 
     /// A request of an upstream for a model's answer has ended. By default it is not written down.
@@ -18,17 +18,17 @@ pub trait CallAudit: Send + Sync {
 /// A request of an upstream for a model's answer that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedSampling<'a> {
-    /// On whose behalf the program ran during whose call it came.
+    /// The principal of the program whose call caused it.
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to.
     pub eval: EvalId,
-    /// The run that it is part of, if whoever began it gave it one.
+    /// The run that it is part of, if the caller gave one.
     pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
-    /// The tool during whose call it came.
+    /// The tool whose call caused it.
     pub tool: &'a str,
-    /// What stands for the `params` of the request.
+    /// The digest of the request's `params`.
     pub request: ArgumentsDigest,
     /// The model that answered.
     pub model: Option<&'a str>,
@@ -43,22 +43,22 @@ pub struct AuditedSampling<'a> {
 /// A call of an upstream that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedCall<'a> {
-    /// On whose behalf it was made.
+    /// The principal for whom it was made.
     pub principal: Option<&'a str>,
     /// The evaluation that it belongs to; `None` if no program made it.
     pub eval: Option<EvalId>,
-    /// The run that it is part of, if whoever began it gave it one.
+    /// The run that it is part of, if the caller gave one.
     pub run_id: Option<&'a str>,
     /// The upstream.
     pub upstream: &'a str,
-    /// The tool, or the method of what is no call of a tool.
+    /// The tool, or the method of a request that is not a tool call.
     pub tool: &'a str,
-    /// What stands for the arguments, or for the `params`.
+    /// The digest of the arguments, or of the `params`.
     pub arguments: ArgumentsDigest,
     /// Why it failed; `None` if it did not.
     pub fault: Option<FaultReason>,
     /// How long it took; 0 if nothing was sent.
     pub duration_ms: u64,
-    /// Who has answered the question whether it may be made, if that was asked.
+    /// Who answered the question whether it may be made, if that was asked.
     pub approved: Option<&'a AnsweredBy>,
 }

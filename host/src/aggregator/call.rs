@@ -195,14 +195,14 @@ pub(super) async fn answer(
     }
 }
 
-/// The fault of a call that needs an approval with more than anybody is asked about.
+/// The fault of a call that needs an approval but is longer than a question may be.
 fn too_long_to_ask(server: &str, tool: &str, bytes: usize) -> String {
     format!(
         "tool '{server}.{tool}' rejected args: {bytes} bytes of JSON, and a call that needs approval may have {MAX_ASKED_BYTES}\nSend less at a time."
     )
 }
 
-/// The answer to a call of a tool of which nobody knows whether it is there.
+/// The answer to a call of a tool whose existence is unknown.
 async fn unknown_tool_list(
     aggregator: &Arc<Aggregator>,
     run: &RunContext,

@@ -1,4 +1,4 @@
-//! On whose behalf a program asks upstreams.
+//! The identity for which a program calls upstreams.
 
 use crate::engine::RunContext;
 use crate::upstream::Caller;

@@ -46,7 +46,7 @@ pub(super) async fn answer(
     Reply::Value(reply)
 }
 
-/// Loads what the query needs, within the program's budget, and answers it from the catalog.
+/// Loads the upstreams that the query needs, within the program's budget, and answers it from the catalog.
 async fn found(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,

@@ -1,4 +1,4 @@
-//! Calls whose upstream wants people or a model to be asked before it answers (waiting.md 3.2).
+//! Calls whose upstream requires input of people or a model before it answers (waiting.md 3.2).
 
 use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;
@@ -28,23 +28,23 @@ const MOST_VISITS: u32 = 3;
 const NOTHING_ASKED: Duration = Duration::from_millis(250);
 /// Longest text of a question, in characters.
 const MAX_MESSAGE: usize = 2000;
-/// The result of a question that nobody was asked or that nobody answered.
+/// The result of a question that was not asked or not answered.
 const CANCELLED: &str = r#"{"action":"cancel"}"#;
 
-/// One call of a program, and whom its upstream can have asked.
+/// One call of a program, with the means to ask on its upstream's behalf.
 pub(super) struct Exchange<'a> {
     pub(super) aggregator: &'a Aggregator,
     pub(super) run: &'a Rc<RunContext>,
     pub(super) desk: &'a Desk,
     pub(super) upstream: &'a Arc<dyn Upstream>,
-    /// What the program asked for, which is asked again in another process.
+    /// The program's request, which another process repeats after a resume.
     pub(super) request: &'a UpstreamCall,
     /// The call as it is sent for the first time.
     pub(super) call: Call<'a>,
 }
 
 impl Exchange<'_> {
-    /// The answer to the call. `before`: what had come of it when its program left another process.
+    /// The answer to the call. `before`: the progress that it had made when its program left another process.
     pub(super) async fn answer(&self, before: Option<Progress>) -> Result<CallReply, CallFault> {
         let first = match before {
             // In a box, as most calls are answered at once.
@@ -67,7 +67,7 @@ impl Exchange<'_> {
         self.aggregator.questions && self.desk.has_asker()
     }
 
-    /// Sends the call. What the upstream asks meanwhile is asked, with the connection held open.
+    /// Sends the call. Questions that the upstream asks meanwhile are forwarded while the connection is held open.
     async fn send(&self, again: Again<'_>) -> Result<CallReply, CallFault> {
         let limits = CallLimits { deadline: self.run.deadline(), ..self.call.limits };
         let caller = Caller { follows_tasks: self.aggregator.tasks, ..self.call.caller };
@@ -127,7 +127,7 @@ impl Exchange<'_> {
         let _ = answer.send(self.result(&question, answered.as_ref().and_then(Answered::answer)));
     }
 
-    /// Asks for what the upstream wants, as often as it may want something, and sends the call again.
+    /// Obtains the input that the upstream requires, in as many rounds as allowed, and sends the call again.
     async fn ask_and_send(&self, mut fault: CallFault) -> Result<CallReply, CallFault> {
         let (mut rounds, mut visits) = (0, 0);
         loop {
@@ -166,7 +166,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is asked for, if people and models can be asked for all of it.
+    /// The required input, if people and models can answer all of it.
     pub(super) fn askable(&self, input: InputRequired) -> Result<InputRequired, CallFault> {
         for (_, request) in &input.requests {
             let method = match request {
@@ -183,7 +183,7 @@ impl Exchange<'_> {
         Ok(input)
     }
 
-    /// Asks for what is wanted, and sends the call again with the answers.
+    /// Obtains the required input, and sends the call again with the answers.
     async fn go_on(&self, progress: Progress) -> Result<CallReply, CallFault> {
         if progress.rounds > MOST_ROUNDS {
             let text = format!("the upstream asked for input more than {MOST_ROUNDS} times");
@@ -269,7 +269,7 @@ impl Exchange<'_> {
     /// Has pages visited.
     ///
     /// # Errors
-    /// Somebody did not want to, or nobody could be asked.
+    /// A person declined, or there is no way to ask.
     async fn visited(&self, progress: &Progress, pages: &[Elicitation]) -> Result<(), CallFault> {
         let questions = pages.iter().map(|page| self.question(page, "", progress.visits));
         let questions = questions.collect::<Result<Vec<_>, String>>().map_err(CallFault::upstream_error)?;
@@ -282,7 +282,8 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Notes that a question sends somebody to a page, if the upstream tells when that is done. `is_awaited`: whoever accepts waits for it.
+    /// Notes that a question sends a person to a page, if the upstream announces when that is done. `is_awaited`: the channel
+    /// that accepts waits for it.
     fn sends_to(&self, asked: &Elicitation, question: &Question, is_awaited: bool) {
         let Some(id) = asked.page_id() else { return };
         if let Some(visits) = self.upstream.visits(self.run.principal.as_deref()) {
@@ -290,7 +291,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Asks several questions at once, in such a way that the call goes on in another process.
+    /// Asks several questions at once, in a way that lets another process resume the call.
     async fn asked(&self, questions: &[Question], progress: &Progress) -> Result<Vec<Answer>, CallFault> {
         let keep = Keep::upstream(self.request, Some(progress.to_bytes()));
         let answered = self.desk.ask(questions.to_vec(), keep).await;
@@ -302,10 +303,10 @@ impl Exchange<'_> {
         answers.collect()
     }
 
-    /// What a person is shown of a request of the upstream.
+    /// The question to a person that presents a request of the upstream.
     ///
     /// # Errors
-    /// Why nobody may be asked that.
+    /// Why the question cannot be asked.
     fn question(&self, asked: &Elicitation, key: &str, round: u32) -> Result<Question, String> {
         let mode = match &asked.mode {
             ElicitationMode::Form(schema) => {
@@ -330,7 +331,7 @@ impl Exchange<'_> {
         })
     }
 
-    /// What an answer is bound to: what is asked, by whom, and in which round of which call.
+    /// The digest that binds an answer to its question, the upstream, the call and the round.
     fn binding(&self, asked: &Elicitation, key: &str, round: u32) -> [u8; 32] {
         let principal = self.run.principal.as_deref().unwrap_or_default();
         sha256_of_parts(&[
@@ -345,7 +346,7 @@ impl Exchange<'_> {
         ])
     }
 
-    /// The result of `elicitation/create`. What does not fit the form never reaches the upstream.
+    /// The result of `elicitation/create`. An answer that does not fit the form never reaches the upstream.
     #[expect(clippy::disallowed_methods, reason = "entry point: Exchange.result")]
     fn result(&self, question: &Question, answer: Option<&Answer>) -> String {
         let Some(answer) = answer else { return CANCELLED.to_owned() };
@@ -371,7 +372,8 @@ impl Exchange<'_> {
     }
 }
 
-/// The fault of a call whose upstream needs an answer of a model that there is not. In the modern era it cannot be told so.
+/// The fault of a call whose upstream needs a model's answer when there is none. The modern era has no way to report that to
+/// the upstream.
 fn not_sampled(why: &SamplingFault) -> CallFault {
     CallFault::upstream_error(format!("the upstream gets no answer of a model: {}", visible(&why.message)))
 }

@@ -1,21 +1,21 @@
-//! What is remembered of a call whose upstream asked for input, while its program is in no process (waiting.md 2.4).
+//! The persisted progress of a call whose upstream asked for input, while its program is suspended (waiting.md 2.4).
 
 use crate::upstream::{
     Elicitation, ElicitationMode, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer,
 };
 use serde_json::value::RawValue;
 
-/// What has come of a call so far.
+/// The progress of a call.
 pub(super) struct Progress {
     /// How often it has been sent again with answers, this time included.
     pub(super) rounds: u32,
     /// How often pages had to be visited, this time included.
     pub(super) visits: u32,
-    /// What it waits for.
+    /// The input or the pages that it waits for.
     pub(super) wanted: Wanted,
 }
 
-/// What a call waits for before it is sent again.
+/// The cause that a call waits for before it is sent again.
 pub(super) enum Wanted {
     /// Answers, which go with it.
     Input(InputRequired),
@@ -33,7 +33,7 @@ struct Written<'a> {
     state: Option<&'a RawValue>,
     /// The task and its poll interval.
     task: Option<(String, Option<u64>)>,
-    /// Keys and `params` of what is asked; no `params` where nobody may be asked.
+    /// Keys and `params` of the requests; no `params` for a request that cannot be asked.
     #[serde(borrow)]
     requests: Option<Vec<(String, Option<&'a RawValue>)>>,
     /// Which of them a model is to answer, by their places.
@@ -99,7 +99,7 @@ impl Progress {
         serde_json::to_vec(&written).expect("what is in memory can be written there")
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) has written, from whatever origin.
+    /// Reads the output of [`to_bytes`](Self::to_bytes); the bytes are untrusted.
     #[expect(clippy::disallowed_methods, reason = "entry point: Progress.read")]
     pub(super) fn read(bytes: &[u8]) -> Option<Progress> {
         let written: Written<'_> = serde_json::from_slice(bytes).ok()?;

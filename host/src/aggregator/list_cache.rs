@@ -1,5 +1,5 @@
-//! What the upstreams listed at the last start of the same configuration, for descriptions that are wanted before they have
-//! started (ruling 59). Calls and discovery never use it: they wait for the upstreams.
+//! The upstreams' lists of tools from the last start of the same configuration, for descriptions that are wanted before they
+//! have started (ruling 59). Calls and discovery never use it: they wait for the upstreams.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -42,8 +42,8 @@ impl ListCache {
         Self { folder: folder.into() }
     }
 
-    /// The file of this configuration. Whatever changes it, the variables that it names and the version of this program
-    /// included, leads to another one. The terminal or the client that starts us does not: `ptc check` keeps the lists for both.
+    /// The file of this configuration. Any change to it, including the variables that it names and the version of this program,
+    /// leads to another one. The terminal or the client that starts the process does not: `ptc check` keeps the lists for both.
     pub(super) fn of(&self, upstreams: &[UpstreamConfig]) -> CachedLists {
         let mut name = String::new();
         for half in 0..2 {
@@ -57,7 +57,7 @@ impl ListCache {
     }
 }
 
-/// An upstream as its entry says, without what it has of the process that starts it.
+/// An upstream as its entry defines it, without values from the process that starts it.
 fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
     let mut configured = upstream.clone();
     match &mut configured.transport {
@@ -68,7 +68,7 @@ fn configured(upstream: &UpstreamConfig) -> UpstreamConfig {
     configured
 }
 
-/// What one upstream has listed, and what it says of itself.
+/// The tools of one upstream, and its description of itself.
 pub(super) struct Listed {
     pub(super) tools: Arc<[ToolInfo]>,
     pub(super) introduction: Introduction,
@@ -112,7 +112,8 @@ impl CachedLists {
         servers
     }
 
-    /// Keeps what the upstreams have listed, beside what is known of the others. A folder that cannot be used costs the cache and nothing else.
+    /// Writes the upstreams' lists to the cache, beside the known lists of the others. If the folder cannot be used, only the
+    /// cache is lost.
     #[expect(clippy::disallowed_methods, reason = "entry point: CachedLists.write")]
     pub(super) fn write<'a>(
         &self,
@@ -150,7 +151,7 @@ pub(super) fn read_json(path: &Path) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// Writes a file of the owner's in one step, so that nobody reads half of it; nothing if it says so already.
+/// Writes a file of the owner's atomically; does nothing if the content is the same.
 #[expect(clippy::disallowed_methods, reason = "entry point: write_text()")]
 pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
     if text.len() > MAX_BYTES {

@@ -1,4 +1,4 @@
-//! What a reader of an answer should know of the calls behind it, one sentence each (rulings 51, 52 and 76).
+//! Notes on the calls behind an answer, one sentence each (rulings 51, 52 and 76).
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::seen_shape::are_names;
 use crate::text::string_literal;
 use crate::upstream::FaultReason;
 
-/// Tools, kinds of failures and misses that are told.
+/// Most tools, kinds of failures and misses that notes name.
 pub(super) const MOST: usize = 3;
 /// Keys that a note lists.
 const MOST_KEYS: usize = 16;
 
-/// The notes on an outcome. Names in them are the upstreams' own: whoever shows them scrubs and escapes them like values.
+/// The notes on an outcome. Names in them are the upstreams' own: a caller that shows them scrubs and escapes them like values.
 pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     let calls = &outcome.upstream_calls;
     let mut notes = notes_on_calls(calls);
@@ -36,7 +36,7 @@ pub fn notes(outcome: &EvalOutcome) -> Vec<String> {
     notes
 }
 
-/// The notes on calls that hold whatever their program did with the answers.
+/// The notes on calls that hold independently of how the program used the answers.
 pub fn notes_on_calls(calls: &[CallRecord]) -> Vec<String> {
     let mut notes = blocks(calls);
     notes.extend(arguments(calls));
@@ -119,8 +119,8 @@ fn is_beyond_cap(call: &CallRecord) -> bool {
     call.reason.as_deref() == Some(FaultReason::CapExhausted.as_str())
 }
 
-/// Failed calls of a program that came to a value, unless it looked at each of them. What the cap refused is told in any case: it
-/// may be missing from the value although the program has looked, as `(filter :ok …)` does.
+/// Failed calls of a program that has a value, unless it looked at each of them. Calls refused by the cap are noted in any
+/// case: their results may be missing from the value although the program has looked, as `(filter :ok …)` does.
 pub fn note_on_failures(calls: &[CallRecord]) -> Option<String> {
     let mut failed: Vec<&CallRecord> = calls.iter().filter(|call| call.status == CallStatus::Error).collect();
     if failed.iter().all(|call| call.looked_at) {

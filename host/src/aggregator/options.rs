@@ -23,9 +23,9 @@ const APPROVAL_TTL: Duration = Duration::from_millis(600_000);
 pub enum SnapshotMode {
     /// All at the start; the advertised catalog stays as it was then.
     Frozen,
-    /// Each at its first use; the catalog follows what the upstreams say.
+    /// Each at its first use; the catalog follows the upstreams' announcements.
     Live,
-    /// As live, but that all are started at the start, which waits for none: what cannot be started then is tried again.
+    /// As live, but all are started at the start, which waits for none; a failed start is retried.
     Background,
 }
 
@@ -36,7 +36,7 @@ pub struct AggregatorLimits {
     pub call_timeout: Duration,
     /// Largest answer in bytes, before it is decoded.
     pub max_response_bytes: usize,
-    /// Most bytes of what one call sends: arguments, and the names beside them.
+    /// Most bytes that one call sends: arguments, and the names beside them.
     pub max_request_bytes: usize,
     /// Most bytes of binary content in one answer, which do not count in `max_response_bytes`.
     pub max_binary_bytes: u64,
@@ -53,7 +53,7 @@ pub struct AggregatorLimits {
 }
 
 impl AggregatorLimits {
-    /// The limits of one call that nobody else bounds: the time of a call is all the time it has.
+    /// The limits of one call without any other bound: the time of a call is all the time it has.
     pub fn per_call(&self) -> CallLimits {
         let binary_bytes = usize::try_from(self.max_binary_bytes.div_ceil(3) * 4).unwrap_or(usize::MAX);
         CallLimits { binary_bytes, ..CallLimits::within(self.call_timeout, self.max_response_bytes) }
@@ -82,7 +82,7 @@ impl Default for AggregatorLimits {
 pub struct AggregatorOptions {
     /// When upstreams are started and listed.
     pub mode: SnapshotMode,
-    /// What one program may ask.
+    /// The limits of one program.
     pub limits: AggregatorLimits,
     /// Receives the configuration's secrets, and scrubs the text of the catalog and the records.
     pub redactor: Redactor,
@@ -96,27 +96,27 @@ pub struct AggregatorOptions {
     pub list_cache: Option<ListCache>,
     /// Runs the tasks of the transports.
     pub owner: Handle,
-    /// Where sign-ins to upstreams are kept.
+    /// The store of sign-ins to upstreams.
     pub auth_store: Arc<dyn AuthStore>,
     /// The time by which tokens end.
     pub clock: Clock,
-    /// The only principal that there is, whose tools everybody may see; `None` where there may be several.
+    /// The only principal, whose tools every caller may see; `None` if there may be several.
     pub principal: Option<Arc<str>>,
-    /// The only principal that programs run for, whose shapes of answers the catalog may show; `None` where there are several.
+    /// The only principal that programs run for, whose shapes of answers the catalog may show; `None` if there are several.
     pub shown_to: Option<Arc<str>>,
     /// The origin of the page on which callers sign in, if there is one.
     pub sign_in_page: Option<Arc<str>>,
-    /// Whether upstreams may have people asked. They are told so.
+    /// Whether upstreams may have people asked. The capability is announced to them.
     pub questions: bool,
-    /// Whether upstreams may answer calls with tasks, which are waited for. They are told so.
+    /// Whether upstreams may answer calls with tasks, which are waited for. The capability is announced to them.
     pub tasks: bool,
-    /// The model that answers upstreams whose entries say so (`sampling`). They are told so.
+    /// The model that answers upstreams with `sampling` in their entry. The capability is announced to them.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// Is told of each call.
+    /// Receives each call.
     pub audit: Option<Arc<dyn CallAudit>>,
-    /// How long an approval is good for, from its answer.
+    /// How long an approval is valid, from its answer.
     pub approval_ttl: Duration,
-    /// What the process may take in all, replies on their way from children included.
+    /// Memory of the whole process, including replies still on their way from children.
     pub memory: Option<MemoryBudget>,
 }
 

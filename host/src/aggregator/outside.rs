@@ -11,8 +11,8 @@ use crate::time;
 use crate::upstream::{Call, CallFault, CallReply};
 
 impl Aggregator {
-    /// Calls a tool of `server` under the same policy as programs: where it needs an approval, `asker` has it given. The time of
-    /// the call's limits begins when it is sent.
+    /// Calls a tool of `server` under the same policy as programs: where it needs an approval, `asker` has it given. The time
+    /// of the call's limits begins when it is sent.
     ///
     /// # Errors
     /// As [`Upstream::call`](crate::upstream::Upstream::call). A call that was not allowed is not sent.

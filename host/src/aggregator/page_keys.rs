@@ -1,4 +1,4 @@
-//! What of a call's arguments chooses a page, for its record (decision 184).
+//! The arguments of a call that choose a page, for its record (decision 184).
 
 use crate::engine::PageRecord;
 use ptc_mcp::json::{Map, Value};
@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// Longest arguments that are read, in bytes of JSON.
 const MOST_BYTES: usize = 4096;
 
-/// What the call gave that chooses a page, and the record of its page: calls that differ in the page alone are of one group.
+/// The call's arguments that choose a page, and the record of its page: calls that differ only in the page belong to one group.
 #[expect(clippy::disallowed_methods, reason = "entry point: page_keys()")]
 pub(super) fn page_keys(arguments: &[u8], parameters: &Parameters, by_pages: bool) -> (Sent, PageRecord) {
     let mut whole = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! What the upstreams list by now, which calls are checked against (rulings 58 and 59). A snapshot proves nothing about an
+//! The upstreams' current tools, against which calls are checked (rulings 58 and 59). A snapshot proves nothing about an
 //! upstream that has announced a change since, or has died: its next start may list other tools.
 
 use super::cold_start::start;
@@ -12,7 +12,7 @@ use ptc_mcp::json::Value;
 /// The catalog of now, for a call that the one at hand speaks against; `None` if the upstream still says the same.
 ///
 /// # Errors
-/// The upstream does not run and cannot be started, so that nobody knows; and whether a start was tried for this call.
+/// The upstream does not run and cannot be started, so its tools are unknown; and whether a start was tried for this call.
 pub(super) async fn renewed(
     aggregator: &Aggregator,
     run: &RunContext,
@@ -33,13 +33,13 @@ pub(super) async fn renewed(
     Ok((!present.same_entry(known, server)).then_some(present))
 }
 
-/// Takes what an upstream lists, which asks it only if it has announced a change.
+/// Takes an upstream's list, which sends a request only if the upstream has announced a change.
 async fn renew(aggregator: &Aggregator, member: &Member) -> Result<(), CallFault> {
     aggregator.take_tools(member, &member.handle.list_tools().await?).await;
     Ok(())
 }
 
-/// What `doc` and `meta` say of a tool that is not what it was when the snapshot was taken.
+/// The text of `doc` and `meta` about a tool that has changed since the snapshot was taken.
 pub(super) async fn with_changes(
     aggregator: &Aggregator,
     run: &RunContext,

@@ -24,7 +24,7 @@ const WORDS: [&str; 8] = [
     "request limit exceeded",
     "rate exceeded",
 ];
-/// What stands around the number 429 where it is a status.
+/// Text before the number 429 where it is a status.
 const STATUS: [&str; 6] = ["http 429", "status 429", "status code 429", "error 429", "code 429", "(429"];
 /// Words of messages that are about something else which may have such a name.
 const OTHER: [&str; 4] = ["not found", "no such", "does not exist", "invalid"];

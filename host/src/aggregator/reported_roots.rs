@@ -19,7 +19,7 @@ const LIMITS: (Duration, usize) = (Duration::from_secs(2), 16 << 10);
 const MAX_ROOTS: usize = 8;
 const MAX_ROOT: usize = 256;
 
-/// What the server answers, if it has such a tool, which takes nothing, only reads and needs nobody's approval.
+/// The server's answer, if it has such a tool that takes no arguments, only reads and needs no approval.
 pub(super) async fn reported_roots(member: &Member, entry: &ServerEntry, redactor: &Redactor) -> Vec<String> {
     let Some(tool) = entry.tool(TELLS).filter(|tool| tool.only_reads() && tool.needs_nothing()) else {
         return Vec::new();

@@ -32,9 +32,9 @@ pub(super) struct Member {
     pub(super) site: Option<Arc<Site>>,
     /// The list that the catalog's entry was made of.
     pub(super) taken: Mutex<Option<Arc<[ToolInfo]>>>,
-    /// Held by whoever makes the entry of a list.
+    /// Held while the entry of a list is made.
     pub(super) taking: tokio::sync::Mutex<()>,
-    /// What has come of its requests for a model's answer.
+    /// Counts of its requests for a model's answer.
     pub(super) samplings: SamplingCounts,
 }
 
@@ -49,39 +49,39 @@ pub struct Aggregator {
     pub(super) members: BTreeMap<String, Member>,
     /// The catalog that programs see now.
     pub(super) catalog: RwLock<Catalog>,
-    /// What the upstreams list by now: what calls are checked against.
+    /// The upstreams' current tools: calls are checked against them.
     pub(super) present: RwLock<Catalog>,
-    /// What tool descriptions show in frozen mode, once all has been started.
+    /// The catalog that tool descriptions show in frozen mode, once all has been started.
     pub(super) advertised: OnceLock<Catalog>,
-    /// What the upstreams listed at the last start, until they are listed now.
+    /// The lists of the last start, until the upstreams have listed their tools again.
     pub(super) remembered: BTreeMap<String, Arc<ServerEntry>>,
-    /// Where what they list is kept for the next start.
+    /// Where the lists are kept for the next start.
     pub(super) lists: Option<CachedLists>,
     pub(super) mode: SnapshotMode,
     pub(super) redactor: Redactor,
     pub(super) limits: AggregatorLimits,
     pub(super) overviews: bool,
-    /// What `doc` adds, unless the operator does not want it.
+    /// The shapes that `doc` adds, unless the operator does not want it.
     pub(super) seen: Option<SeenShapes>,
     /// The only principal that programs run for: the tools that it is shown have the shapes that it had seen.
     pub(super) shown_to: Option<Arc<str>>,
-    /// Whether people are asked what upstreams want to know.
+    /// Whether people are asked the questions of upstreams.
     pub(super) questions: bool,
     /// Whether tasks of upstreams are waited for.
     pub(super) tasks: bool,
     /// The model that answers upstreams, if one does.
     pub(super) sampler: Option<Arc<dyn Sampler>>,
-    /// Is told of each call.
+    /// Receives each call.
     pub(super) audit: Option<Arc<dyn CallAudit>>,
     /// The time of day, by which approvals grow old.
     pub(super) clock: Clock,
     /// How long an approval is good for.
     pub(super) approval_ttl: Duration,
-    /// What the process may take in all.
+    /// Memory of the whole process.
     pub(super) memory: Option<MemoryBudget>,
     /// Where its tasks run.
     pub(super) owner: Handle,
-    /// The roots of the client, for upstreams that are told of them.
+    /// The roots of the client, for upstreams that may ask for them.
     pub(super) client_roots: ClientRoots,
     /// Told of each change of the catalog that programs see.
     pub(super) changes: watch::Sender<()>,
@@ -93,13 +93,13 @@ impl Aggregator {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the upstreams list by now.
+    /// The upstreams' current tools.
     pub(super) fn present(&self) -> Catalog {
         self.present.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What tool descriptions show: in frozen mode what there was when all had been started, and until then what there is,
-    /// with the lists of the last start for those that have not been listed yet.
+    /// The catalog that tool descriptions show: in frozen mode the state when all had been started, and until then the current
+    /// state, with the lists of the last start for upstreams that have not been listed yet.
     pub fn advertised(&self) -> Catalog {
         if self.mode != SnapshotMode::Frozen {
             return self.catalog();
@@ -119,7 +119,7 @@ impl Aggregator {
         startable.all(|(name, _)| self.remembered.contains_key(name))
     }
 
-    /// Keeps what the upstreams have listed for the next start.
+    /// Writes the upstreams' lists for the next start.
     pub(super) fn remember(&self) -> Option<JoinHandle<()>> {
         let lists = self.lists.as_ref()?;
         let listed = self.members.iter().filter_map(|(name, member)| {
@@ -130,7 +130,7 @@ impl Aggregator {
         lists.write(listed, &self.redactor)
     }
 
-    /// As [`remember`](Self::remember), for a command that ends now: what it has listed is kept when this returns.
+    /// Writes the lists of tools, for a command that ends now: they are in the cache when this returns.
     pub async fn keep_lists(&self) {
         if let Some(writing) = self.remember() {
             // A folder that cannot be used costs the cache and nothing else.
@@ -148,7 +148,7 @@ impl Aggregator {
         &self.redactor
     }
 
-    /// Where to say what roots the client has; `None` if no upstream is to be told of them.
+    /// The place to announce the client's roots; `None` if no upstream may ask for them.
     pub fn client_roots(&self) -> Option<&ClientRoots> {
         let wanted = self.members.values().any(|member| member.config.roots == RootsConfig::Client);
         wanted.then_some(&self.client_roots)
@@ -167,7 +167,8 @@ impl Aggregator {
         self.load_for(name, None).await
     }
 
-    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, what it may see is not everybody's.
+    /// As [`load`](Self::load), on behalf of `principal`: where each signs in for itself, the visible tools differ by
+    /// principal.
     pub(super) async fn load_for(&self, name: &str, principal: Option<&Arc<str>>) -> Result<(), CallFault> {
         let Some(member) = self.members.get(name) else { return Ok(()) };
         if let Some(own) = member.handle.of_principal(principal) {
@@ -183,7 +184,7 @@ impl Aggregator {
         loaded
     }
 
-    /// Shows in the catalog that somebody has to sign in. A later list replaces the entry.
+    /// Shows in the catalog that a sign-in is needed. A later list replaces the entry.
     fn note_sign_in(&self, member: &Member, fault: Option<&CallFault>) {
         let needed = fault.is_some_and(|fault| fault.reason == FaultReason::AuthRequired);
         if member.site.is_none() || !needed {
@@ -210,12 +211,12 @@ impl Aggregator {
         self.members.values().filter_map(|member| member.site.as_ref())
     }
 
-    /// What has come of the sign-ins of each upstream that has some, in order of names.
+    /// The sign-in counts of each upstream that has some, in order of names.
     pub fn sign_ins(&self) -> impl Iterator<Item = (&str, &SignInCounts)> {
         self.members.iter().filter_map(|(name, member)| Some((name.as_str(), member.site.as_ref()?.counts())))
     }
 
-    /// What has come of the requests for a model's answer of each upstream that may have some, in order of names.
+    /// The counts of requests for a model's answer of each upstream that may have some, in order of names.
     pub fn samplings(&self) -> impl Iterator<Item = (&str, &SamplingCounts)> {
         let offered = self.members.iter().filter(|(_, member)| member.config.offered.sampling);
         offered.map(|(name, member)| (name.as_str(), &member.samplings))

@@ -15,14 +15,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Longest answer of a model that an upstream is given, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// A model that answers what upstreams ask of one (`sampling/createMessage`).
+/// A model that answers upstreams' sampling requests (`sampling/createMessage`).
 ///
-/// It sees the request of the upstream and nothing else: no data of programs, of other upstreams or of this server, and no tools.
+/// It sees the request of the upstream and nothing else: no data of programs, of other upstreams or of this server, and no
+/// tools.
 pub trait Sampler: Send + Sync {
-    /// Answers one request, by `deadline`: the program that waits for it ends then. Dropping the future gives the request up.
+    /// Answers one request, by `deadline`: the program that waits for it ends then. Dropping the future cancels the request.
     ///
-    /// The request is the word of an upstream. Its texts are free of this server's secrets, and it asks for no more tokens than the
-    /// operator allows.
+    /// The request is the word of an upstream. Its texts are free of this server's secrets, and it asks for no more tokens than
+    /// the operator allows.
     ///
     /// # Errors
     /// Why there is no answer, for the upstream and the program: a text without secrets.
@@ -33,14 +34,14 @@ pub trait Sampler: Send + Sync {
     ) -> BoxFuture<'_, Result<Sampled, SamplingFault>>;
 }
 
-/// What has come of an upstream's requests for a model's answer.
+/// Outcome counts of an upstream's requests for a model's answer.
 #[derive(Debug, Default)]
 pub struct SamplingCounts {
     outcomes: [AtomicU64; 5],
     tokens: [AtomicU64; 2],
 }
 
-/// The words of the outcomes: answers, those of [`SamplingFaultKind`], and requests that nobody waited for any more.
+/// The words of the outcomes: answers, those of [`SamplingFaultKind`], and abandoned requests.
 const OUTCOMES: [&str; 5] = [
     "ok",
     SamplingFaultKind::Request.as_str(),

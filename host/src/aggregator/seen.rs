@@ -1,5 +1,5 @@
-//! The shapes of answers of tools that describe none, as each principal has seen them: what `doc` adds (ruling 56). Those of
-//! former starts are read once, so that what is advertised never changes by a call.
+//! The shapes of answers of tools that describe none, as each principal has seen them; `doc` shows them (ruling 56). Those of
+//! earlier starts are read once, so that a call never changes an advertised text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,7 +16,7 @@ const MAX_TOOLS: usize = 256;
 /// Answers of a tool that are looked at.
 const MAX_ANSWERS: u8 = 4;
 
-/// Keys and types of the first answers, by principal: what one has been answered is no other's business.
+/// Keys and types of the first answers, by principal: each principal's answers are private to it.
 #[derive(Debug, Default)]
 pub(super) struct SeenShapes {
     by_principal: RwLock<ByPrincipal>,
@@ -24,7 +24,7 @@ pub(super) struct SeenShapes {
     file: Option<Arc<ShapeFile>>,
 }
 
-/// What an answer was seen of.
+/// The tool whose answer was seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenTool<'t> {
     pub(super) server: &'t str,
@@ -42,7 +42,7 @@ impl<'t> SeenTool<'t> {
 #[derive(Debug, Default)]
 struct ByPrincipal {
     named: HashMap<Arc<str>, Shapes>,
-    /// Those of calls that are made on nobody's behalf.
+    /// Those of calls without a principal.
     nobody: Shapes,
 }
 
@@ -70,7 +70,7 @@ struct Shapes {
     tools: usize,
 }
 
-/// What the answers of one tool have in common.
+/// The common shape of the answers of one tool.
 #[derive(Debug)]
 struct SeenAnswers {
     /// Of the tool when they were given.
@@ -94,7 +94,7 @@ impl Shapes {
         }
     }
 
-    /// Adds the shape of one more answer. Gives what all of them have in common, if that is new.
+    /// Adds the shape of one more answer. Returns the common shape, if that is new.
     fn add(&mut self, seen: SeenTool<'_>, shape: String) -> Option<String> {
         let tools = self.servers.entry(seen.server.to_owned()).or_default();
         let known = tools.get_mut(seen.tool).filter(|known| known.definition == seen.definition);
@@ -121,8 +121,8 @@ impl SeenShapes {
         Self { former, file: file.map(Arc::new), ..Self::default() }
     }
 
-    /// Keeps the shape of a successful answer that begins with `beginning`, if it is one of the tool's first for this principal.
-    /// Most answers are later ones: these share the lock and allocate nothing.
+    /// Keeps the shape of a successful answer that begins with `beginning`, if it is one of the tool's first for this
+    /// principal. Most answers are later ones: these share the lock and allocate nothing.
     pub(super) fn note(
         &self,
         principal: Option<&Arc<str>>,

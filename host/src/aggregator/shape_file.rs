@@ -18,7 +18,7 @@ const MAX_ROWS: usize = 4096;
 /// Longest shape that is read, in bytes.
 const MAX_SHAPE: usize = 1024;
 
-/// Which tool of which server has been seen by whom.
+/// Server, tool and principal.
 type Key = (String, String, String);
 
 /// The shapes of former starts.
@@ -26,7 +26,7 @@ type Key = (String, String, String);
 pub(super) struct Former(BTreeMap<Key, (u64, String)>);
 
 impl Former {
-    /// The shape of a tool that is still what it was; none if its answers had nothing in common.
+    /// The shape of a tool whose definition is unchanged; none if its answers had nothing in common.
     pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<&str> {
         if self.0.is_empty() {
             return None;
@@ -52,7 +52,7 @@ impl ShapeRow {
     }
 }
 
-/// Stands for a principal; empty for nobody.
+/// The digest of a principal; empty without one.
 fn digest(principal: Option<&Arc<str>>) -> String {
     principal.map_or_else(String::new, |name| short_hash(name.as_bytes()))
 }
@@ -61,7 +61,7 @@ fn digest(principal: Option<&Arc<str>>) -> String {
 #[derive(Debug)]
 pub(super) struct ShapeFile {
     path: PathBuf,
-    /// What has not been written yet.
+    /// Rows that have not been written yet.
     waiting: Mutex<Vec<ShapeRow>>,
     writes: AtomicBool,
 }
@@ -83,7 +83,7 @@ impl ShapeFile {
         Former(rows.iter().take(MAX_ROWS).filter_map(row).collect())
     }
 
-    /// Keeps a row for the next start. It is written on another thread, with what comes meanwhile.
+    /// Keeps a row for the next start. Another thread writes it, together with rows that arrive meanwhile.
     pub(super) fn keep(self: &Arc<Self>, row: ShapeRow) {
         self.waiting().push(row);
         if self.writes.swap(true, Ordering::AcqRel) {
@@ -97,7 +97,7 @@ impl ShapeFile {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what waits to the file, as long as something does. A file that cannot be written costs what it would have kept.
+    /// Appends the pending rows to the file until there are none. A failed write loses only its rows.
     fn write(&self) {
         loop {
             let rows = std::mem::take(&mut *self.waiting());

@@ -12,10 +12,10 @@ use crate::upstream::{CallFault, FaultReason, Visits};
 use crate::visible::visible_line;
 use std::sync::Arc;
 
-/// Sign-ins that one call waits for: what it lacks may turn out behind each of them.
+/// Most sign-ins that one call waits for: another missing permission may turn up behind each of them.
 const MOST_SIGN_INS: u32 = 3;
 
-/// What a program asks of an upstream, and asks again where it goes on in another process.
+/// A program's request to an upstream, which another process repeats after a resume.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'a> {
     /// `tool/call`.
@@ -67,10 +67,11 @@ impl<'a> SignIns<'a> {
         sign_ins
     }
 
-    /// Waits until a person has signed in, after a call that was refused with `fault`. While it waits, the call has no number of the cap.
+    /// Waits until a person has signed in, after a call that was refused with `fault`. While it waits, the call has no number
+    /// of the cap.
     ///
     /// # Errors
-    /// The fault of the call, which has its number: its own where nobody can be asked for a sign-in or nobody has signed in.
+    /// The fault of the call, with its number: the call's own if a sign-in cannot be requested or did not happen.
     pub(super) async fn awaited(&mut self, fault: CallFault) -> Result<(), CallFault> {
         let Some(after) = fault.sign_in_after.filter(|_| self.count < MOST_SIGN_INS) else {
             return Err(fault);
@@ -110,7 +111,7 @@ impl<'a> SignIns<'a> {
     }
 
     /// # Errors
-    /// What the person said, or nothing where the call's own fault says it all.
+    /// The person's answer, or nothing if the call's own fault says it all.
     async fn asked(
         &self,
         site: &Site,
@@ -140,7 +141,7 @@ impl<'a> SignIns<'a> {
         }
     }
 
-    /// What asks for the sign-in, if there is a page for it.
+    /// The question that requests the sign-in, if there is a page for it.
     fn question(&self, after: u64) -> Option<(&'a Site, Question)> {
         let site = self.member.site.as_deref()?;
         let principal = self.run.principal.as_deref();
@@ -161,8 +162,8 @@ impl<'a> SignIns<'a> {
 }
 
 impl Aggregator {
-    /// Whether `principal` has done on a page what it was asked to: it has another sign-in than the one that was of no use, or the upstream
-    /// says that the page is done.
+    /// Whether `principal` has completed a page: it has another sign-in than the one that failed, or the upstream says that the
+    /// page is done.
     pub async fn is_page_done(&self, principal: Option<&str>, asked: &AskedPage) -> bool {
         if !asked.is_sign_in {
             return self.visits(principal, asked).is_some_and(|visits| visits.is_done(&asked.binding));
@@ -187,7 +188,8 @@ impl Aggregator {
         }
     }
 
-    /// Whether whoever accepts that question waits for its page: of a sign-in always, else where this process may hear of it.
+    /// Whether the channel that accepts that question waits for its page: always for a sign-in, otherwise if this process may
+    /// learn of its completion.
     pub fn awaits_page(&self, principal: Option<&str>, asked: &AskedPage) -> bool {
         asked.is_sign_in
             || self.visits(principal, asked).is_some_and(|visits| visits.is_awaited(&asked.binding))
@@ -207,7 +209,7 @@ fn is_other(principal: Option<&str>, asked: &AskedPage, at: u64) -> bool {
     binding(principal, &asked.upstream, at) != asked.binding
 }
 
-/// What a question is bound to: who signs in where, and when the sign-in was made that is of no use.
+/// The digest that binds a question to the principal, the upstream, and the time of the sign-in that failed.
 fn binding(principal: Option<&str>, upstream: &str, after: u64) -> [u8; 32] {
     let (principal, after) = (principal.unwrap_or_default().as_bytes(), after.to_be_bytes());
     sha256_of_parts(&[b"ptc sign-in v1", principal, upstream.as_bytes(), &after])

@@ -31,7 +31,7 @@ pub enum StartError {
     Upstream {
         /// Its name.
         name: String,
-        /// What happened, scrubbed.
+        /// The fault, scrubbed.
         fault: Box<CallFault>,
     },
     /// The entry itself is at fault, which `"required": false` does not forgive.
@@ -39,7 +39,7 @@ pub enum StartError {
     Configuration {
         /// Its name.
         name: String,
-        /// What is wrong, scrubbed.
+        /// The fault, scrubbed.
         fault: Box<CallFault>,
     },
     /// The configuration's secrets and the others that the redactor knows are too many.
@@ -58,7 +58,7 @@ impl StartError {
 }
 
 impl Aggregator {
-    /// Opens what the configuration names, and starts it.
+    /// Opens the configured upstreams, and starts them.
     ///
     /// # Errors
     /// As [`open`](Self::open), else as [`start_all`](Self::start_all).
@@ -71,8 +71,8 @@ impl Aggregator {
         Ok(aggregator)
     }
 
-    /// What the configuration names, with nothing started yet. Programs may use it: they wait for the upstreams that they
-    /// call (ruling 59).
+    /// The configured upstreams, with nothing started yet. Programs may use it: they wait for the upstreams that they call
+    /// (ruling 59).
     ///
     /// # Errors
     /// All entries that cannot work, in order of names.
@@ -123,8 +123,8 @@ impl Aggregator {
         }))
     }
 
-    /// Starts and lists what has to be there from the start: everything in frozen mode, the documents of REST services in
-    /// the others. The catalog of frozen mode is what there is then.
+    /// Starts and lists the upstreams that must be there from the start: everything in frozen mode, the documents of REST
+    /// services in the others. The catalog of frozen mode is the state at that time.
     ///
     /// # Errors
     /// All required upstreams that cannot be started or listed, in order of names. Everything has been shut down then.
@@ -148,15 +148,16 @@ impl Aggregator {
         Ok(())
     }
 
-    /// Follows what the upstreams say of their tools from now on, in every mode: in the frozen one, calls are checked against
-    /// what they list by then.
+    /// Follows the upstreams' tool list announcements from now on, in every mode: in the frozen one, calls are still checked
+    /// against the current lists.
     fn follow_all(self: &Arc<Self>) {
         for Member { config, handle, .. } in self.members.values() {
             self.owner.spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
         }
     }
 
-    /// Loads what has to be there from the start. The result names those that are not required and could not be loaded.
+    /// Loads the upstreams that must be there from the start. The result names those that are not required and could not be
+    /// loaded.
     async fn load_at_start(&self) -> Result<Vec<String>, StartError> {
         let mut unloaded = Vec::new();
         let mut faults = Vec::new();

@@ -24,8 +24,8 @@ const POLL_INTERVAL: (Duration, Duration, Duration) =
 const MOST_FAILED_POLLS: u32 = 3;
 
 impl Exchange<'_> {
-    /// Waits for the task that a call was answered with. `before`: what it has asked already, and was being asked when its program
-    /// left another process.
+    /// Waits for the task that a call was answered with. `before`: the questions that it had asked, and those that were open
+    /// when its program left another process.
     pub(super) async fn followed(
         &self,
         task: TaskAnswer,
@@ -92,7 +92,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Asks what a task wants to know, each once, and tells it.
+    /// Asks a task's questions, each once, and sends it the answers.
     async fn updated(
         &self,
         task: &TaskAnswer,
@@ -146,7 +146,7 @@ fn interval(wished_ms: Option<u64>) -> Duration {
     wished_ms.map_or(usual, Duration::from_millis).clamp(least, most)
 }
 
-/// A task that nobody waits for any more is cancelled, once. One whose program leaves this process is waited for elsewhere.
+/// A task that is no longer waited for is cancelled, once. If its program moves to another process, that process waits for it.
 struct Running {
     run: Rc<RunContext>,
     upstream: Arc<dyn Upstream>,

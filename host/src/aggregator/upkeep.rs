@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-/// Starts an upstream that nobody waits for, and tries again if it does not start.
+/// Starts an upstream in the background, and retries if it does not start.
 pub(super) async fn bring_up(aggregator: Weak<Aggregator>, name: String) {
     let Some(strong) = aggregator.upgrade() else { return };
     let Err(fault) = strong.load(&name).await else { return };
@@ -40,11 +40,12 @@ pub(super) async fn retry(aggregator: Weak<Aggregator>, name: String) {
     }
 }
 
-/// Bounds of the pause between two listings of an upstream that announces changes without end. It doubles while they go on.
+/// Bounds of the pause between two listings of an upstream that announces changes without end. It doubles as long as they
+/// continue.
 const LIST_PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
-/// How often an upstream is listed that announces changes: at once after a quiet time, and ever more seldom while they go on.
-/// There are servers that announce one with each list.
+/// How often an upstream is listed that announces changes: at once after a quiet time, and ever more seldom while they
+/// continue. There are servers that announce one with each list.
 struct ListPace {
     last: Option<Instant>,
     pause: Duration,

@@ -45,7 +45,7 @@ fn take(counter: &Cell<u32>, cap: u32) -> bool {
     taken < cap
 }
 
-/// A call gives its number of the cap back.
+/// A call returns its number to the cap.
 pub(super) fn give_back(run: &RunContext) {
     run.calls.set(run.calls.get().saturating_sub(1));
 }
@@ -57,7 +57,7 @@ pub(super) fn give_back_uncounted(run: &RunContext, fault: &CallFault) {
     }
 }
 
-/// A discovery operation gives its number of the cap back.
+/// A discovery operation returns its number to the cap.
 pub(super) fn give_back_discovery(run: &RunContext) {
     run.discoveries.set(run.discoveries.get().saturating_sub(1));
 }

@@ -80,7 +80,7 @@ const WRITING: [&str; 46] = [
     "write",
 ];
 
-/// What a call of a tool does to the data behind it.
+/// The effect of a tool's call on its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// It changes nothing.
@@ -89,8 +89,8 @@ pub(super) enum Access {
     Writes,
 }
 
-/// What is known of it; `None` where neither annotations nor the name say anything. Annotations decide: `readOnlyHint`, then
-/// a `destructiveHint` that is true. Of the words of the name the first that is a known verb does.
+/// The known access; `None` if neither annotations nor the name say anything. Annotations decide: `readOnlyHint`, then a
+/// `destructiveHint` that is true. Of the words of the name the first known verb decides.
 pub(super) fn access(tool: &ToolEntry) -> Option<Access> {
     match (tool.hint("readOnlyHint"), tool.hint("destructiveHint")) {
         (Some(true), _) => return Some(Access::Reads),

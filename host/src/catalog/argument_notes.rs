@@ -1,5 +1,5 @@
-//! What `doc` says about single arguments beneath the line of their types: one line for each that has a description, listed
-//! values, a default, bounds or a structure of its own.
+//! Notes of `doc` on single arguments beneath the line of their types: one line for each that has a description, listed values,
+//! a default, bounds or a structure of its own.
 
 use ptc_mcp::json::Value;
 

@@ -41,18 +41,17 @@ const MAX_PLAIN: usize = 16;
 /// Arguments ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spelled<'a> {
-    /// One JSON object: the program's own text, unless something in it had to change.
+    /// One JSON object: the program's own text, unless it had to be changed.
     pub json: Cow<'a, [u8]>,
-    /// Names that the schema requires and has no default for (ruling 57), and the program did not give, in the schema's
-    /// order.
+    /// Names that the schema requires without a default (ruling 57), and the program did not give, in the schema's order.
     pub missing: Vec<String>,
     /// Names that the program gave and the schema has no property of, in the program's order. They may be others, written
     /// differently.
     pub unexpected: Vec<String>,
 }
 
-/// Spells `arguments` by the input schema of a tool. An optional property that is `null` where its schema does not admit that is left
-/// out, at any depth: programs may pass `nil` for "not given".
+/// Spells `arguments` by the input schema of a tool. An optional property that is `null` where its schema does not admit that
+/// is left out, at any depth: programs may pass `nil` for "not given".
 ///
 /// # Errors
 /// The name that two keys would share.
@@ -102,12 +101,12 @@ pub(super) fn spell_arguments<'a>(
     Ok(Spelled { json: Cow::Owned(json), missing, unexpected })
 }
 
-/// The beginning of a name, which is all that anybody is told of a long one.
+/// The beginning of a name; messages show no more of a long one.
 fn beginning(name: &str) -> String {
     clip(name, MAX_KEPT_NAME).to_owned()
 }
 
-/// What the schemas of one place say about its keys and items.
+/// The schemas of one place, and the keys and items that they define.
 struct Known<'s> {
     views: Vec<&'s ptc_mcp::json::Map>,
     /// The names that must be there, made when one is first asked for.
@@ -366,7 +365,7 @@ impl<'a> Speller<'a> {
         at
     }
 
-    /// The place behind the string that starts at `at`.
+    /// The place after the string that starts at `at`.
     fn string_end(&self, mut at: usize) -> Option<usize> {
         loop {
             at += 1;
@@ -378,7 +377,7 @@ impl<'a> Speller<'a> {
         }
     }
 
-    /// The place behind the value that starts at `at`. Counts brackets instead of descending.
+    /// The place after the value that starts at `at`. Counts brackets instead of descending.
     fn value_end(&self, mut at: usize) -> Option<usize> {
         let mut open = 0_usize;
         loop {

@@ -25,7 +25,7 @@ const MAX_NAME: usize = 256;
 /// Bytes of a tool's name beyond which no upstream needs to be asked whether it has it.
 pub(crate) const MAX_TOOL_NAME: usize = 1024;
 
-/// The beginning of a name that a program gives, as messages quote it.
+/// The beginning of a name that a program wrote, as messages quote it.
 pub(crate) fn shown(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_NAME { Cow::Borrowed(name) } else { Cow::Owned(with_dots(name, MAX_NAME)) }
 }
@@ -33,7 +33,7 @@ pub(crate) fn shown(name: &str) -> Cow<'_, str> {
 /// A call that passed the checks.
 #[derive(Clone, Debug)]
 pub struct CheckedCall<'c> {
-    /// Where it goes.
+    /// The server to call.
     pub server: &'c ServerEntry,
     /// The tool's name, as the upstream knows it.
     pub tool_name: &'c str,
@@ -43,7 +43,7 @@ pub struct CheckedCall<'c> {
     pub may_wrap: bool,
     /// The arguments as one JSON object, keys spelled as the tool's schema has them if that is known.
     pub arguments: Cow<'c, [u8]>,
-    /// What the reader of the answer should know of arguments that the tool does not describe.
+    /// A note for the reader of the answer about arguments that the tool does not describe.
     pub note: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub async fn check_large_call<'c>(
     Ok(CheckedCall { server, tool_name, tool, may_wrap, arguments: Cow::Owned(arguments), note })
 }
 
-/// What the names of a call mean.
+/// The server and the tool that a call names.
 struct Named<'c> {
     server: &'c ServerEntry,
     tool_name: &'c str,

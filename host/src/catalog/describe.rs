@@ -1,4 +1,4 @@
-//! The catalog as text: what tool descriptions say of it, and the planner's snapshot (upstreams.md 12.2, 12.3).
+//! The catalog as text: its part of the tool descriptions, and the planner's snapshot (upstreams.md 12.2, 12.3).
 
 use ptc_mcp::json::string_len;
 
@@ -13,7 +13,7 @@ const TOOL_DESCRIPTION: usize = 120;
 /// Tools that a server's `dir` block of a snapshot shows.
 const SNAPSHOT_DIR: usize = 20;
 
-/// How much of the catalog goes into tool descriptions.
+/// The part of the catalog in tool descriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CatalogMode {
     /// As much as there is room for.
@@ -49,9 +49,9 @@ impl CatalogMode {
 /// The catalog for one description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogText {
-    /// What fits beside the rest of a description that clients cut.
+    /// The text that fits beside the rest of a description that clients cut.
     pub short: String,
-    /// What fits where clients cut nothing, if that is more.
+    /// The text for clients that cut nothing, if that is more.
     pub whole: Option<String>,
 }
 
@@ -76,8 +76,8 @@ const fn detail(reads: (usize, usize), writes: (usize, usize)) -> Detail {
     }
 }
 
-/// From everything to names alone. Most programs read: tools that write get shorter first. Shapes say more about a call than the
-/// end of a description, so both get shorter before the shapes go, and then the descriptions.
+/// From everything to names alone. Most programs read: tools that write get shorter first. Shapes say more about a call than
+/// the end of a description, so both get shorter before the shapes go, and then the descriptions.
 const DETAILS: [Detail; 18] = [
     detail((TOOL_DESCRIPTION, MAX_FULL_CHARS), (TOOL_DESCRIPTION, MAX_CHARS)),
     detail((TOOL_DESCRIPTION, 320), (60, 100)),
@@ -99,9 +99,9 @@ const DETAILS: [Detail; 18] = [
     detail((0, 0), (0, 0)),
 ];
 
-/// What the `lisp_eval` and `lisp_session_eval` descriptions say of the catalog. `room` is the number of characters that are
-/// left beside the rest of a description that clients cut; `bytes` is what the text may take in a message where they do not.
-/// [`CatalogMode::Inline`] knows neither.
+/// The catalog part of the `lisp_eval` and `lisp_session_eval` descriptions. `room` is the number of characters left beside the
+/// rest of a description that clients cut; `bytes` is the size that the text may take in a message where they do not.
+/// [`CatalogMode::Inline`] ignores both.
 pub fn describe(catalog: &Catalog, mode: CatalogMode, bytes: usize, room: usize) -> CatalogText {
     let whole = |text| CatalogText { short: text, whole: None };
     match mode {
@@ -128,7 +128,7 @@ struct Listing<'c> {
     servers: Vec<(&'c ServerEntry, Vec<ToolLines>)>,
 }
 
-/// What is said of a tool at most.
+/// The longest description of a tool.
 struct ToolLines {
     /// With a mark if it writes.
     name: String,
@@ -151,8 +151,8 @@ impl<'c> Listing<'c> {
         Self { servers: catalog.servers().map(|server| (server, lines(server))).collect() }
     }
 
-    /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not even
-    /// one tool of each server does.
+    /// The text that says most and fits: less of each tool, then only the first tools of the largest servers. `None` if not
+    /// even one tool of each server does.
     fn fitted(&self, fits: impl Fn(&str) -> bool) -> Option<String> {
         let whole = DETAILS.into_iter().map(|detail| self.text(detail, usize::MAX)).find(|text| fits(text));
         if whole.is_some() {
@@ -208,8 +208,8 @@ impl<'c> Listing<'c> {
     }
 }
 
-/// The "synthetic discovery snapshot" of the planner prompt: what the discovery forms would answer, in at most `bytes` bytes if
-/// the mode is not [`CatalogMode::Inline`].
+/// The "synthetic discovery snapshot" of the planner prompt: the answers that the discovery forms would give, in at most
+/// `bytes` bytes if the mode is not [`CatalogMode::Inline`].
 pub fn snapshot(catalog: &Catalog, mode: CatalogMode, bytes: usize) -> String {
     let with_tools = |descriptions| snapshot_text(catalog, Some(descriptions));
     let known = catalog.servers().all(|server| server.loaded);
@@ -382,10 +382,10 @@ Configured upstream MCP servers:
   - get_pr - Get a pull request
     {owner number int diff_context? int}";
 
-    /// Room enough for whatever there is.
+    /// Room enough for any text.
     const ROOM: usize = 100_000;
 
-    /// What fits a description that is cut at this length.
+    /// The text for a description that is cut at this length.
     fn short(catalog: &Catalog, mode: CatalogMode, room: usize) -> String {
         describe(catalog, mode, 0, room).short
     }

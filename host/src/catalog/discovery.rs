@@ -28,7 +28,7 @@ pub enum Query {
     Servers,
     /// `(apropos "query" {:limit 8 :load false})`
     Apropos {
-        /// What to look for; not blank.
+        /// The text to look for; not blank.
         query: String,
         /// Its words.
         words: Vec<String>,
@@ -56,7 +56,7 @@ pub enum Query {
         server: String,
         /// Tools to skip.
         offset: usize,
-        /// How many texts share what a program can print.
+        /// The number of texts that share the program's print budget.
         texts: usize,
     },
     /// `(meta "server/tool")`
@@ -238,8 +238,8 @@ impl Query {
         }
     }
 
-    /// The answer from this snapshot, at most `max_bytes` of JSON. The steps of a search are charged before it begins, and it finds
-    /// nothing if `charge` refuses them.
+    /// The answer from this snapshot, at most `max_bytes` of JSON. The steps of a search are charged before it begins, and it
+    /// finds nothing if `charge` refuses them.
     ///
     /// # Errors
     /// See [`DiscoveryFault`].
@@ -315,15 +315,15 @@ impl Query {
     }
 }
 
-/// What the options of `doc` must be.
+/// The rule for the options of `doc`.
 const OFFSET_RULE: &str = "doc :offset must be a non-negative integer";
-/// Texts that one `doc` gives at most.
+/// Most texts of one `doc`.
 const MAX_TEXTS: u64 = 16;
 
 /// How often a description looks at each byte of a schema, about.
 const LOOKS: usize = 16;
 
-/// What `describe` says of things with so many bytes of schemas: on a thread of its own where that is much.
+/// The text of `describe` about things with so many bytes of schemas: made on a thread of its own if that is much.
 async fn described(
     catalog: &Catalog,
     bytes: usize,
@@ -342,7 +342,7 @@ fn tool_text(server: &ServerEntry, tool: &ToolEntry) -> Value {
     tool_doc(server, tool).into()
 }
 
-/// What `describe` says of a tool.
+/// The text of `describe` about a tool.
 async fn tool_described(
     catalog: &Catalog,
     reference: &ToolRef,
@@ -358,12 +358,12 @@ async fn tool_described(
     described(catalog, bytes, max_bytes, describe).await
 }
 
-/// What a query gives.
+/// The answer to a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The form's value.
     pub value: Value,
-    /// What is missing in it, for the notes of the reply.
+    /// A note for the reply on parts that are missing in it.
     pub note: Option<String>,
 }
 

@@ -18,7 +18,7 @@ const DESCRIPTION: usize = 2048;
 const TITLE: usize = 200;
 /// Bytes and lines of all texts of one `(doc …)`: they fit into the prints of a program (language.md 6.2).
 const ROOM: Room = Room { bytes: 15 << 10, lines: 190 };
-/// Bytes of the line that says how to go on, but for the server's name.
+/// Bytes of the line that says how to continue, except for the server's name.
 const MORE: usize = 80;
 /// Longest descriptions of tools in the text of a server, in characters: the first that leaves room for all tools.
 const TOOL_LINES: [usize; 4] = [400, 200, 120, 80];
@@ -29,7 +29,7 @@ const NEAREST_BYTES: usize = 2048;
 const MAX_WANTED: usize = 60;
 const MAX_SEARCHED: usize = 1000;
 
-/// The text that `(doc "server/tool")` gives.
+/// The text of `(doc "server/tool")`.
 pub fn tool_doc(server: &ServerEntry, tool: &ToolEntry) -> String {
     render(server, tool, true)
 }
@@ -61,7 +61,7 @@ fn gives_text(tool: &ToolEntry) -> bool {
     result_type(tool.output_schema.as_ref()) == "string"
 }
 
-/// What a text may have.
+/// The room for a text.
 #[derive(Clone, Copy)]
 struct Room {
     bytes: usize,
@@ -75,14 +75,14 @@ impl Room {
     }
 }
 
-/// Bytes and lines of a text that stands behind others.
+/// Bytes and lines of a text that follows others.
 fn size_of(text: &str) -> (usize, usize) {
     (text.len(), text.matches('\n').count())
 }
 
-/// The text that `(doc "server")` gives: who the server is, and a line for each of its tools from the one at `offset` on. It is
-/// one of `texts` that share what a program can print, and ends behind a whole tool. With it comes the number of tools before
-/// the first that is missing, if one is.
+/// The text of `(doc "server")`: the server's description, and a line for each of its tools from the one at `offset` on. It is
+/// one of `texts` that share the program's print budget, and ends after a whole tool. With it comes the number of tools before
+/// the first missing one, if there is one.
 pub(crate) fn server_doc(server: &ServerEntry, offset: usize, texts: usize) -> (String, Option<usize>) {
     let (mut text, foot) = (introduction(server), server_foot(server, offset));
     let texts = texts.max(1);
@@ -149,7 +149,7 @@ fn tool_head(tool: &ToolEntry) -> String {
     format!("\n- {} {}", marked_name(tool), Shapes::of(tool).within(MAX_FULL_CHARS))
 }
 
-/// What stands behind the tools: how to go on, with a call of one that reads.
+/// The text after the tools: how to continue, with a call of one that reads.
 fn server_foot(server: &ServerEntry, offset: usize) -> String {
     let mut text = String::new();
     if server.tools_by_name().skip(offset).any(gives_text) {
@@ -235,7 +235,7 @@ pub(super) fn named_tool<'c>(catalog: &'c Catalog, name: &str) -> Option<(&'c Se
     Some((server, server.tool(tool)?))
 }
 
-/// The map that `(meta "server/tool")` gives: raw schemas and provenance.
+/// The map of `(meta "server/tool")`: raw schemas and provenance.
 pub fn tool_meta(server: &ServerEntry, tool: &ToolEntry) -> Value {
     let kind = if server.transport == "openapi" { "openapi-tool" } else { "mcp-tool" };
     json!({

@@ -18,7 +18,7 @@ use crate::visible::{has_hidden, visible, without_controls};
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
-/// Bytes of schemas that are many, whatever is done with them.
+/// From this many bytes on, schemas are processed off the thread.
 const MANY_BYTES: usize = AT_ONCE;
 /// Longest tool name, in characters: twice what MCP allows.
 const MAX_NAME: usize = 256;
@@ -30,7 +30,7 @@ pub struct ToolEntry {
     pub name: String,
     /// As the upstream wrote it, control characters replaced by spaces and hidden ones escaped; may be empty.
     pub description: String,
-    /// JSON Schema of the arguments; `{"type":"object"}` if the upstream gave none.
+    /// JSON Schema of the arguments; `{"type":"object"}` if the upstream has none.
     pub input_schema: Value,
     /// JSON Schema of the result.
     pub output_schema: Option<Value>,
@@ -43,7 +43,7 @@ pub struct ToolEntry {
     /// The shape of an answer that was seen before this start, for a tool that describes none: keys and types, no values.
     pub seen_shape: Option<String>,
     definition: u64,
-    /// What it takes, as far as that tells how it answers page by page.
+    /// The parameters, as far as they describe how it answers page by page.
     pub(crate) parameters: Arc<Parameters>,
     pub(super) tokens: Tokens,
 }
@@ -106,7 +106,7 @@ impl ToolEntry {
         })
     }
 
-    /// What its annotations say under this name.
+    /// The value of this annotation.
     pub(super) fn hint(&self, name: &str) -> Option<bool> {
         hint(self.annotations.as_ref(), name)
     }
@@ -116,7 +116,7 @@ impl ToolEntry {
         needed_arguments(&self.input_schema).is_empty()
     }
 
-    /// Stands for the tool as it describes itself: of another number it is another tool, whatever its name.
+    /// A fingerprint of the tool's own description: a different number is a different tool, even under the same name.
     pub(crate) fn definition(&self) -> u64 {
         self.definition
     }
@@ -171,7 +171,7 @@ pub struct ServerEntry {
     pub title: String,
     /// Its own instructions, control characters replaced by spaces; may be empty.
     pub instructions: String,
-    /// What it says it has besides tools.
+    /// The features that it announces besides tools.
     pub offers: Offers,
     /// `mcp_stdio`, `mcp_http` or `openapi`.
     pub transport: &'static str,
@@ -263,7 +263,7 @@ impl ServerEntry {
         entry
     }
 
-    /// The same server with what it says of itself, scrubbed.
+    /// The same server with its description of itself, scrubbed.
     #[must_use]
     pub(crate) fn introduced(mut self, introduction: &Introduction, redactor: &Redactor) -> Self {
         let scrubbed = |text: &str| redactor.scrub_string(readable(text));
@@ -389,7 +389,7 @@ fn readable(text: &str) -> String {
     }
 }
 
-/// What an operator is told of a server that seems to have nothing.
+/// The operator's warning about a server that seems to have nothing.
 fn lists_no_tools(name: &str) -> String {
     format!("upstream {name} lists no tools")
 }

@@ -1,4 +1,4 @@
-//! The catalog: what the configured upstreams offer, and every view of it.
+//! The catalog: the tools that the configured upstreams offer, and every view of them.
 //!
 //! A [`Catalog`] is an immutable, scrubbed snapshot, the same for every transport: programs cannot see how an upstream
 //! is reached. It provides the text in the tool descriptions ([`describe`], [`snapshot`]), the answers to the discovery

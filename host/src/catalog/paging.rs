@@ -1,4 +1,4 @@
-//! What of a tool's input schema tells how it answers page by page.
+//! Parameters in a tool's input schema that control paging.
 
 use ptc_mcp::json::Value;
 use ptc_vm::paging::{Kind, Parameter, Parameters};
@@ -8,7 +8,7 @@ use crate::text::clip;
 
 /// Bytes of a description in which a bound is looked for.
 const MOST_PROSE: usize = 400;
-/// Words in front of the most that an argument may be, and of what it is if it is not given.
+/// Words before the maximum of an argument, and before its default.
 const MAXIMUM: [&str; 5] = ["max", "at most", "up to", "no more than", "not exceed"];
 const DEFAULT: [&str; 1] = ["default"];
 /// Bytes between such a word and its number.
@@ -49,7 +49,7 @@ fn parameter(name: &str, root: &Value, schema: &Value) -> Parameter {
     }
 }
 
-/// The number closely behind the first of these words that has one: `Page size (default 30, max 100)`.
+/// The number shortly after the first of these words that has one: `Page size (default 30, max 100)`.
 fn number_behind(text: &str, words: &[&str]) -> Option<i64> {
     let text = clip(text, MOST_PROSE).to_ascii_lowercase();
     words.iter().find_map(|word| {

@@ -1,22 +1,22 @@
-//! What `:value` will be, as far as a tool's `outputSchema` tells (ruling 50).
+//! The form of `:value`, as far as a tool's `outputSchema` describes it (ruling 50).
 
 use ptc_mcp::json::Value;
 
 use crate::json_schema::{properties, resolve};
 
-/// What a schema of answers says about `:value`.
+/// The part of an answer's schema that describes `:value`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PayloadSchema<'s> {
     /// `:value` is the structured content as it is described.
     Whole(Option<&'s Value>),
-    /// It is what lies under `result`.
+    /// It is the value under `result`.
     Inside(&'s Value),
     /// It is the text of the one property where the answer's text is the same, and the whole otherwise.
     TextOrWhole(&'s Value),
 }
 
 impl<'s> PayloadSchema<'s> {
-    /// The schema of what `:value` is as a rule: servers that describe a text send the same text beside it.
+    /// The schema of the usual `:value`: servers that describe a text send the same text beside it.
     pub(super) fn usual(self) -> Option<&'s Value> {
         match self {
             Self::Whole(schema) => schema,

@@ -4,7 +4,7 @@ use crate::text::clip;
 
 /// Bytes of a description that are looked at.
 const LOOKED_AT: usize = 2048;
-/// What stands before the largest value.
+/// Words before the largest value.
 const BEFORE: [&str; 15] = [
     "max",
     "max.",
@@ -22,7 +22,7 @@ const BEFORE: [&str; 15] = [
     "capped at",
     "≤",
 ];
-/// What stands between the least and the largest value of a range.
+/// Words between the least and the largest value of a range.
 const BETWEEN: [&str; 6] = ["-", "–", "..", "to", "and", "through"];
 
 /// The largest value that the description of a number names, if it names one.

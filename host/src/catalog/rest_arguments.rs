@@ -1,5 +1,5 @@
-//! The checks of arguments that only operations of REST services have (ruling 60): no URL carries an unknown name, so that a
-//! mistyped filter would give unfiltered data, and what is of another kind cannot be written.
+//! The checks of arguments that only operations of REST services have (ruling 60): no URL carries an unknown name, so a
+//! mistyped filter would give unfiltered data, and a value of another type cannot be written.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The lexical search behind `apropos` (upstreams.md 13.4).
+//! The lexical search of `apropos` (upstreams.md 13.4).
 
 use super::entry::{Catalog, ServerEntry, ToolEntry};
 use crate::pace::Pace;
@@ -15,7 +15,7 @@ const SERVER_DESCRIPTION: usize = 80;
 
 /// Comparisons of a word of the query with one of a tool that cost a step.
 const COMPARISONS_PER_STEP: u64 = 4;
-/// What a comparison costs, as bytes that are copied.
+/// The cost of a comparison, as bytes copied.
 const BYTES_PER_COMPARISON: usize = 16;
 
 /// One match, and where it ranks.
@@ -30,8 +30,8 @@ struct Match<'c> {
 type Scored<'c> = (&'c ToolEntry, u32, u32);
 
 /// The best `limit` lines for the words of a query: tools of loaded servers first, then, unless `load` is set, hints at servers
-/// that are not loaded. Local builtins rank behind both; the caller appends them while there is room. The steps of the search are
-/// charged before it begins; there are no lines if `charge` refuses them. It gives way on the way.
+/// that are not loaded. Local builtins rank after both; the caller appends them while there is room. The steps of the search
+/// are charged before it begins; there are no lines if `charge` refuses them. Yields regularly.
 pub(super) async fn apropos(
     catalog: &Catalog,
     query: &[String],
@@ -98,7 +98,8 @@ fn score_of<'c>(server: &'c ServerEntry, tool: &'c ToolEntry, query: &[String]) 
     (tool, own, full)
 }
 
-/// The tools of a server that match. A query that names the server would otherwise match all of its tools and bury the good ones.
+/// The tools of a server that match. A query that names the server would otherwise match all of its tools and bury the good
+/// ones.
 fn best_of<'c>(server: &'c ServerEntry, scored: Vec<Scored<'c>>) -> impl Iterator<Item = Match<'c>> {
     let some_by_themselves = scored.iter().any(|(_, own, _)| *own > 0);
     let kept =

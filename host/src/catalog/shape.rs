@@ -74,12 +74,12 @@ impl Shapes {
     }
 }
 
-/// What a call takes and, if the tool says so, what its value has, in at most [`MAX_CHARS`] characters.
+/// The arguments of a call and, if the tool describes it, the content of its value, in at most [`MAX_CHARS`] characters.
 pub(super) fn tool_shape(tool: &ToolEntry) -> String {
     Shapes::of(tool).within(MAX_CHARS)
 }
 
-/// The shape of a tool by now, if it takes or gives anything else than it did.
+/// The current shape of a tool, if its arguments or its result have changed.
 pub(crate) fn changed_shape(then: &ToolEntry, now: &ToolEntry) -> Option<String> {
     let same = then.input_schema == now.input_schema && then.output_schema == now.output_schema;
     (!same).then(|| format!("{} {}", now.name, tool_shape(now)))
@@ -218,7 +218,7 @@ impl<'a> ResultShape<'a> {
         }
     }
 
-    /// What stands behind a name; nothing behind that of a plain value.
+    /// The text after a name; nothing after that of a plain value.
     fn inside(&mut self, property: &'a Value, depth: usize) -> Option<String> {
         let views = views(self.root, resolve(self.root, property)?);
         match kind(&views)? {
@@ -249,7 +249,7 @@ fn kind<'s>(views: &[&'s Map]) -> Option<&'s str> {
         .or_else(|| has("items").then_some("array"))
 }
 
-/// The first names, and `…` for what is beyond them. What is not shown is not made.
+/// The first names, and `…` for the rest. Names that are not shown are not computed.
 fn joined(names: impl ExactSizeIterator<Item = String>) -> String {
     let total = names.len();
     let mut shown: Vec<String> = names.take(MAX_NAMES).collect();

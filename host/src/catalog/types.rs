@@ -49,7 +49,7 @@ pub(super) fn argument_type(root: &Value, schema: &Value) -> String {
     }
 }
 
-/// The name of a type, which is short unless somebody means harm.
+/// The name of a type, which is short unless the schema is malicious.
 fn type_word(word: &str) -> &str {
     clip(word, 40)
 }
@@ -118,8 +118,8 @@ pub(super) fn arguments_type(input_schema: &Value) -> String {
     format!("{{{shown}}}")
 }
 
-/// The type of `:value`, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known. Where a
-/// server wraps its payload, the type of what is inside (ruling 50).
+/// The type of `:value`, at most 400 characters: `[{:number int :title string?}]`, `any` if nothing is known. If a server wraps
+/// its payload, the type of the inner value (ruling 50).
 pub(super) fn result_type(output_schema: Option<&Value>) -> String {
     let Some(root) = output_schema else { return "any".to_owned() };
     let mut nodes = MAX_RESULT_NODES;

@@ -1,5 +1,5 @@
-//! Arguments that an MCP tool does not describe. They are sent, as the server may know more than it said; but most servers
-//! drop such names without a word, and a mistyped filter then gives unfiltered data.
+//! Arguments that an MCP tool does not describe. They are sent, as the server may accept more than it describes; but most
+//! servers drop such names silently, and a mistyped filter then gives unfiltered data.
 
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ use crate::text::{bounded_line, clip, string_literal};
 /// Longest name that a note shows, in bytes.
 const MAX_NAME: usize = 60;
 
-/// What the reader of an answer should know of `unknown`, names that the program gave and the schema has no property of.
-/// `None` where there is nothing to tell, or where the schema says that other names are welcome.
+/// A note for the reader of an answer on `unknown`, names that the program gave and the schema has no property of. `None` if
+/// there are none, or if the schema welcomes other names.
 pub(super) fn note_on_unknown(server: &ServerEntry, tool: &ToolEntry, unknown: &[String]) -> Option<String> {
     let first = unknown.first()?;
     let views = views(&tool.input_schema, &tool.input_schema);

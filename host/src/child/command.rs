@@ -69,7 +69,7 @@ const MOST_VERSIONS: usize = 100;
 /// Characters of `PATH` that are shown.
 const MOST_PATH: usize = 500;
 
-/// What to say of a command that is not found: the `PATH` that was searched, and where the user's shell would find it.
+/// The explanation for a command that is not found: the `PATH` that was searched, and where the user's shell would find it.
 pub(super) fn searched(command: &str, env: &ChildEnv) -> String {
     if command.contains('/') {
         return String::new();

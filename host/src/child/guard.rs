@@ -4,13 +4,13 @@
 //! descendants, its *family*. The host therefore starts a child through a guard, which is the host's own binary with
 //! a hidden first argument. The guard
 //!
-//! * leads a process group of its own, which the child joins;
+//! * leads a process group, which the child joins;
 //! * adopts orphaned descendants of the child (Linux), so that a daemonised process does not escape;
 //! * waits for the child, ends its remaining descendants, and exits with the child's status;
 //! * holds one end of the child's standard error and ends all descendants at once when the host's end closes, which
 //!   happens however the host dies.
 //!
-//! The guard ignores signals to the group, except [`END`], which asks it to end all descendants now, and `SIGKILL`,
+//! The guard ignores signals to the group, except `SIGUSR2`, which asks it to end all descendants now, and `SIGKILL`,
 //! which ends it with the group.
 //!
 //! A binary that embeds this crate calls [`init`] first in `main`. Without that call, each child has its own process
@@ -173,8 +173,8 @@ fn reap_until(child: Pid) -> ExitStatus {
     }
 }
 
-/// Ends all that descends from this process, whatever group or session it has moved to. A round
-/// kills what it finds; orphans of one round are our own children in the next.
+/// Ends all descendants of this process, in any group or session. A round kills the processes that it finds; orphans of one
+/// round are our own children in the next.
 #[expect(
     clippy::disallowed_methods,
     reason = "a guard is a process of its own, for children that end by the system's clock"

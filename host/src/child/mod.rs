@@ -1,8 +1,7 @@
 //! Child processes: started in their own process group under a guard, watched, and ended with all their descendants.
 //!
-//! * [`ChildSpec`], [`ChildEnv`], [`ChildProcess`] — start and hold a child.
-//! * [`guard`] — the small process that ends the child and its descendants when the host dies, even if killed.
-//! * [`StderrRing`] — the last output of a child on standard error.
+//! Upstreams over stdio are such children. [`guard`] is the small process that ends a child and its descendants when the host
+//! dies, even if killed: a binary that embeds this crate calls [`guard::init`] first.
 
 pub(crate) mod command;
 mod environment;

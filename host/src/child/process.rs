@@ -59,7 +59,7 @@ impl Exit {
 }
 
 impl std::fmt::Display for Exit {
-    /// `status 1` or `signal 9`, to be put behind `exited with`.
+    /// `status 1` or `signal 9`, to be put after `exited with`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         use std::os::unix::process::ExitStatusExt as _;
         match (self.0.code(), self.0.signal()) {
@@ -224,8 +224,8 @@ impl Group {
         }
     }
 
-    /// Ends what is left of the group after its leader has ended. The leader's number must not be
-    /// used again later: it may mean somebody else then.
+    /// Ends the rest of the group after its leader has ended. The leader's number must not be used again later: the system may
+    /// have reused it.
     fn end(&mut self) {
         self.signal(Signal::SIGKILL);
         self.leader = None;

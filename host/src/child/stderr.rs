@@ -20,7 +20,7 @@ impl StderrRing {
         Self { bytes: Mutex::new(VecDeque::new()), capacity }
     }
 
-    /// Appends what was read.
+    /// Appends a chunk.
     pub(crate) fn push(&self, chunk: &[u8]) {
         let kept = &chunk[chunk.len().saturating_sub(self.capacity)..];
         let mut bytes = self.lock();

@@ -12,7 +12,7 @@ use crate::digest::hex_digest;
 use crate::questions::Level;
 use crate::similar::most_similar;
 
-/// Which tools need an approval by what the upstream says of them.
+/// Which tools need an approval by their annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ByHints {
     #[default]
@@ -23,7 +23,7 @@ enum ByHints {
     Writes,
 }
 
-/// What the annotations of a tool say under this name, if that is true or false.
+/// The value of this annotation of a tool, if it is true or false.
 pub(crate) fn hint(annotations: Option<&Value>, name: &str) -> Option<bool> {
     annotations?.get(name)?.as_bool()
 }
@@ -68,13 +68,13 @@ impl ApprovalPolicy {
         self.by_hints == ByHints::Never && self.tools.is_empty()
     }
 
-    /// How far from the model the answer must come before this tool is called; `None` if nobody is asked.
+    /// The level of approval before this tool is called; `None` if it needs none.
     pub fn needs(&self, tool: &str, annotations: Option<&Value>) -> Option<Level> {
         let named = || self.tools.iter().any(|pattern| pattern.matches(tool));
         (self.by_hints.asks(annotations) || named()).then_some(self.level)
     }
 
-    /// SHA-256 in hex digits of these keys and of the tool as it is described: an approval ends with any of them.
+    /// SHA-256 in hex digits of these keys and of the tool's description: a change of any of them ends an approval.
     pub fn revision(&self, tool: &str, schema: &Value, annotations: Option<&Value>) -> String {
         let tools: Vec<&str> = self.tools.iter().map(NamePattern::as_str).collect();
         let all = json!({

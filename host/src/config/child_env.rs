@@ -84,8 +84,7 @@ fn is_inherited(name: &str) -> bool {
         || is_proxy_name(&name.to_ascii_uppercase())
 }
 
-/// Replaces every `${NAME}` and `${NAME:-default}` of an `env` value, in one pass: what a variable brings in is not looked at
-/// again.
+/// Replaces every `${NAME}` and `${NAME:-default}` of an `env` value, in one pass: inserted values are not expanded again.
 fn substitute(
     fields: &Fields<'_>,
     key: &str,

@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// What was first noted as not set.
+    /// The first variable that was noted as not set.
     pub(super) fn unset(&self) -> Option<String> {
         self.unset.borrow().clone()
     }

@@ -33,7 +33,8 @@ pub struct UpstreamsConfig {
 }
 
 impl UpstreamsConfig {
-    /// Reads the file at `location`. `Ok(None)` if nobody named it and it is gone: there are no upstreams then.
+    /// Reads the file at `location`. `Ok(None)` if it is the default location and the file is gone: there are no upstreams
+    /// then.
     ///
     /// # Errors
     /// The first thing that is wrong, in this order: the file, its JSON, `credentials`, `upstreams` by name.
@@ -81,11 +82,11 @@ impl UpstreamsConfig {
         self.upstreams.binary_search_by(|u| u.name.as_str().cmp(name)).ok().map(|i| &self.upstreams[i])
     }
 
-    /// Makes `redactor` replace every secret of this configuration: credentials, the forms in which Basic emitters
-    /// send them, and what `${VAR}` brought in.
+    /// Makes `redactor` replace every secret of this configuration: credentials, the forms in which Basic emitters send them,
+    /// and values that `${VAR}` brought in.
     ///
     /// # Errors
-    /// Together with what `redactor` knows they are more than is scrubbed.
+    /// Together with those that `redactor` knows they exceed the limit.
     pub fn register_secrets(&self, redactor: &Redactor) -> Result<(), NoRoom> {
         self.credentials.register(redactor)?;
         redactor.register(&self.substituted)?;
@@ -187,7 +188,7 @@ impl UpstreamsConfig {
     }
 }
 
-/// The upstreams file that says what a client's file with `servers` says. Its own `credentials` and `approval` stay.
+/// The upstreams file that is equivalent to a client's file with `servers`. Its own `credentials` and `approval` stay.
 fn of_client(
     top: &Map,
     servers: &Map,
@@ -212,7 +213,7 @@ fn of_client(
         .collect())
 }
 
-/// Whether all entries that use `binding` are disabled or not required. A binding that nobody uses is not of that kind.
+/// Whether all entries that use `binding` are disabled or not required. An unused binding does not qualify.
 fn can_do_without(binding: &str, entries: &Map) -> bool {
     let uses = |entry: &&Value| {
         let names = |value: Option<&Value>| value.and_then(Value::as_str) == Some(binding);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use jsonc_parser::Scanner;
 use jsonc_parser::tokens::Token;
 
-/// `text` with spaces in the place of comments and of commas before a closing bracket: what is left stands where it
-/// stood, so that lines and columns in errors are those of the file. A text that has no such tokens comes back as it is.
+/// `text` with spaces in the place of comments and of commas before a closing bracket: everything else keeps its place, so that
+/// lines and columns in errors are those of the file. A text without such tokens is returned unchanged.
 pub fn without_comments(text: &str) -> Cow<'_, str> {
     let mut scanner = Scanner::new(text);
     let mut blanks = Vec::new();

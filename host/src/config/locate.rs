@@ -18,18 +18,18 @@ const FORMER_FILE: &str = "ptc_runner_mcp/upstreams.json";
 pub struct ConfigLocation {
     /// The file.
     pub path: PathBuf,
-    /// What named it.
+    /// The origin of the name.
     pub named_by: NamedBy,
 }
 
-/// What named the upstreams file. A file that somebody named must exist; the default one need not (ruling 21).
+/// The origin of the upstreams file's name. A file that was named must exist; the default one need not (ruling 21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedBy {
     /// `--upstreams-config`
     Flag,
     /// This environment variable.
     Variable(&'static str),
-    /// Nobody: it lies in the default place.
+    /// The default place.
     Default,
 }
 

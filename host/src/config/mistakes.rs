@@ -9,7 +9,7 @@ use crate::environment::{ProcessEnv, is_variable_name};
 /// Commands that replace variables in their arguments themselves.
 const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "fish", "cmd"];
 
-/// Refuses what cannot be meant: `"npx -y foo"` as a command, and a folder that begins with `~`.
+/// Refuses likely mistakes: `"npx -y foo"` as a command, and a folder that begins with `~`.
 pub(super) fn refuse(upstream: &str, entry: &StdioConfig, env: &ProcessEnv) -> Result<(), ConfigError> {
     let folder = entry.cd.as_deref().and_then(Path::to_str);
     for (key, text) in [("command", Some(entry.command.as_str())), ("cd", folder)] {

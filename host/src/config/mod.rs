@@ -1,9 +1,9 @@
 //! The upstreams file: locating, reading, and fully validating it before anything starts.
 //!
-//! [`locate`] finds the file, and [`UpstreamsConfig::load`] reads it. The result is validated and resolved: names are
-//! unique, URLs parse, `${VAR}` placeholders of child environments are filled in, and credentials are in the
-//! [credential store](crate::credentials::CredentialStore) and fit their emitters. A [`ConfigError`] is a sentence for
-//! the operator; a [`ConfigWarning`] reports what is only suspicious.
+//! [`locate`] finds the file, and [`UpstreamsConfig::load`] reads it. The result is validated and resolved: names are unique,
+//! URLs parse, `${VAR}` placeholders of child environments are filled in, and credentials are in the [credential
+//! store](crate::credentials::CredentialStore) and fit their emitters. A [`ConfigError`] is a sentence for the operator; a
+//! [`ConfigWarning`] reports a likely mistake.
 //!
 //! ```text
 //! {"credentials": {NAME: binding}, "raw_envelope": bool, "approval": {…},

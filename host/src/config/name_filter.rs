@@ -1,4 +1,4 @@
-//! `allow_tools` and `deny_tools`, and the same for resources and prompts: what of an upstream programs can see.
+//! `allow_tools` and `deny_tools`, and the same for resources and prompts: the part of an upstream that programs can see.
 
 use std::fmt;
 
@@ -67,14 +67,14 @@ pub struct NameFilter {
 }
 
 impl NameFilter {
-    /// Whether what has this name exists for programs.
+    /// Whether this name is visible to programs.
     pub fn admits(&self, name: &str) -> bool {
         let fits = |patterns: &[NamePattern]| patterns.iter().any(|pattern| pattern.matches(name));
         self.allow.as_deref().is_none_or(fits) && !fits(&self.deny)
     }
 
     /// A sentence for each pattern that fits none of `names`, which are those of all the upstream's tools: a mistyped one
-    /// hides, or lets through, what it was not meant to.
+    /// hides, or admits, the wrong tools.
     pub(crate) fn idle(&self, upstream: &str, names: &[&str]) -> Vec<String> {
         let allow = self.allow.iter().flatten().map(|pattern| ("allow_tools", pattern));
         let deny = self.deny.iter().map(|pattern| ("deny_tools", pattern));

@@ -10,9 +10,9 @@ use crate::environment::ProcessEnv;
 /// The inputs for reading a file.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadOptions<'a> {
-    /// Where credentials, `${VAR}` and the environments of children come from.
+    /// The source of credentials, `${VAR}` and the environments of children.
     pub env: &'a ProcessEnv,
-    /// The folder that a relative `schema_file` starts at; without one it is used as it is.
+    /// The base folder of a relative `schema_file`; without one the path is used unchanged.
     pub base_dir: Option<&'a Path>,
     /// The running executable, which no upstream may start; `None` leaves that check out (for embedders).
     pub own_exe: Option<&'a Path>,

@@ -1,4 +1,4 @@
-//! The key `roots` of an entry: which folders an MCP server is told of when it asks.
+//! The key `roots` of an entry: the folders that an MCP server gets when it asks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use url::Url;
 use super::fields::Fields;
 use crate::config_error::ConfigError;
 
-/// What an MCP server is told of folders.
+/// The folders that an MCP server gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RootsConfig {
     /// Nothing, not even that it could ask.

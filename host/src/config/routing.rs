@@ -25,7 +25,7 @@ pub enum Routing {
     Environment(Arc<EnvironmentProxies>),
 }
 
-/// What the variables for proxies say.
+/// The settings of the variables for proxies.
 #[derive(Debug, Default)]
 pub struct EnvironmentProxies {
     http: Option<Proxy>,

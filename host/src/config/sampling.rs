@@ -1,11 +1,11 @@
-//! Whether what the entries say of a model fits the process that reads them (waiting.md 3.2).
+//! Checks that the entries' use of a model fits the process that reads them (waiting.md 3.2).
 
 use super::file::UpstreamsConfig;
 use crate::config_error::ConfigWarning;
 
 impl UpstreamsConfig {
-    /// What an operator should know who has one half of sampling without the other: entries that let a model answer, and whether this
-    /// process has one (`model`).
+    /// Warnings for an operator who has one half of sampling without the other: entries that let a model answer, and whether
+    /// this process has one (`model`).
     pub fn sampling_warnings(&self, model: bool) -> Vec<ConfigWarning> {
         let mut wish = self.upstreams.iter().filter(|upstream| upstream.sampling).peekable();
         if model && wish.peek().is_none() {

@@ -76,7 +76,7 @@ impl Transport {
         }
     }
 
-    /// How a sign-in is had, for entries whose `auth` is of type `oauth`.
+    /// How sign-ins are obtained, for entries whose `auth` is of type `oauth`.
     pub fn oauth(&self) -> Option<&Arc<OAuthConfig>> {
         match self {
             Self::Stdio(_) => None,
@@ -136,7 +136,7 @@ pub struct StdioConfig {
     pub protocol: Protocol,
     /// Bound on starting, handshake and listing, each request on its own.
     pub handshake_timeout: Duration,
-    /// Upper bound of one call besides the program's own; `None` where the entry sets none.
+    /// Upper bound of one call besides the program's own; `None` if the entry sets none.
     pub request_timeout: Option<Duration>,
     /// Largest handshake reply or page of tools, in bytes. Calls use the program's limit.
     pub max_response_bytes: usize,
@@ -210,7 +210,7 @@ pub struct HttpConfig {
     pub url_text: String,
     /// The operator's headers.
     pub auth: HttpAuth,
-    /// How a sign-in is had, if calls need one.
+    /// How sign-ins are obtained, if calls need one.
     pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there.
     pub routing: Routing,
@@ -226,7 +226,8 @@ pub struct HttpConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
-    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    /// Bound on the wait for the head of a call's answer, from the first byte written; without it only the bound on the whole
+    /// call.
     pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,
@@ -287,7 +288,7 @@ impl HttpConfig {
     }
 }
 
-/// The operator's headers, and how a sign-in is had: `auth` is a list for the one and an object for the other.
+/// The operator's headers, and how sign-ins are obtained: `auth` is a list for the one and an object for the other.
 fn auth(
     fields: &Fields<'_>,
     store: &CredentialStore,
@@ -313,14 +314,14 @@ pub enum SchemaSource {
     Url(Url),
 }
 
-/// What `operation_overrides` says about one operation.
+/// The `operation_overrides` of one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationOverride {
     /// Tool name, before normalisation.
     pub name: Option<String>,
     /// Tool description.
     pub description: Option<String>,
-    /// Arguments that callers need not give, and may override.
+    /// Default arguments, which callers may override.
     pub default_args: Option<Map>,
 }
 
@@ -337,7 +338,7 @@ pub struct OpenApiConfig {
     pub overrides: BTreeMap<String, OperationOverride>,
     /// The operator's headers.
     pub auth: HttpAuth,
-    /// How a sign-in is had, if calls need one.
+    /// How sign-ins are obtained, if calls need one.
     pub oauth: Option<Arc<OAuthConfig>>,
     /// How requests get there, that for the document included.
     pub routing: Routing,
@@ -347,7 +348,8 @@ pub struct OpenApiConfig {
     pub request_timeout: Duration,
     /// Bound on TCP and TLS.
     pub connect_timeout: Duration,
-    /// Bound on the wait for the head of a call's answer, from the first byte written; none besides that on the whole.
+    /// Bound on the wait for the head of a call's answer, from the first byte written; without it only the bound on the whole
+    /// call.
     pub first_byte_timeout: Option<Duration>,
     /// Largest response body in bytes; calls use the smaller of this and the program's limit.
     pub max_response_bytes: usize,

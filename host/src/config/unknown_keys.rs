@@ -30,7 +30,7 @@ const GUARDS: [&str; 20] = [
 
 const CHECKED: &str = "certificates are always checked; name the PEM file of an authority, or of a server's own certificate, in ca_file";
 
-/// Keys that clients, or other products, use for what is said otherwise here.
+/// Keys of clients, or of other products, that have another form here.
 const ELSEWHERE: [(&str, &str); 21] = [
     ("headers", "write static_headers, and auth with a credential binding for a secret"),
     ("authorization", "write auth with a credential binding"),

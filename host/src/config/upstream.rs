@@ -24,7 +24,7 @@ const MAX_CONNECTIONS: usize = 2;
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
-/// The transports, and what each needs. `mcp_sse` is not among them: `mcp_http` finds such servers by itself.
+/// The transports, and the key that each needs. `mcp_sse` is not among them: `mcp_http` finds such servers by itself.
 const TRANSPORTS: &str = "mcp_stdio (with command), mcp_http (with url) or openapi (with base_url)";
 
 /// Names that `dir` and `doc` look up locally first: an upstream of such a name is hidden from them.
@@ -81,9 +81,10 @@ pub struct UpstreamConfig {
     pub backoff: Backoff,
     /// The least severity of the log messages that an MCP server shall send; its own default where that is `None`.
     pub log_level: Option<LogLevel>,
-    /// What an MCP server is told of folders.
+    /// The folders that an MCP server gets.
     pub roots: RootsConfig,
-    /// What an MCP server is offered besides folders. No key of the file says it: whoever starts the upstream knows.
+    /// Capabilities announced to an MCP server besides folders. No key of the file sets them: the code that starts the upstream
+    /// does.
     pub offered: Offered,
     /// Whether it serves one program at a time (`serial`).
     pub serial: bool,
@@ -98,10 +99,10 @@ pub struct UpstreamConfig {
     pub unset: Option<String>,
 }
 
-/// What an MCP server is offered: it may make use of it in its answers to calls.
+/// Capabilities announced to an MCP server, which it may use in its answers to calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// That people are asked what it wants to know.
+    /// That people are asked its questions.
     pub questions: bool,
     /// That its tasks are waited for.
     pub tasks: bool,

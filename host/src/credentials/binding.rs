@@ -13,7 +13,7 @@ use crate::ordinary_file::{self, FileFault};
 /// Largest credential file that is read, in bytes: a token or a key pair, not a disk image.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// What a binding's author says the secret is for. An emitter of another scheme is refused.
+/// The purpose of the secret by its binding's author. An emitter of another scheme is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemeHint {
     /// A bearer token.
@@ -124,7 +124,7 @@ impl CredentialStore {
     }
 }
 
-/// What a source has.
+/// The content of a source.
 enum Found<T> {
     Value(T),
     /// Nothing, and the sentence that says so.

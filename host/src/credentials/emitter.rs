@@ -66,7 +66,7 @@ pub struct AuthEmitter {
 pub struct AuthError {
     /// The binding at fault.
     pub binding: String,
-    /// What is wrong with it.
+    /// The fault.
     pub detail: &'static str,
 }
 
@@ -230,7 +230,7 @@ impl AuthEmitter {
         pair.secret().len() < MIN_PASSWORD_BYTES
     }
 
-    /// Whether what it sends could be guessed.
+    /// Whether the secret that it sends could be guessed.
     fn is_guessable(&self, credential: &Credential) -> bool {
         match BasicPair::of(credential.secret.open()) {
             Ok(pair) if self.scheme == AuthScheme::Basic => Secret::new(pair.secret()).is_guessable(),
@@ -313,12 +313,12 @@ impl BasicPair {
         Ok(Self { user: Zeroizing::new(user.to_owned()), password: Zeroizing::new(pass.to_owned()) })
     }
 
-    /// What must not be guessed: the password, or without one the user.
+    /// The part that must not be guessable: the password, or without one the user.
     fn secret(&self) -> &str {
         if self.password.is_empty() { &self.user } else { &self.password }
     }
 
-    /// What a redactor has to know.
+    /// The forms that a redactor has to know.
     fn forms(&self) -> [Secret; 3] {
         [self.encoded(), Secret::new(self.user.as_str()), Secret::new(self.password.as_str())]
     }

@@ -1,9 +1,9 @@
 //! Secrets: their sources, their use in request headers, and their redaction everywhere else.
 //!
-//! A *binding* names a secret of the upstreams file (`credentials`). An *emitter* in an HTTP upstream's `auth` list
-//! maps a binding to a header. Configuration, connection state, logs and records hold binding names only. The text
-//! itself is in the [`CredentialStore`] as [`Secret`]s, and [`HttpAuth::headers`] reads it only when a request is
-//! written. The [`Redactor`] scrubs whatever an upstream may echo.
+//! A *binding* names a secret of the upstreams file (`credentials`). An *emitter* in an HTTP upstream's `auth` list maps a
+//! binding to a header. Configuration, connection state, logs and records hold binding names only. The text itself is in the
+//! [`CredentialStore`] as [`Secret`]s, and `HttpAuth::headers` reads it only when a request is written. The [`Redactor`]
+//! scrubs secrets that an upstream may echo.
 
 #[cfg(feature = "upstreams")]
 mod binding;

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 /// Information below which a secret is said to be guessable: a random text of 16 characters has more.
 const GUESSABLE_BITS: f64 = 48.0;
 
-/// What a secret prints as, everywhere.
+/// The printed form of a secret, everywhere.
 pub const REDACTED: &str = "[REDACTED]";
 
 /// Secret text. `Debug` and `Display` print [`REDACTED`], there is no `Serialize`, and the bytes are overwritten
@@ -44,8 +44,8 @@ impl Secret {
         Some(value)
     }
 
-    /// Whether somebody who can test guesses could find the text: little information in it, counted by its characters.
-    /// Words of a dictionary are not recognised.
+    /// Whether an attacker who can test guesses could find the text: little information in it, counted by its characters. Words
+    /// of a dictionary are not recognised.
     #[must_use]
     pub fn is_guessable(&self) -> bool {
         let mut counts = [0u32; 256];

@@ -59,7 +59,8 @@ pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant
     will_wait(Prepared { machine, session, granted }, request, memory, started, step)
 }
 
-/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the compiler.
+/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the
+/// compiler.
 fn will_wait(
     prepared: Prepared,
     request: Box<EvalRequest>,
@@ -108,7 +109,7 @@ struct Prepared {
 /// Why a program does not begin.
 struct NotBegun {
     failure: Failure,
-    /// What is wrong with its session, if that is why.
+    /// The fault of its session, if that is the cause.
     fault: Option<SessionFault>,
 }
 
@@ -118,7 +119,8 @@ impl From<Failure> for Box<NotBegun> {
     }
 }
 
-/// Checks and compiles the program, reads its context and takes its session. `memory` is what all programs of its principal share.
+/// Checks and compiles the program, reads its context and takes its session. `memory` is the budget that all programs of its
+/// principal share.
 fn prepare(
     worker: &Worker,
     request: &EvalRequest,
@@ -169,8 +171,8 @@ pub(super) fn checked(
     compiled(worker, request, memory, deadline).map_err(|error| Failure::from(&error))
 }
 
-/// The context as a value, and what it has taken of the memory that all programs share. It is granted data: the limit of
-/// the program's own memory does not count it (language.md 11).
+/// The context as a value, and its share of the memory of all programs. It is granted data: the limit of the program's own
+/// memory does not count it (language.md 11).
 fn granted_context(
     text: &str,
     budget: Option<&MemoryBudget>,
@@ -238,7 +240,7 @@ fn setup(
     }
 }
 
-/// Takes the session's state for the program, and puts what the machine needs of it into `setup`.
+/// Takes the session's state for the program, and puts the machine's part of it into `setup`.
 fn take_session(
     worker: &Worker,
     request: &EvalRequest,

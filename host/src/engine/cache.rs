@@ -1,14 +1,14 @@
 //! A cache of compiled programs by source text.
 //!
-//! A program's constants belong to one thread, so every worker has its own cache. What a cache holds is counted in
-//! bytes of text, code and constants; each program has reserved its own of what all programs may take.
+//! A program's constants belong to one thread, so every worker has its own cache. Its size is counted in bytes of text, code
+//! and constants; each program has reserved its own from the memory of all programs.
 
 use super::compile::Compiled;
 use ahash::AHashMap;
 use std::sync::Arc;
 
-/// A bounded cache in two generations: when the young one is full it becomes the old one, and what is used
-/// again moves back.
+/// A bounded cache in two generations: when the young one is full it becomes the old one, and entries that are used again move
+/// back.
 pub(super) struct ProgramCache {
     young: Generation,
     old: Generation,
@@ -58,7 +58,7 @@ impl ProgramCache {
         Some((program, discarded))
     }
 
-    /// Remembers a program, unless it would take more than half of the cache. Gives what has to go for it.
+    /// Remembers a program, unless it would take more than half of the cache. Returns the evicted programs.
     #[must_use]
     pub(super) fn insert(&mut self, source: Arc<str>, program: Compiled) -> Discarded {
         let bytes = program.bytes();
@@ -80,8 +80,8 @@ impl ProgramCache {
     }
 }
 
-/// Programs that a cache has forgotten, to be dropped where nobody borrows the cache: dropping them takes time, and others
-/// may run meanwhile.
+/// Programs that a cache has evicted, to be dropped while the cache is not borrowed: dropping them takes time, and others may
+/// run meanwhile.
 #[derive(Default)]
 pub(super) struct Discarded {
     _programs: Generation,

@@ -1,4 +1,4 @@
-//! The records of one program's calls, and what the program made of their results.
+//! The records of one program's calls, and how the program used their results.
 
 use super::outcome::{CallRecord, CallStatus};
 use ptc_vm::value::ReplyWatch;
@@ -12,7 +12,7 @@ const MOST_SAMPLES: usize = 4;
 #[derive(Default)]
 pub struct CallLog {
     records: RefCell<Vec<CallRecord>>,
-    /// For some of the records, by index: what becomes of the result.
+    /// For some of the records, by index: the watch over the use of the result.
     watches: RefCell<Vec<(usize, Rc<ReplyWatch>)>>,
     /// Indices of records with a sample.
     sampled: RefCell<Vec<usize>>,
@@ -24,7 +24,7 @@ impl CallLog {
         self.records.borrow().len()
     }
 
-    /// Whether none has.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -50,7 +50,7 @@ impl CallLog {
         self.records.borrow_mut().push(record);
     }
 
-    /// Adds the record of a result that tells what becomes of it.
+    /// Adds the record of a result whose use is watched.
     pub(crate) fn push_watched(&self, record: CallRecord, watch: ReplyWatch) -> Rc<ReplyWatch> {
         let watch = Rc::new(watch);
         self.watches.borrow_mut().push((self.len(), watch.clone()));
@@ -58,7 +58,7 @@ impl CallLog {
         watch
     }
 
-    /// The records, once the program's value has been read: what it made of the results is written down in them.
+    /// The records, once the program's value has been read, updated with how it used the results.
     pub(super) fn settle(&self) -> Vec<CallRecord> {
         let mut records = self.records.take();
         self.watches.take().iter().for_each(|(index, watch)| settle(&mut records[*index], watch));
@@ -73,14 +73,14 @@ impl CallLog {
         (records, watches)
     }
 
-    /// The log of a program that goes on: records, and who learns of the reading of which results.
+    /// The log of a resumed program: records, and the watches over their results.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn of(records: Vec<CallRecord>, watches: Vec<(usize, Rc<ReplyWatch>)>) -> CallLog {
         CallLog { records: records.into(), watches: watches.into(), sampled: RefCell::default() }
     }
 }
 
-/// Writes down what a program made of a result.
+/// Records how a program used a result.
 fn settle(record: &mut CallRecord, watch: &ReplyWatch) {
     // What was looked at before its program was written stays so.
     record.looked_at |= watch.looked_at();

@@ -19,7 +19,7 @@ pub(super) enum Calls {
     Many(FuturesUnordered<Call>),
 }
 
-/// One call and what answers it.
+/// One call and its pending answer.
 pub(super) struct Call {
     id: CallId,
     answer: LocalBoxFuture<'static, Reply>,

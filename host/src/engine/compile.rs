@@ -1,9 +1,8 @@
 //! Compilation of a request's program, under the program's own limits (ruling 64).
 //!
-//! It runs on an account of its own, before there is a machine: it may take as many bytes as the program's values may, its
-//! time is the program's, and its steps are counted apart, so that a program takes the same steps whether or not
-//! the worker knows it already. What it took is remembered with the program: one that is known is
-//! refused where a fresh one would be.
+//! Compilation has its own account, before there is a machine: it may take as many bytes as the program's values may, its time
+//! is the program's, and its steps are counted apart, so that a program takes the same steps with a warm and a cold cache. The
+//! cost is remembered with the program: a cached one is refused where a fresh one would be.
 
 use super::request::EvalRequest;
 use super::worker::Worker;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 
 /// Steps that compilation may take even where the program itself gets fewer: those of a text of some 64 KiB.
 const LEAST_STEPS: u64 = 1_000_000;
-/// What compiling the text of a function that was kept may take: as much as that of the longest texts that sessions have.
+/// The budget for recompiling the text of a stored function: enough for the longest texts that sessions have.
 #[cfg(feature = "saved-sessions")]
 const AGAIN_STEPS: u64 = 64 * LEAST_STEPS;
 #[cfg(feature = "saved-sessions")]
@@ -29,7 +28,7 @@ const AGAIN_BYTES: u64 = 256 << 20;
 /// Bytes of a program's places in the cache.
 const PLACE_BYTES: usize = 256;
 
-/// A program and what compiling it took.
+/// A program and the cost of compiling it.
 #[derive(Clone)]
 pub(super) struct Compiled {
     pub(super) program: Rc<Program>,
@@ -73,8 +72,8 @@ pub(super) fn compiled(
     Ok(fresh.program)
 }
 
-/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it. `None`
-/// if it is no program.
+/// The program of a text that was compiled before, perhaps by another process: it is compiled if the worker does not know it.
+/// `None` if it is no program.
 #[cfg(feature = "saved-sessions")]
 pub(super) fn compiled_again(
     worker: &Worker,

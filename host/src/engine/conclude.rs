@@ -93,7 +93,7 @@ pub(super) fn conclude(
     }
 }
 
-/// What the program attached, which from now on is nobody's value.
+/// The program's attachments, detached from its machine.
 fn take_out(attached: &[Rc<Blob>], budget: Option<&MemoryBudget>) -> Result<Attachments, Error> {
     let contents: Vec<_> = attached.iter().map(|blob| blob.content().clone()).collect();
     let bytes = contents.iter().map(|content| content.base64.len() as u64).sum();

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What all calls of one program share (upstreams.md 1: the run context).
+/// State that all calls of one program share (upstreams.md 1: the run context).
 pub struct RunContext {
     /// When the program began, later by as long as it has waited for people.
     started: Cell<Instant>,
@@ -23,9 +23,9 @@ pub struct RunContext {
     pub(crate) eval: EvalId,
     /// The run that it is part of.
     pub(crate) run_id: Option<Arc<str>>,
-    /// On whose behalf it runs.
+    /// The principal it runs for.
     pub principal: Option<Arc<str>>,
-    /// Who hears what upstreams say of its calls.
+    /// Receivers of upstreams' messages about its calls.
     pub(crate) audience: Option<Arc<Audience>>,
     /// Calls that the program has made, refused ones included.
     pub calls: Cell<u32>,
@@ -50,15 +50,15 @@ pub struct RunContext {
     /// Charges of replies that are about to become values of the machine.
     pub(crate) arrived: RefCell<Vec<ReplyCharge>>,
     extension: OnceCell<Box<dyn Any>>,
-    /// Whether the program has been written, to go on elsewhere.
+    /// Whether the program has been suspended, to be resumed elsewhere.
     left: Cell<bool>,
-    /// What its calls ask people.
+    /// The questions of its calls to people.
     pub(super) board: Board,
 }
 
 impl RunContext {
     /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
-    /// `memory`. What its calls ask is answered by `asker`.
+    /// `memory`. `asker` answers the questions of its calls.
     pub(super) fn new(
         eval: EvalId,
         started: Instant,
@@ -90,7 +90,7 @@ impl RunContext {
         }
     }
 
-    /// When the program began. What it has waited for people does not count: the moment is later by that.
+    /// When the program began. Time spent waiting for people does not count: it moves the moment forward.
     pub fn started(&self) -> Instant {
         self.started.get()
     }
@@ -100,7 +100,8 @@ impl RunContext {
         self.deadline.get()
     }
 
-    /// Whether the program has left this process, to go on elsewhere: what its calls have begun is waited for there.
+    /// Whether the program has left this process, to be resumed elsewhere: another process waits for the work that its calls
+    /// have begun.
     pub(crate) fn has_left(&self) -> bool {
         self.left.get()
     }
@@ -111,7 +112,7 @@ impl RunContext {
         self.left.set(true);
     }
 
-    /// What the program has taken of its caps: calls, requests for a model's answer, discoveries, milliseconds of waits.
+    /// The used part of the program's caps: calls, requests for a model's answer, discoveries, milliseconds of waits.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn taken(&self) -> [&Cell<u32>; 4] {
         [&self.calls, &self.samplings, &self.discoveries, &self.slept_ms]
@@ -135,7 +136,7 @@ impl RunContext {
         owed <= self.steps_left.get()
     }
 
-    /// Takes what is owed, to be charged to the machine.
+    /// Takes the owed steps, to be charged to the machine.
     pub(super) fn take_owed(&self) -> u64 {
         self.owed_steps.take()
     }
@@ -151,8 +152,8 @@ impl RunContext {
         self.deadline.set(self.deadline.get() + waited);
     }
 
-    /// What the one that answers the calls remembers of this program, made at the first question. Its type is the
-    /// answerer's own: the engine keeps it and looks at nothing in it.
+    /// State of the code that answers this program's calls, made at first use. Its type is that code's own: the engine stores
+    /// it without looking inside.
     ///
     /// # Panics
     /// If another type was asked for before: a program has one answerer.

@@ -1,4 +1,4 @@
-//! What is said of an error that only the program's text can tell.
+//! Hints on an error that depend on the program's text.
 
 use super::begin::deadline;
 use super::request::EvalRequest;
@@ -14,8 +14,8 @@ const MOST_BYTES: usize = 64 << 10;
 /// Steps that reading a program once more may take: those of a text of [`MOST_BYTES`].
 const STEPS: u64 = 1_000_000;
 
-/// The error with the origin of the `nil` that it is about, if the program's text tells it (language.md 7.2). Takes memory and
-/// time as compiling the program did, within its limits.
+/// The error with the origin of its `nil`, if the program's text shows it (language.md 7.2). Takes memory and time as compiling
+/// the program did, within its limits.
 pub(super) fn explained(
     error: Error,
     request: &EvalRequest,

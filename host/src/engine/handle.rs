@@ -30,7 +30,7 @@ pub enum EngineError {
     Thread {
         /// Which one, from 0.
         index: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -40,17 +40,17 @@ pub enum EngineError {
 pub struct EngineOptions {
     /// Worker threads; 0 for one a core.
     pub threads: usize,
-    /// What all programs and sessions together may hold; `None` for their own limits only.
+    /// The memory that all programs and sessions may hold together; `None` for their own limits only.
     pub memory: Option<MemoryBudget>,
 }
 
-/// What is kept between programs, in bytes of the heap. It has been taken from the memory that all programs share, and
-/// goes when they need it.
+/// Caches between programs, in bytes of the heap. Their memory is part of that of all programs, which reclaim it when they need
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     /// Compiled programs, with their texts and constants.
     pub program_bytes: u64,
-    /// What has been built of regular expressions, and scratch memory for searches.
+    /// Compiled regular expressions, and scratch memory for searches.
     pub pattern_bytes: u64,
 }
 
@@ -91,8 +91,7 @@ thread_local! {
 }
 
 impl Engine {
-    /// The engine that this process shares, with default options, started by whoever asks first. It lives as long as the
-    /// process.
+    /// The engine that this process shares, with default options, started at first use. It lives as long as the process.
     ///
     /// # Errors
     /// The operating system refused a thread.
@@ -148,12 +147,12 @@ impl Engine {
         EvalFuture(Source::Engine(Eager::new(Eval(self.clone(), Box::new(request)))))
     }
 
-    /// What all programs and sessions together may hold, if that is bounded.
+    /// The memory that all programs and sessions may hold together, if that is bounded.
     pub fn memory(&self) -> Option<&MemoryBudget> {
         self.shared.memory.as_ref()
     }
 
-    /// What the caches of all workers hold between programs.
+    /// The size of all workers' caches between programs.
     pub fn cached(&self) -> Cached {
         let caches = &self.shared.caches;
         Cached {
@@ -167,9 +166,9 @@ impl Engine {
         self.shared.workers.len()
     }
 
-    /// Waits until `principal` has a turn on the worker of this thread, for work that costs time and is no program's, such as reading a
-    /// large request. Who waits does the work in the poll that ends the wait and drops the [`Turn`] behind it: between two looks at
-    /// its sockets a worker gives one turn. On a thread that is no worker's there is nothing to wait for.
+    /// Waits until `principal` has a turn on the worker of this thread, for expensive work outside of programs, such as reading
+    /// a large request. The caller does the work in the poll that ends the wait and drops the [`Turn`] after it: between two
+    /// polls of its sockets a worker gives one turn. On a thread that is no worker's the wait ends at once.
     pub fn turn(&self, principal: Option<Arc<str>>) -> impl Future<Output = Option<Turn>> + use<> {
         let worker = self.current();
         async move {
@@ -180,9 +179,10 @@ impl Engine {
         }
     }
 
-    /// Runs `task`, such as a connection, on the worker of this thread among its programs: a step of it is taken at once as long as the
-    /// worker has looked at its sockets within half a millisecond, and else in a turn of the principal that `principal` tells then,
-    /// least served principal first. Its time is charged to that principal. On a thread that is no worker's, it runs as it is.
+    /// Runs `task`, such as a connection, on the worker of this thread among its programs: a step of it runs at once if the
+    /// worker has polled its sockets within half a millisecond, and else in a turn of the principal that `principal` returns
+    /// then, least served principal first. Its time is charged to that principal. On a thread that is no worker's, it runs
+    /// without turns.
     pub async fn serve_in_turns<F: Future>(
         &self,
         principal: impl Fn() -> Option<Arc<str>>,
@@ -294,7 +294,7 @@ enum Source {
 }
 
 impl EvalFuture {
-    /// An eval whose outcome comes from elsewhere than an engine.
+    /// An eval with an outcome that no engine produces.
     pub fn of(outcome: impl Future<Output = EvalOutcome> + Send + 'static) -> EvalFuture {
         EvalFuture(Source::Elsewhere(Box::pin(outcome)))
     }

@@ -1,4 +1,4 @@
-//! A program that waits, for whoever measures what leaving and coming back cost (waiting.md 11): by the functions that evals use.
+//! A suspended program, for measuring the cost of leaving and resuming (waiting.md 11) with the functions that evals use.
 
 use super::EvalOutcome;
 use super::asking::{Resume, Returned, leave, restore};

@@ -4,9 +4,9 @@
 //! the output ([`EvalOutcome`]) are text and JSON. A session lives on one worker, and its evals are routed there.
 //! Dropping the future of an eval cancels the program and its calls.
 //!
-//! A worker's programs have their turns, of half a millisecond and fairly by principal ([`scheduler`]), and it does other work
-//! between them. A program runs on a stack of its own ([`stack`]), so that a turn can end in the middle of a builtin. An eval awaited *on* a worker thread (by a server whose connections live there) starts
-//! inline, without a thread switch.
+//! A worker's programs run in turns of half a millisecond, fairly by principal, and the worker does its other work between
+//! them. Each program runs on its own stack, so that a turn can end in the middle of a builtin. An eval awaited *on* a worker
+//! thread (by a server whose connections live there) starts inline, without a thread switch.
 
 mod asking;
 mod begin;

@@ -3,14 +3,14 @@
 use super::stack::{STACK_BYTES, Stack};
 use crate::memory::MemoryBudget;
 
-/// Most stacks of one worker. What is in the middle of something when all are in use goes on before anything begins.
+/// Most stacks of one worker. If all are in use, paused work runs before new work begins.
 const MOST_STACKS: usize = 256;
 
 /// Most stacks of one principal's programs on a worker.
 pub(super) const STACKS_OF_ONE: usize = MOST_STACKS / 4;
 
-/// Stacks that a worker keeps when nothing runs. They are part of what a worker costs, as its thread's own; only those beyond
-/// them are charged to the process's memory.
+/// Stacks that a worker keeps when idle. They are part of a worker's cost, as its thread's own; only further ones are charged
+/// to the process's memory.
 const KEPT: usize = 2;
 
 /// Stacks that are idle, and the count of all.

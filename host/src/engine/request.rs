@@ -33,7 +33,7 @@ impl EvalId {
         self.0
     }
 
-    /// Appends it as it is printed.
+    /// Appends its printed form.
     pub fn write(self, out: &mut Vec<u8>) {
         let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
         out.extend_from_slice(b"ev_");
@@ -52,7 +52,7 @@ impl fmt::Display for EvalId {
     }
 }
 
-/// How far the upstream calls of a program have come.
+/// The progress of a program's upstream calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallsSoFar {
     /// Calls that the program has made.
@@ -70,7 +70,7 @@ pub struct Render {
     pub json: bool,
 }
 
-/// A program and what it runs with.
+/// A program and its inputs.
 #[derive(Clone)]
 pub struct EvalRequest {
     /// The program's text.
@@ -79,12 +79,12 @@ pub struct EvalRequest {
     pub context: Option<Arc<str>>,
     /// The session whose definitions and history the program shares.
     pub session: Option<SessionKey>,
-    /// What a store has of that session, if it outlives its process; the session that is here is used otherwise, whatever it is.
+    /// The stored version of that session, if it outlives its process; otherwise the resident session is used in any state.
     pub saved_session: Option<SavedSession>,
-    /// What the session may keep; `None` for everything.
+    /// Limits of the session's content; `None` for no limits.
     pub session_rules: Option<Arc<dyn SessionRules>>,
-    /// On whose behalf it runs: principals share the workers alike, however many programs each of them has. All without a name
-    /// are one.
+    /// The principal it runs for: principals share the workers equally, independent of how many programs each of them has. All
+    /// unnamed ones are one principal.
     pub principal: Option<Arc<str>>,
     /// Limits.
     pub limits: Limits,
@@ -96,27 +96,27 @@ pub struct EvalRequest {
     pub shown_items: Option<usize>,
     /// The schema of the value; a value that violates it makes the program fail.
     pub output_schema: Option<Arc<OutputSchema>>,
-    /// Bytes of binary content that may be attached to the reply in all; 0 where the reply carries none.
+    /// Bytes of binary content that may be attached to the reply in all; 0 if the reply cannot carry any.
     pub max_attached_bytes: u64,
     /// Answers `tool/call` and discovery over upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
     /// Answers `(tool/NAME …)`.
     pub tools: Option<Arc<dyn AppTools>>,
-    /// Gets each print when the program makes it, besides the log in the outcome. What branches of `pmap` and
-    /// `pcalls` print comes when they are joined. Nothing is lost to the program if the receiver is gone.
+    /// Receives each print when the program makes it, besides the log in the outcome. The output of branches of `pmap` and
+    /// `pcalls` arrives when they are joined. If the receiver is gone, the program is not affected.
     pub print_sink: Option<UnboundedSender<String>>,
     /// Told whenever upstream calls begin or end, while the program runs.
     pub progress: Option<watch::Sender<CallsSoFar>>,
-    /// Hears what upstreams say of its calls while they run.
+    /// Receives upstreams' messages about its calls while they run.
     pub audience: Option<Arc<Audience>>,
-    /// What it holds of its host's concurrency: given back while it only waits by `sleep-ms`.
+    /// Its permit within its host's concurrency limit: given back while it only waits by `sleep-ms`.
     pub permit: Option<Arc<dyn RunPermit>>,
-    /// Has questions answered that the program, its upstreams or the operator's policy ask; `None`: nobody can be asked.
+    /// Obtains answers to questions of the program, its upstreams or the operator's policy; `None`: questions cannot be asked.
     pub asker: Option<Arc<dyn Asker>>,
-    /// The program has begun already, and goes on where it waited.
+    /// The program has begun already, and resumes where it waited.
     #[cfg(feature = "saved-sessions")]
     pub resume: Option<Arc<Resume>>,
-    /// The run that it is part of, whose id is good in all processes; records name it beside the eval.
+    /// The run that it is part of, whose id is valid in all processes; records name it beside the eval.
     pub run_id: Option<Arc<str>>,
     /// Which eval this is.
     pub id: EvalId,

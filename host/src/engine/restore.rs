@@ -10,12 +10,12 @@ use ptc_vm::meter::{Allowance, Deadline, Reservation};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What reading the values of one session may take at most.
+/// Most memory for reading the values of one session.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The place of session `key`, which is the saved one from now on.
 ///
-/// Whoever asks has the session to itself: a program that is still here was given up, and ends where nobody finds it.
+/// The caller has the session to itself: a resident program of it has been given up, and its end has no effect.
 pub(super) fn restore(
     worker: &Worker,
     key: &SessionKey,

@@ -41,7 +41,7 @@ pub(super) struct Run {
     context: Rc<RunContext>,
     session: Option<SessionLock>,
     calls: Calls,
-    /// What the context's values have taken of the process's memory.
+    /// The process memory that the context's values use.
     _granted: Option<Rc<MemoryReservation>>,
     /// Runs out at the deadline; made when there is something to wait for.
     alarm: Option<Pin<Box<Sleep>>>,
@@ -51,7 +51,7 @@ pub(super) struct Run {
     made: SmallVec<[PendingCall; 1]>,
     /// Replies for its next turn.
     arrived: SmallVec<[(CallId, Reply); 1]>,
-    /// Whether it can go on without a reply.
+    /// Whether it can continue without a reply.
     is_ready: bool,
     /// Whether its time is over.
     is_late: bool,
@@ -136,7 +136,7 @@ impl Run {
         run
     }
 
-    /// Writes the program, which waits for answers, and ends its eval; or tells it that it stays here.
+    /// Serializes the program, which waits for answers, and ends its eval; or reports that it stays resident.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn leave(mut self: Box<Self>) -> Done {
         let Some(machine) = &self.machine else { return Done::Freed };
@@ -160,13 +160,13 @@ impl Run {
         Done::Waiting(self)
     }
 
-    /// What it is made of, until it has ended.
+    /// Its parts, until it has ended.
     #[cfg(feature = "measuring")]
     pub(super) fn parts(&self) -> Option<(&Machine, &EvalRequest, &RunContext)> {
         Some((self.machine.as_ref()?, &self.request, &self.context))
     }
 
-    /// Who the program is for.
+    /// The principal of the program.
     pub(super) fn principal(&self) -> &Principal {
         &self.request.principal
     }
@@ -225,7 +225,7 @@ impl Run {
         }
     }
 
-    /// Begins the calls that the program has made, and waits until it can go on: for a reply, or for its time to be over.
+    /// Begins the calls that the program has made, and waits until it can continue: for a reply, or for its deadline.
     async fn wait(&mut self) -> Next {
         if let Some(gate) = self.gate.take() {
             let began = time::now();
@@ -320,7 +320,7 @@ impl Run {
         progress.send_if_modified(|so_far| std::mem::replace(so_far, now) != now);
     }
 
-    /// Ends what still runs, and gives the program's outcome.
+    /// Ends the calls that still run, and returns the program's outcome.
     fn finish(mut self: Box<Self>) -> Done {
         self.calls.clear();
         let Some(machine) = self.machine.take() else { return Done::Freed };
@@ -333,17 +333,17 @@ impl Run {
     }
 }
 
-/// What comes after a program has waited.
+/// The next step of a program that has waited.
 enum Next {
     /// It runs on.
     GoOn,
     /// It is written.
     Leave,
-    /// It may not go on.
+    /// It is not admitted.
     Refused(Failure),
 }
 
-/// What a program that waits wakes for.
+/// An event that wakes a waiting program.
 enum Event {
     Reply(Option<(CallId, Reply)>),
     Late,

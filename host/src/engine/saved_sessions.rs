@@ -43,8 +43,8 @@ impl From<Trouble> for SavedFailure {
 }
 
 impl Engine {
-    /// Looks at a saved session, on the worker that owns session `key` and in turns of `principal`. What the worker has of it is
-    /// neither used in another version nor replaced.
+    /// Reads a saved session, on the worker that owns session `key` and in turns of `principal`. A resident session of another
+    /// version is neither used nor replaced.
     pub fn look_at_saved<R: Send + 'static>(
         &self,
         key: &str,
@@ -66,8 +66,8 @@ impl Engine {
         })
     }
 
-    /// Changes a saved session, on the worker that owns session `key` and in turns of `principal`. `change` also gives what is saved
-    /// besides values. Gives its result, and the session as bytes.
+    /// Changes a saved session, on the worker that owns session `key` and in turns of `principal`. `change` also returns the
+    /// data that is saved besides values. Returns its result, and the session as bytes.
     pub fn change_saved<R: Send + 'static>(
         &self,
         key: &str,

@@ -1,11 +1,11 @@
-//! Who has a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two turns
-//! the worker does its other work: connections, replies, new requests.
+//! Scheduling of a worker's thread: programs run in turns of [`TURN`](super::stack::TURN), fairly by principal, and between two
+//! turns the worker does its other work: connections, replies, new requests.
 //!
-//! Most programs end before they have used up a turn. So work begins at once, where it is asked for, as long as no program of the
-//! same principal waits and the worker looked at its sockets not long ago ([`AT_ONCE`]); everything else waits in line, and a task
-//! of the worker's gives out the turns, one between two looks at its sockets. Connections are served alike
-//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once while the look is recent, and then in line with the programs of their
-//! principal.
+//! Most programs end before they have used up a turn. So work begins at once, where it is requested, as long as no program of
+//! the same principal waits and the worker has polled its sockets recently ([`AT_ONCE`]); everything else is queued, and a task
+//! of the worker gives out the turns, one between two polls of its sockets. Connections are served alike
+//! ([`serve_in_turns`](Scheduler::serve_in_turns)): at once after a recent poll, and otherwise queued with the programs of
+//! their principal.
 
 #![expect(clippy::disallowed_methods, reason = "turns share out what threads really have of time")]
 
@@ -29,14 +29,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long after a look at the worker's sockets work is done at once.
+/// How long after a poll of the worker's sockets work is done at once.
 const AT_ONCE: Duration = TURN;
 
 /// The same for tasks outside the programs while programs wait for their turns.
 const AT_ONCE_BESIDE_PROGRAMS: Duration = Duration::from_micros(150);
 
-/// Most tasks outside the programs, such as connections, that have a turn between two looks at the sockets. What they do takes some
-/// ten microseconds as a rule, and programs that they begin are done at once for [`AT_ONCE`] only.
+/// Most tasks outside the programs, such as connections, that have a turn between two polls of the sockets. A task takes some
+/// ten microseconds as a rule, and programs that tasks begin run at once for [`AT_ONCE`] only.
 const TASKS_AT_ONCE: usize = 16;
 
 /// How often a task that has a turn waits for another one because the time has gone by meanwhile.
@@ -52,14 +52,14 @@ pub(super) struct Scheduler {
     looked: Cell<Instant>,
     /// Whether the time that is spent now is charged, as a whole, when it is over.
     is_charged: Cell<bool>,
-    /// How many programs wait for this worker, for whoever sends it more.
+    /// How many programs wait for this worker; new work is placed by it.
     load: Arc<AtomicUsize>,
 }
 
-/// What waits for a turn.
+/// An entry that waits for a turn.
 struct Entry {
     job: Job,
-    /// Who waits for the result; nobody does for what was given up.
+    /// The ticket for the result; none if the entry was cancelled.
     ticket: Option<Rc<Waiting>>,
 }
 
@@ -73,7 +73,7 @@ enum Job {
     Task,
 }
 
-/// What a ticket waits for.
+/// The state of a ticket.
 #[derive(Default)]
 struct Waiting {
     place: Cell<Option<Place>>,
@@ -99,7 +99,7 @@ impl Waiting {
     }
 }
 
-/// Work that waits for its turns. Dropping this gives it up.
+/// Work that waits for its turns. Dropping this cancels it.
 pub(super) struct Ticket {
     scheduler: Rc<Scheduler>,
     principal: Principal,
@@ -231,14 +231,14 @@ impl Scheduler {
         }
     }
 
-    /// Waits for a turn of work that is no program's: what a request costs before its program is known.
+    /// Waits for a turn for work outside of programs: the cost of a request before its program is known.
     pub(super) async fn turn(self: &Rc<Self>, principal: Principal) -> Turn {
         let _freed = self.queue_up(principal.clone(), 0, Job::Outside).await;
         Turn { scheduler: self.clone(), principal, began: Instant::now() }
     }
 
-    /// Runs `task`, which is no program: each of its steps at once while the worker's look at its sockets is recent, and else in a
-    /// turn of the principal that `principal` tells then. Its time is charged to that principal.
+    /// Runs `task`, which is no program: each of its steps at once while the worker's poll of its sockets is recent, and else
+    /// in a turn of the principal that `principal` returns then. Its time is charged to that principal.
     pub(super) async fn serve_in_turns<F: Future>(
         self: Rc<Self>,
         principal: impl Fn() -> Principal,
@@ -276,7 +276,7 @@ impl Scheduler {
         .await
     }
 
-    /// Charges time, unless it is a part of what is charged as a whole.
+    /// Charges time, unless the enclosing whole is charged.
     fn charge_part(&self, principal: &Principal, took: Duration) {
         if !self.is_charged.get() {
             self.queue.borrow_mut().charge(principal, whole_nanos(took));
@@ -328,8 +328,8 @@ impl Scheduler {
         }
     }
 
-    /// Whether anything may begin now. What holds a stack goes on and gives it back; where nobody holds one, there is nothing to wait
-    /// for.
+    /// Whether new work may begin now. Entries that hold a stack continue and give it back; if none is held, there is nothing
+    /// to wait for.
     fn may_begin(&self) -> bool {
         let mut pool = self.pool.borrow_mut();
         pool.has_room() || !pool.is_in_use()
@@ -340,7 +340,7 @@ impl Scheduler {
         self.queue.borrow().next(may_begin).is_some_and(|entry| matches!(entry.job, Job::Task))
     }
 
-    /// Gives one turn to whoever is next.
+    /// Gives one turn to the next entry.
     fn give_turn(&self) {
         let may_begin = self.may_begin();
         let Some((principal, (served, _), entry)) = self.queue.borrow_mut().pop(may_begin) else {
@@ -353,7 +353,7 @@ impl Scheduler {
         self.serve(&principal, served, entry);
     }
 
-    /// Lets `entry` have the thread for one turn, and queues what is left.
+    /// Runs `entry` on the thread for one turn, and queues the rest.
     fn serve(&self, principal: &Principal, served: u64, Entry { job, ticket }: Entry) {
         let began = Instant::now();
         let (stack, ended) = match job {
@@ -406,7 +406,7 @@ impl Scheduler {
         (Some(stack), ended)
     }
 
-    /// Gives up what waits at `place`, as soon as that can be.
+    /// Cancels the entry at `place`, as soon as possible.
     fn give_up(&self, principal: &Principal, place: Place) {
         let Some(Entry { job, .. }) = self.queue.borrow_mut().take(principal, place) else { return };
         self.note_load(&job, -1);
@@ -417,13 +417,14 @@ impl Scheduler {
         }
     }
 
-    /// Does `work`, for whose result nobody waits: at once for as long as a turn, and the rest in its turns.
+    /// Does `work` without a result: at once for as long as a turn, and the rest in its turns.
     pub(super) fn discard(&self, work: Work) {
         let (principal, served) = (work.principal().clone(), work.served());
         self.end(&principal, served, Entry { job: Job::Fresh(work), ticket: None });
     }
 
-    /// Does `work`, which tells its result itself, to its end: nobody gives it up, so nothing of it is cut short when its turn is over.
+    /// Does `work`, which reports its result itself, to its end: it cannot be cancelled, so nothing of it is cut short when its
+    /// turn is over.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn see_through(&self, work: Work) {
         let (principal, served) = (work.principal().clone(), work.served());

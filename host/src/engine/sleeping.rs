@@ -9,15 +9,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Milliseconds that a program may wait in all: the sum of what it asks for, so that it does not depend on which branch of `pmap` is
-/// quicker.
+/// Milliseconds that a program may wait in all: the sum of its requests, so that it does not depend on which branch of `pmap`
+/// is quicker.
 const MOST_MS: u32 = 60_000;
 
-/// What a program holds of its host's concurrency.
+/// A program's permit within its host's concurrency limit.
 pub trait RunPermit: Send + Sync {
     /// The program does nothing but wait for a while.
     fn lend(&self);
-    /// It goes on, or has ended.
+    /// It continues, or has ended.
     fn take_back(&self);
 }
 

@@ -1,11 +1,11 @@
-//! A stack of its own for the work of a program, so that the program can pause at any depth of calls.
+//! A stack for the work of a program, so that the program can pause at any depth of calls.
 //!
-//! A [`Stack`] is a coroutine that takes one piece of [`Work`] after the other. What pauses keeps its stack, with everything
-//! that it is in the middle of; what ends leaves a warm one to the next. The switch to a stack and back costs some 60 ns.
+//! A [`Stack`] is a coroutine that takes one piece of [`Work`] after the other. Paused work keeps its stack with its whole
+//! state; finished work leaves a warm one to the next. The switch to a stack and back costs some 60 ns.
 //!
-//! The machine itself needs no native stack beyond a small bound (docs/design.md tells why), and the tests of `.ci/run` hold it, the
-//! compiler and the library against threads of [`STACK_BYTES`]. Below each stack lies a guard page, so what would overflow ends the
-//! process, as it does on a thread.
+//! The machine itself needs no native stack beyond a small bound (docs/design.md explains why), and the tests of `.ci/run` hold
+//! it, the compiler and the library against threads of [`STACK_BYTES`]. Below each stack lies a guard page, so an overflow ends
+//! the process, as it does on a thread.
 
 use super::limits::whole_nanos;
 use super::work::{Done, Work};
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Bytes of one stack, of which the system gives what is touched.
+/// Bytes of one stack; the system allocates only touched pages.
 pub(super) const STACK_BYTES: usize = 256 << 10;
 
 /// How long a program has the thread before others have their turn.
@@ -29,13 +29,13 @@ pub(super) const TURN: Duration = Duration::from_micros(500);
 pub(super) enum Ended {
     /// The work is done.
     Done(Done),
-    /// It goes on in its next turn.
+    /// It continues in its next turn.
     Paused,
     /// It panicked.
     Panicked(Box<dyn Any + Send>),
 }
 
-/// What is sent to a stack: work to begin. Nothing is sent to work that goes on, and to a stack that is to end.
+/// The input of a stack: work to begin. Continued work, and a stack that is to end, get none.
 type Sent = Work;
 
 /// A stack, idle or with work in the middle.
@@ -45,7 +45,8 @@ pub(super) struct Stack {
 }
 
 thread_local! {
-    /// When the turn of the work that has the thread is over, in nanoseconds of [`nanoseconds`]; 0 before its first look at the clock.
+    /// When the turn of the work that has the thread is over, in nanoseconds of [`nanoseconds`]; 0 before its first look at the
+    /// clock.
     static TURN_ENDS: Cell<u64> = const { Cell::new(0) };
     /// Whether the result of the work that has the thread is still of interest.
     static WANTED: Cell<bool> = const { Cell::new(true) };
@@ -70,13 +71,13 @@ impl Stack {
         self.turn(Some(work), true)
     }
 
-    /// Goes on with what has paused, for one turn. If its result is not `wanted`, it ends as soon as it can.
+    /// Continues paused work for one turn. If its result is not `wanted`, it ends as soon as it can.
     pub(super) fn go_on(&mut self, wanted: bool) -> Ended {
         debug_assert!(self.has_paused, "there is something to go on with");
         self.turn(None, wanted)
     }
 
-    /// Lets what has paused run to its end, which is soon.
+    /// Lets paused work run to its end, which is soon.
     pub(super) fn end(&mut self) {
         while self.has_paused {
             let _ = self.go_on(false);
@@ -121,8 +122,8 @@ fn pause() -> Resumed {
     if WANTED.get() { Resumed::GoOn } else { Resumed::CutShort }
 }
 
-/// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends before
-/// it asks needs no clock.
+/// Whether the work that has the thread should leave it to others. The turn begins with the first question: work that ends
+/// before it asks needs no clock.
 pub(super) fn turn_is_over() -> bool {
     if !RUNNING.get() {
         return true;
@@ -158,7 +159,7 @@ pub(super) fn nanoseconds_at(moment: Instant) -> u64 {
     whole_nanos(moment.saturating_duration_since(first()))
 }
 
-/// By the system's clock, behind which none is: threads may have others.
+/// By the system's clock: threads may have others.
 fn first() -> Instant {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     *FIRST.get_or_init(|| Clock::default().now())

@@ -11,10 +11,10 @@ pub trait AppTools: Send + Sync {
     /// The names, in any order.
     fn names(&self) -> Vec<String>;
 
-    /// Calls one. `arguments` is a JSON object. A failure is the text behind `Tool 'NAME' failed: `.
+    /// Calls one. `arguments` is a JSON object. A failure is the text after `Tool 'NAME' failed: `.
     fn call(&self, name: &str, arguments: Vec<u8>) -> BoxFuture<'static, Reply>;
 
-    /// Whether it wants to be told of `pmap` and `pcalls`.
+    /// Whether it wants notifications of `pmap` and `pcalls`.
     fn watches_forks(&self) -> bool {
         false
     }
@@ -28,13 +28,13 @@ pub trait AppTools: Send + Sync {
 
 /// Answers `tool/call` and the discovery forms over upstreams.
 pub trait HostCalls: Send + Sync {
-    /// Most bytes of what one call of a program may send. More is the program's fault, and is not written out.
+    /// Most bytes that one call of a program may send. More is the program's fault, and is not written out.
     fn max_request_bytes(&self) -> usize {
         MAX_REQUEST_BYTES
     }
 
-    /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call. What has to be asked of people is
-    /// asked at `desk`.
+    /// Answers one request of a program. Runs on the program's worker thread; dropping it cancels the call. Questions to people
+    /// are asked at `desk`.
     fn answer(&self, run: Rc<RunContext>, request: HostRequest, desk: Desk)
     -> LocalBoxFuture<'static, Reply>;
 }

@@ -1,4 +1,4 @@
-//! What runs on a program's stack: everything that costs time in proportion to what a program is, holds or returns.
+//! Work on a program's stack: everything whose cost is proportional to a program's size, its data or its result.
 
 use super::begin::begin;
 use super::outcome::{EvalOutcome, Failure};
@@ -11,7 +11,7 @@ use ptc_vm::Error;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Whose turn it is: the principal of a request, or nobody's in particular.
+/// The principal whose turn it is; `None` for unnamed ones.
 pub(super) type Principal = Option<Arc<str>>;
 
 /// One piece of work of a program.
@@ -20,18 +20,18 @@ pub(super) enum Work {
     Begin(Rc<Worker>, Box<EvalRequest>, Instant),
     /// Run it on.
     GoOn(Box<Run>),
-    /// Write it, so that it goes on elsewhere.
+    /// Serialize it, to be resumed elsewhere.
     Leave(Box<Run>),
     /// Free it, and leave its session as it was.
     Free(Box<Run>),
-    /// Free what sessions no longer hold.
+    /// Free values that sessions have discarded.
     Discard(Discarded),
-    /// Something else, on somebody's behalf, which tells its result itself and is done whether or not somebody waits for that.
+    /// Another task of a principal, which reports its result itself and is done even if nothing waits for that.
     #[cfg(feature = "saved-sessions")]
     Task(Principal, Box<dyn FnOnce()>),
 }
 
-/// What a piece of work has come to.
+/// The result of a piece of work.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly every program ends in its first turn, and its outcome goes on by value"
@@ -68,7 +68,7 @@ impl Work {
         }
     }
 
-    /// Who it is for.
+    /// The principal it is for.
     pub(super) fn principal(&self) -> &Principal {
         match self {
             Work::Begin(_, request, _) => &request.principal,
@@ -79,7 +79,7 @@ impl Work {
         }
     }
 
-    /// What the program has had of the thread already, in nanoseconds.
+    /// The thread time that the program has had already, in nanoseconds.
     pub(super) fn served(&self) -> u64 {
         match self {
             Work::Begin(..) | Work::Discard(_) => 0,
@@ -89,7 +89,7 @@ impl Work {
         }
     }
 
-    /// The same work, told that its program's time is over if it is: waiting for a turn counts.
+    /// The same work, or its timeout if the program's time is over: waiting for a turn counts.
     pub(super) fn on_time(self, now: Instant) -> Result<Work, Box<Done>> {
         match self {
             Work::Begin(_, request, started) if now >= started + request.limits.timeout => {
@@ -104,7 +104,7 @@ impl Work {
         }
     }
 
-    /// What is left to do when nobody waits for the result any more.
+    /// The remaining work when the result is no longer wanted.
     pub(super) fn unwanted(self) -> Option<Work> {
         match self {
             Work::Begin(..) => None,

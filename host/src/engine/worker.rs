@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Most bytes that the caches of all workers together may take of each kind.
 const CACHES_BYTES: u64 = 64 << 20;
-/// They never take more than such a part of what all programs may take.
+/// Caches never take more than this part of the memory of all programs.
 const CACHES_PART: u64 = 8;
 
-/// What the caches of all workers of an engine hold.
+/// The size of all workers' caches of an engine.
 #[derive(Debug, Default)]
 pub(super) struct CacheBytes {
     pub(super) programs: AtomicU64,
@@ -37,7 +37,7 @@ pub(super) struct Worker {
     pub(super) sessions: SessionStore,
     pub(super) scheduler: Rc<Scheduler>,
     pub(super) memory: Option<MemoryBudget>,
-    /// What `budget/remaining` gives: an empty map, which all programs share.
+    /// The value of `budget/remaining`: an empty map, which all programs share.
     pub(super) no_budget: Value,
     /// Number of the engine in the process.
     pub(super) engine: usize,
@@ -45,9 +45,9 @@ pub(super) struct Worker {
     pub(super) index: usize,
     /// Most bytes of its compiled patterns.
     patterns_limit: u64,
-    /// What the patterns have reserved.
+    /// The memory reserved for patterns.
     patterns: Option<MemoryReservation>,
-    /// What it has reported to `caches`: bytes of programs, of patterns.
+    /// The sizes reported to `caches`: bytes of programs, of patterns.
     reported: Cell<(u64, u64)>,
     caches: Arc<CacheBytes>,
 }
@@ -91,7 +91,7 @@ impl Worker {
         drop(discarded);
     }
 
-    /// Sees to it that what stays between programs is counted and within its bounds.
+    /// Counts the data kept between programs and trims it to its bounds.
     pub(super) fn settle(&self) {
         let limit = self.patterns_limit;
         if pattern_bytes() as u64 > limit {
@@ -110,7 +110,7 @@ impl Worker {
         self.report();
     }
 
-    /// Forgets whatever it keeps for programs to come, because there is no memory for those that run.
+    /// Drops everything cached for future programs, because there is no memory for running ones.
     pub(super) fn shed(&self) {
         self.forget_programs();
         forget_patterns();

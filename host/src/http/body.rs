@@ -31,13 +31,13 @@ pub struct Body {
     /// Until the end has come.
     timer: Option<Timer>,
     granted: Granted,
-    /// What was left of its time when that was stopped.
+    /// The rest of its time when that was stopped.
     left: Option<Duration>,
     max_bytes: usize,
     /// Bytes that are read beyond that.
     allowance: usize,
     received: u64,
-    /// What decodes it, if it is encoded. The caps are then those of what it becomes.
+    /// Its decoder, if it is encoded. The caps then apply to the decoded body.
     decoder: Option<Box<Decoder>>,
     /// Bytes that have arrived of an encoded one.
     encoded: u64,
@@ -89,7 +89,7 @@ impl Body {
     /// The next piece; `None` at the end.
     ///
     /// # Errors
-    /// The connection failed, time is up, or the cap is passed. After an error there is no more to come.
+    /// The connection failed, the deadline has passed, or the cap is exceeded. After an error there are no further chunks.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
@@ -103,14 +103,14 @@ impl Body {
         }
     }
 
-    /// Lets its time go on, if it was stopped.
+    /// Restarts its time, if it was stopped.
     pub(crate) fn resume(&mut self) {
         if let (Some(left), Some(timer)) = (self.left.take(), &mut self.timer) {
             timer.as_mut().reset(time::now() + left);
         }
     }
 
-    /// Waits for the end of its time, for whoever does something else within it.
+    /// Waits for the end of its time, for a caller that does something else within it.
     #[cfg(feature = "upstreams")]
     pub(crate) async fn end_of_time(&mut self) {
         poll_fn(|cx| self.poll_end_of_time(cx)).await;
@@ -131,7 +131,7 @@ impl Body {
         self.collect_for(None).await
     }
 
-    /// The whole body. `arrivals` is told of each piece before it is kept.
+    /// The whole body. `arrivals` is charged for each piece before it is kept.
     ///
     /// # Errors
     /// As [`Body::chunk`], and [`HttpError::NoMemory`] if `arrivals` refuses a piece.
@@ -173,15 +173,15 @@ impl Body {
         start.freeze()
     }
 
-    /// Gives the rest of the body up, because what was wanted has come. A server that is just about to end it keeps
-    /// its connection; one that holds it open loses it soon.
+    /// Abandons the rest of the body, because the wanted part has arrived. A server that is just about to end it keeps its
+    /// connection; one that holds it open loses it soon.
     pub fn abandon(mut self) {
         if let (Some(incoming), Some(Rest::H1(h1))) = (self.incoming.take(), self.rest.take()) {
             self.pool.put_draining(h1, incoming);
         }
     }
 
-    /// What is still to come, as far as the server has said.
+    /// The rest of the size, as far as the server has announced it.
     fn announced(&self) -> usize {
         let exact = self.incoming.as_ref().and_then(|i| i.size_hint().exact()).unwrap_or(0);
         usize::try_from(exact).unwrap_or(usize::MAX).min(self.cap())

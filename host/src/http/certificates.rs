@@ -23,7 +23,7 @@ pub struct TlsRootsError {
 pub struct Certificates(Arc<[CertificateDer<'static>]>);
 
 impl Certificates {
-    /// Reads a file. Whatever else is in it, keys for instance, is passed over.
+    /// Reads a file. Other content, keys for instance, is skipped.
     ///
     /// # Errors
     /// The file cannot be read, holds no certificate, or one that cannot be understood.

@@ -27,8 +27,8 @@ use crate::time::{self, Instant, timeout_at};
 
 /// A client with its connections. Clones share them.
 ///
-/// It needs no runtime of its own: connections are opened on the runtime of the caller, and reused by callers on the
-/// same thread first.
+/// It needs no own runtime: connections are opened on the runtime of the caller, and reused by callers on the same thread
+/// first.
 #[derive(Clone, Default)]
 pub struct Client(Arc<Shared>);
 
@@ -43,7 +43,7 @@ struct Shared {
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Where it goes.
+    /// Where the request is sent.
     pub target: Target,
     /// Its headers. `host` and the length are added, and `accept-encoding: identity` unless set.
     pub headers: HeaderMap,
@@ -64,18 +64,18 @@ pub struct Limits {
     pub deadline: Instant,
     /// The largest body.
     pub max_bytes: usize,
-    /// Bytes beyond that which are read all the same: the caller judges by what they are.
+    /// Bytes beyond that which are read all the same: the caller judges by their content.
     pub allowance: usize,
 }
 
-/// The head of an answer, and its body to come.
+/// The head of an answer, and its body, which is still to be read.
 #[derive(Debug)]
 pub struct Response {
     /// The status. Redirects are not followed.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body to come.
+    /// The body, which is still to be read.
     pub body: Body,
 }
 
@@ -119,8 +119,8 @@ impl Client {
         Ok(Self(Arc::new(Shared { trust: Trust::with_file(path)?.into(), ..Shared::default() })))
     }
 
-    /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, whatever
-    /// name and time that is for.
+    /// A client for a server on this machine: it trusts one that shows a certificate of this PEM file, the server's own, for
+    /// any name and time.
     ///
     /// # Errors
     /// The file cannot be read, or holds no certificate.
@@ -128,7 +128,7 @@ impl Client {
         Ok(Self(Arc::new(Shared { trust: Trust::of_own(path)?.into(), ..Shared::default() })))
     }
 
-    /// A client that trusts these certificates besides those that this one trusts. It has connections of its own.
+    /// A client that also trusts these certificates. It has its own connections.
     #[must_use]
     pub fn trusting(&self, certificates: &Certificates) -> Self {
         Self(Arc::new(Shared { trust: self.0.trust.and(certificates).into(), ..Shared::default() }))
@@ -145,14 +145,14 @@ impl Client {
     /// Dropping the future, or the body of the answer, closes the exchange.
     ///
     /// # Errors
-    /// What [`HttpError`] lists. An answer of any status is none.
+    /// The errors of [`HttpError`]. An answer of any status is a success.
     pub async fn send(&self, request: Request, limits: &Limits) -> Result<Response, HttpError> {
         self.send_with(&HeaderMap::new(), &request, limits, None).await.map_err(|failure| failure.error)
     }
 
     /// As [`Client::send`], with headers that the request has in common with others and that are copied whole. They have to
-    /// come from [`Target::common_headers`] of the request's target. The request's own win. While `standstill` says so, the time of
-    /// the exchange stands still.
+    /// come from [`Target::common_headers`] of the request's target. The request's own win. While `standstill` says so, the
+    /// time of the exchange stands still.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -230,7 +230,7 @@ impl Client {
         pools.entry(origin.clone()).or_default().clone()
     }
 
-    /// A connection where the pool has none: a new one, or one that somebody else has opened meanwhile.
+    /// A connection if the pool has none: a new one, or one that another caller has opened meanwhile.
     async fn connection(
         &self,
         pool: &Pool,

@@ -1,5 +1,5 @@
-//! Bodies that a server compresses although it was asked not to: gzip, deflate, zstd. They are decoded piece by piece, so that
-//! the cap of a body is that of what it becomes, and is looked at before more is made.
+//! Bodies that a server compresses although the client did not ask for it: gzip, deflate, zstd. They are decoded piece by
+//! piece, so that the cap applies to the decoded body, and is checked before more is decoded.
 
 use std::io::{self, Read as _, Write};
 
@@ -19,11 +19,11 @@ const MAX_EMPTY_MEMBERS: u32 = 64;
 /// The largest window of a frame of zstd, as RFC 9659 bounds it for content codings.
 const MAX_WINDOW: u64 = 8 << 20;
 
-/// What decodes one body.
+/// The decoder of one body.
 pub(super) struct Decoder {
     coding: Coding,
     name: &'static str,
-    /// What has come and is not decoded yet.
+    /// Input that is not decoded yet.
     input: BytesMut,
     /// Whether anything has come: an empty body is one in every coding.
     begun: bool,
@@ -41,7 +41,7 @@ enum Deflate {
     Raw(Box<DeflateDecoder<Vec<u8>>>),
 }
 
-/// What comes of decoding a part of what has come.
+/// The result of decoding a part of the input.
 pub(super) enum Piece {
     /// A further piece of the body.
     Decoded(Bytes),
@@ -55,7 +55,7 @@ pub(super) enum Piece {
 }
 
 impl Decoder {
-    /// What the headers of an answer call for; `None` for a body that is as it is.
+    /// The decoder that the headers of an answer require; `None` for a body without an encoding.
     ///
     /// # Errors
     /// A coding that is not known here, or several.
@@ -76,7 +76,7 @@ impl Decoder {
         Ok(Some(Self { coding, name, input: BytesMut::new(), begun: false }))
     }
 
-    /// Takes what has come. What it took before has to be decoded.
+    /// Takes further input. All previous input must have been decoded.
     pub(super) fn feed(&mut self, bytes: &Bytes) {
         self.begun |= !bytes.is_empty();
         self.input.extend_from_slice(bytes);
@@ -148,7 +148,7 @@ impl Decoder {
     }
 }
 
-/// A decoder that keeps what it has decoded.
+/// A decoder that keeps its output.
 trait Keeping: Write {
     fn take(&mut self) -> Vec<u8>;
 }
@@ -165,7 +165,7 @@ impl Keeping for DeflateDecoder<Vec<u8>> {
     }
 }
 
-/// Writes a step of input to a decoder, and yields what comes out.
+/// Writes a step of input to a decoder, and yields its output.
 fn written(input: &mut BytesMut, decoder: &mut impl Keeping) -> io::Result<Vec<u8>> {
     if !input.is_empty() {
         let taken = decoder.write(&input[..input.len().min(STEP)])?;
@@ -211,7 +211,7 @@ impl Members {
     }
 }
 
-/// Members of gzip, one behind the other.
+/// Members of gzip, one after the other.
 struct Gzip {
     member: GzDecoder<Vec<u8>>,
     members: Members,
@@ -254,7 +254,7 @@ impl Keeping for Gzip {
     }
 }
 
-/// Frames of zstd, of which one block is decoded at a time: a block has at most 128 KiB, whatever it is made of.
+/// Frames of zstd, of which one block is decoded at a time: a block has at most 128 KiB, for any content.
 #[derive(Default)]
 struct Zstd {
     decoder: FrameDecoder,
@@ -266,7 +266,7 @@ struct Zstd {
 }
 
 impl Zstd {
-    /// A piece of what was decoded, else a block more, or the head of a frame.
+    /// A piece of the output, else a further block, or the head of a frame.
     fn piece(&mut self, input: &mut BytesMut) -> io::Result<Vec<u8>> {
         let broken = |error: &dyn std::fmt::Display| invalid(&error.to_string());
         let ready = self.ready()?;
@@ -305,7 +305,7 @@ impl Zstd {
         self.ready()
     }
 
-    /// At most [`PIECE`] bytes of what the window does not need.
+    /// At most [`PIECE`] bytes that the window does not need.
     fn ready(&mut self) -> io::Result<Vec<u8>> {
         let mut ready = vec![0; self.decoder.can_collect().min(PIECE)];
         self.decoder.read_exact(&mut ready)?;

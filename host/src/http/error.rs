@@ -8,13 +8,13 @@ pub enum HttpError {
     /// The URL has no host or a scheme other than `http` and `https`.
     #[error("not a URL that can be requested: {0}")]
     BadTarget(String),
-    /// Nobody listens there.
+    /// Connection refused: no server listens there.
     #[error("connection refused")]
     Refused,
     /// The name has no address.
     #[error("dns: {0}")]
     Dns(String),
-    /// The certificate was refused, or the handshake failed; what to do is a second line.
+    /// The certificate was refused, or the handshake failed; a second line advises.
     #[error("tls: {0}")]
     Tls(String),
     /// The proxy, which is named, did not let the request through.
@@ -40,7 +40,7 @@ pub enum HttpError {
         /// How much had come, or was announced.
         received: u64,
     },
-    /// Whoever asked has no memory left for the answer.
+    /// The caller has no memory left for the answer.
     #[error("no memory is left for the reply")]
     NoMemory {
         /// How much of it had come.

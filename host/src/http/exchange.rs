@@ -1,8 +1,8 @@
 //! One request and its response on one connection.
 //!
-//! An HTTP/1.1 connection has no task of its own: its user polls it, and an idle connection needs no polling. This
-//! saves two task switches and a channel per request. A dropped exchange closes its connection at once, which tells the
-//! server that the client has gone.
+//! An HTTP/1.1 connection has no separate task: its user polls it, and an idle connection needs no polling. This saves two task
+//! switches and a channel per request. Dropping an exchange closes its connection at once, which tells the server that the
+//! client is gone.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -69,7 +69,7 @@ pub(super) enum SendError {
     Failed(HttpError),
 }
 
-/// What drives the rest of the answer.
+/// Drives the rest of the answer.
 pub(super) enum Rest {
     H1(Box<H1>),
     H2,
@@ -117,8 +117,8 @@ impl H1 {
         }
     }
 
-    /// Has this thread's reactor watch it from now on, so that what arrives wakes nobody else. `false` if the system does
-    /// not let it. `thread` is the one that asks.
+    /// Moves the socket to this thread's reactor, so that arrivals wake no other thread. `false` if the system refuses.
+    /// `thread` is the calling one.
     pub(super) fn move_to(&mut self, thread: ThreadId) -> bool {
         if self.thread == thread {
             return true;
@@ -269,8 +269,8 @@ pub(super) fn poll_data(
     }
 }
 
-/// Whether the server says that it has not looked at the request: it refused the stream, or it is going away and the
-/// stream lies behind the last one that it will answer (RFC 9113, 8.7).
+/// Whether the server says that it has not looked at the request: it refused the stream, or it is going away and the stream
+/// lies after the last one that it will answer (RFC 9113, 8.7).
 fn is_disowned(error: &hyper::Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

@@ -1,5 +1,5 @@
-//! Bodies as they come, in a build without decoders: `accept-encoding: identity` is what the client asks for, and an answer in
-//! another coding is refused.
+//! Bodies without decoding, in a build without decoders: the client sends `accept-encoding: identity`, and refuses an answer in
+//! another coding.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -7,10 +7,10 @@ use http::header::CONTENT_ENCODING;
 
 use super::HttpError;
 
-/// What would decode a body. There is none.
+/// The decoder of a body. There is none.
 pub(super) enum Decoder {}
 
-/// What would come of decoding.
+/// The result of decoding.
 pub(super) enum Piece {
     Decoded(Bytes),
     Nothing { taken: usize },

@@ -1,4 +1,4 @@
-//! Who issued a certificate that is not trusted.
+//! The issuer of a certificate that is not trusted.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub(super) fn issuer_of(certificate: &[u8]) -> Option<String> {
     Some(clip(&without_controls(&name, &[]).collect::<String>(), MOST))
 }
 
-/// The first element of a text of DER: its tag, its content, and what follows it.
+/// The first element of a text of DER: its tag, its content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (tag, rest) = der.split_first()?;
     let (first, rest) = rest.split_first()?;

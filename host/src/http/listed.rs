@@ -1,4 +1,4 @@
-//! The verification of servers, among which may be those whose certificates the operator has listed.
+//! Verification of servers, including those whose certificates the operator has listed.
 
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::issuer::{Issued, issuer_of};
 
-/// Verifies as usual, names who issued a certificate that nobody knows, and has one addition: a server that shows a certificate which is itself listed is recognised by that,
-/// even if the certificate is that of an authority, which usual rules do not take for a server's (`CaUsedAsEndEntity`), or
-/// its authority is unknown. Its name and its time still have to be right, and the server has to own its key.
+/// Verifies as usual, names the issuer of an unknown certificate, and has one addition: a server that shows a certificate which
+/// is itself listed is recognised by that, even if the certificate is that of an authority, which usual rules do not take for a
+/// server's (`CaUsedAsEndEntity`), or its authority is unknown. Its name and its time still have to be right, and the server
+/// has to own its key.
 #[derive(Debug)]
 pub(super) struct Listed {
     usual: Arc<WebPkiServerVerifier>,
     listed: Vec<CertificateDer<'static>>,
-    /// Whether the listed ones are the server's own, so that one of them is enough whatever it is called there.
+    /// Whether the listed ones are the server's own, so that one of them suffices for any name.
     own: bool,
 }
 

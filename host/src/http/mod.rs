@@ -2,16 +2,16 @@
 //! for each origin.
 //!
 //! * [`Client`] — sends a [`Request`], yields a [`Response`] whose [`Body`] arrives piece by piece.
-//! * [`Target`] — where a request goes: an origin and a path.
+//! * [`Target`] — the destination of a request: an origin and a path.
 //! * [`Route`] — how it gets there: directly, through a [`Proxy`], over a Unix socket.
 //! * [`Certificates`] — the operator's own authorities and servers, trusted besides the system's.
 //! * [`Limits`] — separate bounds on connecting, on the first byte, on the whole exchange, and on the body's size.
 //! * [`SseDecoder`] — splits an event stream into [`Event`]s as it arrives.
 //! * [`HttpError`] — the errors, with short fixed texts.
 //!
-//! The client follows no redirect: a redirect is an ordinary response, and the caller decides. It retries only requests
-//! that the server certainly has not read, because the server had already closed a kept-alive connection or, in HTTP/2,
-//! disowns the stream. Such a request is sent once more, on a fresh connection.
+//! The client follows no redirect: a redirect is an ordinary response, and the caller decides. It retries only requests that
+//! the server has certainly not read, because the server had already closed a kept-alive connection or, in HTTP/2, disowns the
+//! stream. Such a request is sent once more, on a fresh connection.
 
 mod body;
 mod certificates;

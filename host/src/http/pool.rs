@@ -30,7 +30,7 @@ pub(super) struct Pool {
 }
 
 struct PoolState {
-    /// What waits, by owner, the one used last at the end. There are as many owners as threads that ever called.
+    /// Idle connections, by owner, the one used last at the end. There are as many owners as threads that ever called.
     idle: Vec<(ThreadId, Vec<Idle>)>,
     /// How many wait.
     waiting: usize,
@@ -98,7 +98,7 @@ impl Pool {
         taken
     }
 
-    /// What may carry a request of this thread, out of the pool if it is not shared. `first`: it is not asked once more.
+    /// A connection for a request of this thread, taken out of the pool if it is not shared. `first` is false for a retry.
     fn next(&self, thread: ThreadId, first: bool) -> Option<Next> {
         let mut state = self.lock();
         if !state.shared.is_empty() && first {
@@ -170,7 +170,7 @@ impl Pool {
     }
 }
 
-/// What may carry a request.
+/// A connection for a request.
 enum Next {
     Shared(H2),
     Idle(Idle),

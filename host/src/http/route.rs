@@ -20,7 +20,7 @@ pub enum Route {
     /// By its name or address.
     #[default]
     Direct,
-    /// To one of these addresses, whatever the name leads to by now: they are those that somebody has checked.
+    /// To one of these addresses, regardless of the name's current ones: these have been checked.
     Addresses(Arc<[SocketAddr]>),
     /// Through a proxy: `https` by `CONNECT`, with TLS from end to end; `http` by whole URLs.
     Proxy(Proxy),
@@ -74,7 +74,7 @@ impl Proxy {
         HttpError::Proxy(format!("{self}: {detail}"))
     }
 
-    /// What a refusal with this status means.
+    /// The meaning of a refusal with this status.
     pub(super) fn refused(&self, status: u16) -> HttpError {
         match (status, &self.authorization) {
             (407, None) => self.failed("it wants credentials (http 407): name a binding in proxy_auth"),
@@ -85,7 +85,7 @@ impl Proxy {
         }
     }
 
-    /// Has the proxy connect `stream` to `origin`. Nothing of what the origin says later is read.
+    /// Has the proxy connect `stream` to `origin`. Nothing that the origin sends later is read.
     pub(super) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut S,

@@ -1,5 +1,5 @@
-//! The socket under a connection. It reports what `hyper` does not: whether the peer has closed an idle connection, and
-//! whether the peer ever read what was sent last.
+//! The socket under a connection. It reports two facts that `hyper` does not: whether the peer has closed an idle connection,
+//! and whether the peer ever read the bytes sent last.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -97,13 +97,13 @@ struct Inner {
     stream: Mutex<Arc<Kernel>>,
     /// Whether the peer is a proxy. Its reset is no word of the server behind it, which may have read the request.
     proxy: bool,
-    /// The peer has answered what was sent with a reset.
+    /// The peer has answered sent bytes with a reset.
     reset: AtomicBool,
     /// Something has arrived since the last [`Socket::forget_arrivals`], on the side of the application.
     arrived: AtomicBool,
 }
 
-/// What there is to read.
+/// The readable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peek {
     /// Nothing.
@@ -119,7 +119,7 @@ impl Socket {
         Self::of(Kernel::Tcp(tcp), false)
     }
 
-    /// A connection to a proxy, which passes on what is sent.
+    /// A connection to a proxy, which forwards the bytes.
     pub(super) fn of_proxy(tcp: TcpStream) -> Self {
         Self::of(Kernel::Tcp(tcp), true)
     }
@@ -149,8 +149,8 @@ impl Socket {
         Ok(())
     }
 
-    /// What there is to read, as far as this machine's kernel knows. It asks the kernel, not the reactor, which may not
-    /// have looked yet.
+    /// The readable state according to this machine's kernel. It asks the kernel, not the reactor, which may not have polled
+    /// yet.
     pub(super) fn peek(&self) -> Peek {
         match SockRef::from(&**self.stream()).peek(&mut [MaybeUninit::uninit()]) {
             Ok(0) => Peek::End,
@@ -167,9 +167,9 @@ impl Socket {
 
     /// Whether the server certainly has not read the last request, now that the connection has ended.
     ///
-    /// A kernel answers data that comes for a closed socket, or that nobody read before it was closed, with a reset. A
-    /// server that has read the request and then dies or hangs up ends the connection in order, so that the end alone
-    /// proves nothing: only the reset does, and it may come a round trip after the end.
+    /// A kernel answers data that arrives for a closed socket, or that was unread when it was closed, with a reset. A server
+    /// that has read the request and then dies or hangs up ends the connection in order, so the end alone proves nothing: only
+    /// the reset does, and it may arrive a round trip after the end.
     pub(super) async fn was_refused(&self) -> bool {
         if self.0.proxy || self.0.arrived.load(Ordering::Relaxed) {
             return false;
@@ -259,8 +259,8 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// What the application reads of a socket, decrypted: notes whether anything came, and gives way on the way. A peer that sends frames
-/// faster than they are read would keep its connection's task at work.
+/// The application's decrypted side of a socket: notes arrivals, and yields regularly. A peer that sends frames faster than
+/// they are read would otherwise keep its connection's task running.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     stream: S,

@@ -1,4 +1,4 @@
-//! Time of an exchange that stands still while it is not the other side that is waited for.
+//! Time of an exchange that is suspended while the delay is not the other side's.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,23 +11,23 @@ use crate::time::{Instant, sleep_until};
 
 /// Says when the time of an exchange stands still.
 pub(crate) trait Standstill: Send + Sync {
-    /// Whether it does. If so, `cx` is woken when it goes on.
+    /// Whether it does. If so, `cx` is woken when time resumes.
     fn stands(&self, cx: &Context<'_>) -> bool;
 
     /// How long it has in all.
     fn stood(&self) -> Duration;
 }
 
-/// What an exchange is given back of the time that has stood still.
+/// Time that an exchange is given back for standstills.
 #[derive(Default)]
 pub(super) struct Granted {
     standstill: Option<Arc<dyn Standstill>>,
-    /// What it has been given already.
+    /// Time given back already.
     granted: Duration,
 }
 
 impl Granted {
-    /// What stands still before the exchange begins is nothing to it.
+    /// A standstill before the exchange begins does not count.
     pub(super) fn new(standstill: Option<Arc<dyn Standstill>>) -> Self {
         let granted = standstill.as_ref().map_or(Duration::ZERO, |standstill| standstill.stood());
         Self { standstill, granted }

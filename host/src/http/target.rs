@@ -57,7 +57,7 @@ impl From<url::Host<&str>> for Host {
     }
 }
 
-/// Scheme, host, port and the way there: what connections are shared by.
+/// Scheme, host, port and route: connections are shared by these.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
     pub(super) tls: bool,
@@ -81,7 +81,7 @@ impl Origin {
     }
 }
 
-/// Where a request goes: an origin and a path with its query. Cheap to clone.
+/// The destination of a request: an origin and a path with its query. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub(super) origin: Arc<Origin>,
@@ -161,7 +161,7 @@ impl Target {
         self.origin.forwarding_proxy().map(Proxy::to_string)
     }
 
-    /// `common` with the headers that the client adds to each request to this target: what many requests share is then
+    /// `common` with the headers that the client adds to each request to this target: headers shared by many requests are then
     /// copied once for each and never added to.
     #[must_use]
     pub(crate) fn common_headers(&self, mut common: HeaderMap) -> HeaderMap {

@@ -28,7 +28,7 @@ impl Trust {
         Ok(Self::default().and(&Certificates::read(path)?))
     }
 
-    /// Trusts a server that shows a certificate of this PEM file, whatever name and time it is for.
+    /// Trusts a server that shows a certificate of this PEM file, for any name and time.
     pub(super) fn of_own(path: &Path) -> Result<Self, TlsRootsError> {
         Ok(Self { own: true, ..Self::with_file(path)? })
     }

@@ -1,11 +1,11 @@
-//! What to do about an error of TLS.
+//! Advice on TLS errors.
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
 use super::issuer::Issued;
 use super::listed::is_authority_as_server;
 
-/// The text of an error, with what to do on a second line where that is known.
+/// The text of an error, with advice on a second line if there is some.
 pub(super) fn advised(error: &Error) -> String {
     if let Error::InvalidCertificate(CertificateError::Other(other)) = error
         && let Some(Issued { error, by }) = other.0.downcast_ref()

@@ -13,7 +13,7 @@ pub(super) const MAX_BLOCKS: usize = 10_000;
 /// Longest name of a kind, in characters.
 const MAX_KIND: usize = 64;
 
-/// Whether an answer keeps its limits: what is binary content has one of its own.
+/// Whether an answer keeps its limits: binary content has a limit of its own.
 ///
 /// # Errors
 /// [`FaultReason::ResponseTooLarge`]

@@ -17,16 +17,16 @@ const MOST_OPEN: usize = 64;
 /// Why further ones are.
 const TOO_MANY: &str = "too many of its questions are open";
 
-/// What links a request of a server to a call of ours.
+/// How a request of a server relates to a call of ours.
 #[derive(Clone, Copy)]
 pub(super) enum Link<'a> {
-    /// It came on the call's own stream: where that call is asked, if anywhere, and what it has been asked there.
+    /// It came on the call's own stream: where that call's questions are asked, if anywhere, and those already open there.
     Call(Option<&'a Arc<Asking>>, &'a Arc<OpenQuestions>),
     /// It came on the one pipe of all calls, or on a stream that no call opened.
     Session,
 }
 
-/// Questions that are open on one stream, by the server's ids, each with what its withdrawal tells.
+/// Open questions of one stream, by the server's ids, each with the sender for its withdrawal.
 #[derive(Debug, Default)]
 pub(super) struct OpenQuestions(Mutex<Vec<(Box<str>, oneshot::Sender<()>)>>);
 
@@ -108,8 +108,8 @@ impl Drop for Open {
 }
 
 impl Inbound {
-    /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already, and
-    /// its answer is the answer to both.
+    /// Has a person asked on behalf of the call that the question belongs to. `None`: a question of that id is open already,
+    /// and its answer is the answer to both.
     pub(super) fn elicit(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let dismissed = |why: &str| {
             if self.take_place() {
@@ -159,8 +159,8 @@ impl Inbound {
         }
     }
 
-    /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open already,
-    /// and its answer is the answer to both.
+    /// Has the operator's model answer on behalf of the call that the request belongs to. `None`: a request of that id is open
+    /// already, and its answer is the answer to both.
     pub(super) fn sample(self: &Arc<Self>, id: &str, params: &str, link: Link<'_>) -> Option<Answer> {
         let refused = |fault: SamplingFault| {
             if self.take_place() {

@@ -23,8 +23,8 @@ const MAX_MESSAGES: usize = 1000;
 /// The roles that a message of a prompt may have.
 const ROLES: [&str; 2] = ["user", "assistant"];
 
-/// Whether a message of a prompt may have this role. Others, such as `system`, are no words of a person or a model, and a client that takes
-/// them would give an upstream more weight than its user has.
+/// Whether a message of a prompt may have this role. Others, such as `system`, are not the words of a person or a model, and a
+/// client that accepted them would give an upstream more weight than its user has.
 pub fn is_role(role: &str) -> bool {
     ROLES.contains(&role)
 }

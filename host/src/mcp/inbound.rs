@@ -1,4 +1,4 @@
-//! What a server says unasked: its requests, the progress of calls, its log messages.
+//! A server's unsolicited messages: its requests, the progress of calls, its log messages.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -35,15 +35,15 @@ const MAX_URI: usize = 4096;
 /// Longest text of a progress report, in characters.
 const MAX_PROGRESS: usize = 200;
 
-/// What declares that people can be asked.
+/// Declares that people can be asked.
 const ELICITATION: &str = r#""elicitation":{"form":{},"url":{}}"#;
-/// What declares that a model can be asked. It has no tools, and no context besides what it is sent.
+/// Declares that a model can be asked. It has no tools, and no context besides the request.
 const SAMPLING: &str = r#""sampling":{}"#;
 
 /// The answer to a request of a server, at once or when it is known; none if the server has withdrawn it.
 pub(super) type Answer = MaybeReady<Vec<u8>, BoxFuture<'static, Option<Vec<u8>>>>;
 
-/// What one upstream says unasked, and to whom it is told.
+/// The unsolicited messages of one upstream, and their receivers.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     name: Arc<str>,
@@ -51,7 +51,8 @@ pub(crate) struct Inbound {
     /// The least severity that the operator wants to hear of.
     pub(super) log_level: Option<LogLevel>,
     offered: Offered,
-    /// `_meta` of calls of the modern era that ask for nothing, by what they declare: the bits of questions, tasks and sampling.
+    /// `_meta` of calls of the modern era without a progress token, by the declared capabilities: the bits of questions, tasks
+    /// and sampling.
     call_meta: [Box<[u8]>; 8],
     of_session: Arc<OpenQuestions>,
     open_for: Arc<OpenFor>,
@@ -64,7 +65,7 @@ struct InboundState {
     callers: Callers,
     next_token: u64,
     next_number: u64,
-    /// Calls in flight that somebody listens to.
+    /// Calls in flight with an audience.
     heard: Vec<HeardCall>,
     /// Other calls in flight.
     unheard: usize,
@@ -95,14 +96,14 @@ enum Callers {
     #[default]
     Nobody,
     One(Option<Arc<str>>),
-    /// What it says of itself may be about any of them.
+    /// The server's own messages may concern any of them.
     Several,
 }
 
-/// Who may see a message.
+/// The permitted readers of a message.
 #[derive(Debug)]
 enum Whose {
-    /// Nobody had asked for anything when it came.
+    /// No call was in flight when it arrived.
     Anybody,
     Principal(Option<Arc<str>>),
 }
@@ -143,7 +144,7 @@ impl Inbound {
         self.offered.questions || self.offered.sampling
     }
 
-    /// Answers a request of the server. Whatever was not offered is unknown. `None`: it has been asked already and is not
+    /// Answers a request of the server. Methods that were not offered are unknown. `None`: it has been asked already and is not
     /// answered twice.
     pub(super) fn answer(
         self: &Arc<Self>,
@@ -167,7 +168,7 @@ impl Inbound {
         })
     }
 
-    /// What the answer to a call may make use of.
+    /// The capabilities that the answer to a call may use.
     fn offered_to(&self, caller: Caller<'_>) -> Offered {
         Offered {
             questions: self.offered.questions && caller.asking.is_some_and(|asking| asking.takes_questions),
@@ -180,7 +181,7 @@ impl Inbound {
         &self.name
     }
 
-    /// What is open on the one stream of all calls.
+    /// The open questions on the one stream of all calls.
     pub(super) fn of_session(&self) -> &Arc<OpenQuestions> {
         &self.of_session
     }
@@ -200,7 +201,8 @@ impl Inbound {
         &self.visits
     }
 
-    /// The run that has the only calls in flight, and whose it is, where these calls take what is asked; `none` says that they do not.
+    /// The run and principal of the only calls in flight, if these calls accept such requests; `none` is the error if they do
+    /// not.
     ///
     /// # Errors
     /// Why there is none.
@@ -233,7 +235,7 @@ impl Inbound {
         free.or_else(|| calls.next()).cloned()
     }
 
-    /// Takes a notification. `own`: for whom the call was made on whose own stream it came. Yields what has changed.
+    /// Takes a notification. `own`: the caller of the call that owns the stream. Yields the announced change.
     pub(super) fn notified(
         &self,
         method: &str,
@@ -364,7 +366,7 @@ impl InboundState {
 /// A request in flight.
 pub(super) struct Entered<'a> {
     inbound: &'a Inbound,
-    /// The number under which the server may tell of its progress, if anybody listens.
+    /// The progress token for the server, if there is an audience.
     token: Option<u64>,
     /// Its number among the calls that may be asked something, where any may.
     number: Option<u64>,

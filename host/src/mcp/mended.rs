@@ -1,5 +1,5 @@
-//! Messages that are almost JSON (upstreams.md 7.1): with `NaN`, a comma too many, a byte order mark or a banner before them,
-//! or spread over lines. They mean something, and whoever waits for them shall not wait in vain.
+//! Messages that are almost JSON (upstreams.md 7.1): with `NaN`, an extra comma, a byte order mark or a banner before them, or
+//! spread over lines. Their meaning is clear, and the request that waits for them must not wait in vain.
 
 use bytes::Bytes;
 use ptc_mcp::text::clip;
@@ -20,15 +20,15 @@ const NO_NUMBERS: &str = "has NaN or Infinity, which JSON does not have: each be
 pub(super) enum Piece {
     /// It is JSON, or has become JSON; with the note that readers are owed.
     Json(Bytes, Option<&'static str>),
-    /// It begins like an object or a list and goes on behind the end of the text.
+    /// It begins like an object or a list and is incomplete at the end of the text.
     Unfinished(Bytes),
-    /// It begins like an object and is none: where it ceases to be JSON, and what stands there.
+    /// It begins like an object and is none: the place where it ceases to be JSON.
     Broken { text: Bytes, at: usize },
     /// It is no JSON.
     Noise(Bytes),
 }
 
-/// The pieces of a text that is not one JSON value. What follows an object that is none is not looked at: it may be a string inside of it.
+/// The pieces of a text that is not one JSON value. Text after a broken object is skipped: it may be a string inside of it.
 pub(super) fn pieces(text: &Bytes) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest = without_mark(text);
@@ -56,7 +56,7 @@ pub(super) fn pieces(text: &Bytes) -> Vec<Piece> {
     pieces
 }
 
-/// What to make of a text that begins like JSON and ceases to be that at `at`.
+/// The piece for a text that begins like JSON and ceases to be that at `at`.
 fn unreadable(text: Bytes, at: usize) -> Piece {
     if let Some((mended, note)) = mend(&text) {
         let mended = Bytes::from(mended);
@@ -89,7 +89,7 @@ fn first_value(text: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'{', text).find(|at| begins_object(&text[at + 1..]))
 }
 
-/// Whether what follows a brace is what follows one in JSON.
+/// Whether the text after a brace is valid there in JSON.
 fn begins_object(inner: &[u8]) -> bool {
     matches!(inner.trim_ascii_start().first(), None | Some(b'"' | b'}'))
 }
@@ -108,14 +108,14 @@ fn first_json(text: &[u8]) -> Result<usize, usize> {
     }
 }
 
-/// The offset of a place that is told by line and column.
+/// The offset of a place given by line and column.
 fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
     let before: usize =
         text.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     (before + column.saturating_sub(1)).min(text.len())
 }
 
-/// Whether the text ends within a string, which no JSON goes on with on another line.
+/// Whether the text ends within a string, which cannot continue on another line in JSON.
 fn ends_in_string(text: &[u8]) -> bool {
     let mut nesting = Nesting::default();
     nesting.feed(text);
@@ -198,7 +198,7 @@ pub(super) fn shown(text: &[u8]) -> String {
     clip(&without_controls(line, &[]).collect::<String>(), SHOWN)
 }
 
-/// What is wrong with a text that ceases to be JSON at `at`.
+/// The defect of a text that ceases to be JSON at `at`.
 pub(super) fn complaint(text: &[u8], at: usize) -> String {
     match text.get(at..).unwrap_or_default() {
         [] => format!("it ends too early, at byte {at}"),

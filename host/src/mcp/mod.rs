@@ -3,9 +3,10 @@
 //! * [`StdioUpstream`] — `mcp_stdio`: many calls in flight on one child.
 //! * [`HttpUpstream`] — `mcp_http`: JSON or event streams over kept-alive connections.
 //!
-//! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a
-//! connection), `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content`, `wrapped` and `unfinished`), `features` (what servers have besides tools), `inbound` (what servers say unasked), `elicit` (what they ask of people), `roots`, `lifecycle` (one connection,
-//! restarted when needed) and `slots` (the limit on calls in flight).
+//! The transports share `upstream` (calls, lists and shutdown, over a `Transport`), `protocol` (the start of a connection),
+//! `tools` (reading `tools/list`), `result` (reading `tools/call`, with `content`, `wrapped` and `unfinished`), `features`
+//! (servers' features besides tools), `inbound` (servers' unsolicited messages), `elicit` (their questions to people), `roots`,
+//! `lifecycle` (one connection, restarted when needed) and `slots` (the limit on calls in flight).
 
 mod content;
 mod elicit;

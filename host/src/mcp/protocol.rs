@@ -79,7 +79,7 @@ pub(crate) fn has_handshake(version: &str) -> bool {
     Revision::from_name(version).is_some_and(|revision| !revision.is_modern())
 }
 
-/// `params` with nothing but what the era demands, and the cursor of a list.
+/// `params` with only the members that the era requires, and the cursor of a list.
 pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     let mut out = vec![b'{'];
     if let Some(cursor) = cursor {
@@ -97,7 +97,7 @@ pub(crate) fn params(era: Era, cursor: Option<&str>) -> Vec<u8> {
     out
 }
 
-/// What declares that calls may be answered with tasks.
+/// Declares that calls may be answered with tasks.
 pub(crate) const TASKS: &str = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
 
 /// `params` of a request of this method with these members, which are the text of a JSON object.
@@ -135,11 +135,11 @@ pub(crate) fn listen_params() -> Vec<u8> {
 pub(crate) struct ServerHello {
     /// The revision to speak from now on.
     pub(crate) version: Box<str>,
-    /// Whether it announces changes of what it has.
+    /// Whether it announces changes of its lists.
     pub(crate) announces: bool,
-    /// Whether it can be told which log messages are wanted.
+    /// Whether it accepts a log level.
     pub(crate) logs: bool,
-    /// What it says of itself.
+    /// Its description of itself.
     pub(crate) introduction: Introduction,
 }
 
@@ -184,7 +184,7 @@ impl HelloMembers {
 /// Reads the result of `initialize`. `any_version` accepts revisions that we do not know.
 ///
 /// # Errors
-/// The sentence that says what the server answered instead.
+/// A sentence with the server's answer.
 pub(crate) fn read_initialize(result: &[u8], any_version: bool) -> Result<ServerHello, String> {
     let members = HelloMembers::read(result);
     let Some(version) = members.protocol_version.as_str() else {

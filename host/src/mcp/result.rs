@@ -25,12 +25,12 @@ const TOOL_ERROR_CHARS: usize = 500;
 /// The most texts of a tool's own error report that are shown.
 const TOOL_ERROR_TEXTS: usize = 8;
 
-/// The `result` member of a reply as raw JSON, with what was found out about it when the reply was read.
+/// The `result` member of a reply as raw JSON, with the facts found when the reply was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawResult {
     pub(super) bytes: Bytes,
     outline: Option<Outline>,
-    /// What was wrong with the reply.
+    /// The defect of the reply.
     note: Option<&'static str>,
 }
 
@@ -54,8 +54,8 @@ pub(super) async fn read_apart(result: RawResult, may_wrap: bool) -> Result<Call
     apart(result.bytes.len(), move || read(result, may_wrap)).await
 }
 
-/// Turns the `result` member of a reply into what the program gets. `may_wrap` says that nothing is known against a
-/// payload that lies under `result` (ruling 50).
+/// Converts the `result` member of a reply to the program's value. `may_wrap` says that nothing contradicts a payload under
+/// `result` (ruling 50).
 ///
 /// # Errors
 /// [`FaultReason::ToolError`] if the tool says so, [`FaultReason::UpstreamError`] if the result is none that can be

@@ -1,4 +1,4 @@
-//! Roots: the folders that a server is told of when it asks for them.
+//! Roots: the folders that a server gets when it asks for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::time;
 /// How long a server that asks is kept waiting for the roots of the client.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The roots of the client of this process, for upstreams that are to be told of them.
+/// The roots of the client of this process, for upstreams that may ask for them.
 #[derive(Debug, Clone)]
 pub struct ClientRoots(Arc<watch::Sender<Known>>);
 
-/// What is known of the client's roots: the text of a JSON array, and whether it is awaited still.
+/// The known roots of the client: the text of a JSON array, and whether it is still awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Known {
     roots: Arc<str>,
@@ -33,7 +33,7 @@ impl Default for ClientRoots {
 }
 
 impl ClientRoots {
-    /// Says that a client may yet name its roots: whoever asks for them waits.
+    /// Announces that a client may yet name its roots: requests for them wait.
     pub fn expect(&self) {
         self.0.send_if_modified(|known| !std::mem::replace(&mut known.awaited, true));
     }
@@ -53,7 +53,7 @@ impl ClientRoots {
 /// Where the roots of one upstream come from.
 #[derive(Debug)]
 pub(super) enum Roots {
-    /// It is told of none, not even that there could be some.
+    /// Roots are not offered as a capability.
     NotOffered,
     /// The text of a JSON array.
     Listed(Arc<str>),

@@ -19,7 +19,7 @@ const MAX_TOOLS: usize = 1000;
 /// Most lines in the log about tools of one list that are left out; a last one has the number of all.
 const MAX_DROPPED_LINES: usize = 20;
 
-/// What is wanted of a tool beyond a name.
+/// A requirement on tools beyond a name.
 pub(crate) type Admits = fn(&ToolInfo) -> Result<(), String>;
 
 /// Collects the pages of one list.
@@ -52,8 +52,8 @@ impl ToolPages {
         }
     }
 
-    /// The outcome of a list that the server refuses. One that names what it has, leaves out tools and does not know the method
-    /// has none; any other should have given a list. `leaves_out_tools` is what it said when it was greeted.
+    /// The outcome of a list that the server refuses. The list is empty if the server lists its capabilities, leaves out tools
+    /// and does not know the method; any other server should have given one. `leaves_out_tools` is from its greeting.
     ///
     /// # Errors
     /// The server's message.
@@ -139,7 +139,7 @@ impl ToolPages {
         self.tools.push(tool);
     }
 
-    /// Leaves out a tool; the first ones are told one by one.
+    /// Leaves out a tool; the first ones are logged one by one.
     fn drop_tool(&mut self, tool: &str, reason: &str) {
         self.dropped += 1;
         if self.dropped <= MAX_DROPPED_LINES {
@@ -203,7 +203,7 @@ mod tests {
         pages.finish().iter().map(|t| t.name.to_string()).collect()
     }
 
-    /// Counts what is logged.
+    /// Counts log lines.
     struct Lines(std::sync::atomic::AtomicUsize);
 
     impl tracing::Subscriber for Lines {

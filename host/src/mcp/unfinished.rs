@@ -1,4 +1,4 @@
-//! Reading results that are none yet: `input_required` and `task` (waiting.md 3.2 and 7).
+//! Reading results that are not final: `input_required` and `task` (waiting.md 3.2 and 7).
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use crate::upstream::{
     MAX_TASK_ID, TaskAnswer, Unfinished,
 };
 
-/// The fault of a result of that type, with what the server wants if it is one of these. `fault` is that for whoever cannot
-/// give it.
+/// The fault of a result of that type, with the server's requirement if it is one of these. `fault` is for callers that cannot
+/// meet it.
 pub(super) fn read(result: &[u8], result_type: Option<&str>, fault: CallFault) -> CallFault {
     let unfinished = match result_type {
         Some("\"input_required\"") => input_required(result).map(Unfinished::Input),
@@ -58,7 +58,7 @@ fn input_required(result: &[u8]) -> Result<InputRequired, String> {
     Ok(InputRequired { requests, state })
 }
 
-/// A task as `tasks/get` tells of it.
+/// A task as `tasks/get` reports it.
 #[derive(Debug)]
 pub(crate) enum TaskState {
     /// It is being worked on.
@@ -79,7 +79,7 @@ pub(crate) enum TaskState {
 /// Reads the result of `tasks/get`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault in it.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_task()")]
 pub(crate) fn read_task(answer: &Bytes) -> Result<TaskState, String> {
     #[derive(serde::Deserialize)]

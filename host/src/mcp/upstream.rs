@@ -1,5 +1,5 @@
-//! The common part of the transports behind the [`Upstream`] trait: one connection, started on demand, calls in slots,
-//! and the list of tools.
+//! The common part of the transports, which implements the [`Upstream`] trait: one connection, started on demand, calls in
+//! slots, and the list of tools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::upstream::{
     UpstreamEvent, Visits,
 };
 
-/// How one transport does what all of them do. Whatever has to know of the connection's life is given its lifecycle.
+/// The transport-specific operations. Those that depend on the connection's life get its lifecycle.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// The result of a start.
     type Connection: Connection;
@@ -59,7 +59,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
         connection: &Arc<Self::Connection>,
     ) -> impl Future<Output = Result<Arc<[ToolInfo]>, CallFault>> + Send;
 
-    /// What it says unasked.
+    /// Its unsolicited messages.
     fn inbound(&self) -> &Inbound;
 
     /// Looks at the fault of a call before its program does.
@@ -74,8 +74,7 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn shutdown(&self, connection: Option<Arc<Self::Connection>>) -> impl Future<Output = ()> + Send;
 }
 
-/// A tool server behind a transport. Up to `max_concurrency` calls are in flight, further ones wait in the order of their
-/// coming.
+/// A tool server over a transport. Up to `max_concurrency` calls are in flight, further ones wait in order of arrival.
 #[expect(private_bounds, reason = "transports are this crate's; others name the types that are made of them")]
 pub struct McpUpstream<T: Transport> {
     name: Arc<str>,

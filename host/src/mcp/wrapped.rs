@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ptc_mcp::json::{Kind, Raw, Scanner};
 
-/// What lies inside a wrapper.
+/// The content of a wrapper.
 #[derive(Clone, Copy)]
 pub(super) struct Inner<'a> {
     /// The value as written.
@@ -13,8 +13,8 @@ pub(super) struct Inner<'a> {
 }
 
 /// The domain payload inside structured content, if that is a wrapper: an object of the one key `result`, where nothing is
-/// known against that, or of one key with the text of the text blocks. `only` is the value of its only member, and whether that is
-/// named `result`.
+/// known against that, or of one key with the text of the text blocks. `only` is the value of its only member, and whether that
+/// is named `result`.
 pub(super) fn inner<'a>(only: Option<(Raw<'a>, bool)>, may_wrap: bool, texts: &[Bytes]) -> Option<Inner<'a>> {
     let (value, is_result) = only?;
     if value.kind() == Kind::String && !texts.is_empty() {

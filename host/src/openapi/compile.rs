@@ -32,8 +32,8 @@ pub struct Operation {
     pub(super) template: PathTemplate,
     /// Names of the query parameters, and how their values are written.
     pub(super) query: Vec<(String, Style)>,
-    /// What stands where a call gives nothing: those of the configuration, and the document's for the path, which has
-    /// no URL without them.
+    /// Defaults for missing arguments: those of the configuration, and the document's for the path, which has no URL without
+    /// them.
     pub(super) default_args: Map,
     /// The tool object, in the shape of a `tools/list` answer, with `_ptc`.
     pub tool: Value,
@@ -124,7 +124,7 @@ impl<'d> Source<'d> {
         refuse(self.id, what)
     }
 
-    /// Refuses what no tool can be made of.
+    /// Refuses operations that cannot become a tool.
     fn check_supported(&self, config: &OpenApiConfig) -> Result<(), CallFault> {
         if self.method != "get" {
             let method = self.method.to_uppercase();

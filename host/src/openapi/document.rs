@@ -58,7 +58,7 @@ impl Document {
     /// Decodes the JSON text of a document.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The text is not JSON, or no OpenAPI document of a supported version.
     #[expect(clippy::disallowed_methods, reason = "entry point: Document.decode")]
     pub fn decode(bytes: &[u8]) -> Result<Self, CallFault> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -90,13 +90,12 @@ impl Document {
         })
     }
 
-    /// What `value` is, references followed. `None` if they lead nowhere or out of the document.
+    /// `value` with references followed. `None` if they lead nowhere or out of the document.
     pub(super) fn resolve<'d>(&'d self, value: &'d Value) -> Option<&'d Value> {
         json_schema::resolve(&self.0, value)
     }
 
-    /// A schema with the references inside it replaced by what they stand for. Circles and excess are left as raw
-    /// `$ref`s.
+    /// A schema with the references inside it replaced by their targets. Circles and excess are left as raw `$ref`s.
     pub(super) fn inline(&self, schema: &Value, budget: &mut InlineBudget) -> Value {
         self.inline_at(schema, 0, budget)
     }
@@ -129,9 +128,9 @@ impl Document {
     }
 }
 
-/// What the schemas of one tool may still grow by, in JSON nodes.
+/// The allowed further growth of the schemas of one tool, in JSON nodes.
 pub(super) struct InlineBudget {
-    /// What references may still bring in.
+    /// Nodes that references may still bring in.
     inlined: usize,
     /// Of all nodes together; `None` once a node found no room.
     nodes: Option<usize>,
@@ -144,7 +143,7 @@ impl Default for InlineBudget {
 }
 
 impl InlineBudget {
-    /// True if the schemas have more than [`MAX_SCHEMA_NODES`]: what was inlined lacks some of them.
+    /// True if the schemas have more than [`MAX_SCHEMA_NODES`]: the inlined result lacks some of them.
     pub(super) fn is_overdrawn(&self) -> bool {
         self.nodes.is_none()
     }
@@ -154,8 +153,8 @@ impl InlineBudget {
         self.nodes.is_some()
     }
 
-    /// Takes what stands behind a reference, whole or not at all. The first target that does not fit ends all inlining: a count
-    /// that begins again at each of many references would take longer than what it bounds.
+    /// Takes the target of a reference, whole or not at all. The first target that does not fit ends all inlining: a count that
+    /// begins again at each of many references would take longer than the size that it bounds.
     fn takes_target(&mut self, target: &Value) -> bool {
         let fits = counts_down(target, &mut self.inlined);
         if !fits {

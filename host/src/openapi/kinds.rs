@@ -1,15 +1,15 @@
-//! Whether an argument is of the kind that a parameter takes. What travels is text, so a number is good where a string is
-//! wanted, and a string where it reads as the number that is wanted.
+//! Whether an argument is of the kind that a parameter takes. Arguments are sent as text, so a number is accepted for a string,
+//! and a string for a number if it reads as one.
 
 use ptc_mcp::json::{Map, Value};
 
 use super::sendable::types;
 use super::style::scalar;
 
-/// Nesting up to which schemas are asked; what lies deeper counts as fitting.
+/// Nesting up to which schemas are checked; deeper values count as fitting.
 const MAX_DEPTH: usize = 16;
 
-/// What a parameter of this schema takes, in words (`an integer`, `a list of strings`), where `value` is not that.
+/// The kind that a parameter of this schema takes, in words (`an integer`, `a list of strings`), if `value` is not of it.
 pub(crate) fn misfit(schema: &Value, value: &Value) -> Option<String> {
     if fits(schema, value, 0) {
         return None;

@@ -1,9 +1,9 @@
 //! OpenAPI upstreams: selected GET operations of a REST service as tools.
 //!
-//! [`Document`] is the decoded description of the service. [`compile`] turns the operations that the configuration
-//! includes into `Operation`s: a tool object of the same shape as an MCP server's, and the parts of a call's URL
-//! (`Operation::url`). [`decode`] interprets the answer. All of that is synchronous code; [`OpenApiUpstream`] puts it
-//! behind the [`Upstream`](crate::upstream::Upstream) trait, over any [`HttpGet`].
+//! [`Document`] is the decoded description of the service. [`compile`] turns the operations that the configuration includes
+//! into `Operation`s: a tool object of the same shape as an MCP server's, and the parts of a call's URL (`Operation::url`).
+//! [`decode`] interprets the answer. All of that is synchronous code; `OpenApiUpstream` implements the
+//! [`Upstream`](crate::upstream::Upstream) trait with it, over any `HttpGet`.
 
 mod compile;
 mod document;

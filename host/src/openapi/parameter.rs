@@ -23,8 +23,8 @@ pub(super) struct Parameter<'d> {
 }
 
 impl Parameter<'_> {
-    /// What of its schema can be sent, with its description. `None` if nothing can. A schema that says nothing about its
-    /// type is a string: that is how it travels.
+    /// The part of its schema that can be sent, with its description. `None` if nothing can. A schema without a type is a
+    /// string, as it is sent.
     pub(super) fn property(&self, document: &Document, budget: &mut InlineBudget) -> Option<Value> {
         let schema = self.schema.map(|schema| document.inline(schema, budget));
         let mut schema = match schema {

@@ -9,8 +9,8 @@ use super::template::PathFault;
 use crate::upstream::CallFault;
 
 impl Operation {
-    /// The URL of a call with these arguments (the text of one JSON object). It keeps the origin and the path prefix
-    /// of `base_url`, whatever the arguments are (ruling 35).
+    /// The URL of a call with these arguments (the text of one JSON object). It keeps the origin and the path prefix of
+    /// `base_url` for any arguments (ruling 35).
     ///
     /// # Errors
     /// `upstream_error`: a path argument is missing, or a value cannot be put into a URL.

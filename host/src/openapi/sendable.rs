@@ -1,14 +1,14 @@
-//! What of a parameter's schema a URL can carry: scalars, lists of scalars, and maps of scalars where the style has a way to
-//! write them. What cannot be sent is not advertised (ruling 60).
+//! The part of a parameter's schema that a URL can carry: scalars, lists of scalars, and maps of scalars where the style has a
+//! way to write them. Other parts are not advertised (ruling 60).
 
 use ptc_mcp::json::{Map, Value, json};
 
 use super::style::Style;
 
-/// Nesting up to which schemas are narrowed; what lies deeper cannot be sent.
+/// Nesting up to which schemas are narrowed; deeper parts cannot be sent.
 const MAX_DEPTH: usize = 16;
 
-/// What may stand at a place of a schema.
+/// The kinds allowed at a place of a schema.
 #[derive(Clone, Copy)]
 struct Place {
     lists: bool,
@@ -64,7 +64,7 @@ fn narrow(schema: &Value, place: Place, depth: usize) -> Option<Value> {
     Some(Value::Object(narrowed))
 }
 
-/// Whether lists of this schema can be sent; `items` then holds what can.
+/// Whether lists of this schema can be sent; `items` then holds the part that can.
 fn keep_items(map: &Map, narrowed: &mut Map, depth: usize) -> bool {
     if map.contains_key("prefixItems") {
         return false;
@@ -91,7 +91,7 @@ fn keep_properties(map: &Map, narrowed: &mut Map, depth: usize) -> bool {
     true
 }
 
-/// The types that a schema names, or implies by what it says of items and properties.
+/// The types that a schema names, or implies by its keywords for items and properties.
 pub(super) fn types(map: &Map) -> Vec<&str> {
     match map.get("type") {
         Some(Value::String(word)) => vec![word],

@@ -17,7 +17,7 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// What a parameter object asks for. `None` if a call cannot be written so.
+    /// The style of a parameter object. `None` if calls cannot be written in it.
     pub(super) fn of(parameter: &Value, place: Place) -> Option<Self> {
         let style = parameter.get("style").and_then(Value::as_str);
         if place == Place::Path {

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// Everything but RFC 3986 *unreserved* is encoded in a value: above all `/`, `%`, `?` and `#`.
 const VALUE: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a written path may not hold as it is; `%` stays, since documents write encoded paths.
+/// Characters that a written path may not hold unescaped; `%` stays, since documents write encoded paths.
 const LITERAL: AsciiSet = percent_encoding::CONTROLS
     .add(b' ')
     .add(b'"')

@@ -1,4 +1,4 @@
-//! A REST service behind the [`Upstream`] trait.
+//! A REST service as an [`Upstream`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::upstream::{
 
 /// The HTTP requests of an OpenAPI upstream: one GET, never redirected, never retried.
 pub(crate) trait HttpGet: Send + Sync + 'static {
-    /// Sends the request and collects the answer, whatever its status.
+    /// Sends the request and collects the answer, of any status.
     fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>>;
 
     /// Lets so many connections to the origin of `url` wait for their next request.
@@ -378,7 +378,7 @@ mod tests {
     use crate::upstream::{Again, CallLimits, Phase, ReplyPayload};
     use std::sync::Mutex;
 
-    /// Answers each URL from a list and remembers what was asked.
+    /// Answers each URL from a list and records the requests.
     #[derive(Clone, Default)]
     struct Fake(Arc<Mutex<FakeState>>);
 

@@ -32,8 +32,8 @@ const MAX_UNIQUE: usize = 10_000;
 const MAX_COMPARED: usize = 64 << 10;
 
 impl OutputSchema {
-    /// Checks `value` and gives it as JSON that satisfies the schema: declared properties have their declared names,
-    /// and optional ones that are nil are left out where the schema does not admit null.
+    /// Checks `value` and returns it as JSON that satisfies the schema: declared properties have their declared names, and
+    /// optional ones that are nil are left out if the schema does not admit null.
     ///
     /// # Errors
     /// All mismatches in one text, or the place of a value that has no JSON form.
@@ -92,7 +92,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a name can stand behind a dot.
+/// Whether a name can stand after a dot.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain)
@@ -107,7 +107,7 @@ struct Check<'s> {
     nodes: usize,
     /// The patterns that were needed, as the language reads them; nothing where it cannot.
     patterns: Rc<RefCell<HashMap<Id, Option<Value>>>>,
-    /// What ended the check before its end.
+    /// The limit that ended the check early.
     limit: Option<String>,
     /// Whether some key is spelled otherwise than declared, or an optional property is nil.
     respell: bool,
@@ -150,7 +150,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// What another schema says of the same value. The work counts here.
+    /// Checks the same value against another schema. The work counts here.
     fn aside(&mut self, id: Id, value: &Value, path: &mut Path, depth: usize) -> Check<'s> {
         let patterns = self.patterns.clone();
         let mut aside = Check { nodes: self.nodes, patterns, ..Check::new(self.schema) };
@@ -415,8 +415,8 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Says what is missing to the alternative that was meant, as far as that can be told: what is null beside it was not, and one
-    /// whose complaint lies deeper came further.
+    /// Describes the misfit of the alternative that was likely meant: alternatives that are null for a value that is not are
+    /// out, and one whose complaint lies deeper came further.
     fn none_fits(&mut self, keyword: &str, mut failed: Vec<(Id, Check<'s>)>, value: &Value, path: &Path) {
         let here = path.parts.len();
         let kinds = failed.iter().map(|(id, _)| &self.schema.rules[*id].kinds[..]);
@@ -485,7 +485,7 @@ fn tree_of(value: &Value) -> Option<Json> {
     serde_json::from_str(&json_of(value)?).ok()
 }
 
-/// Whether a value takes no more than `room` bytes as JSON, roughly, and nests no deeper than `depth`. What it takes is taken off.
+/// Whether a value takes no more than `room` bytes as JSON, roughly, and nests no deeper than `depth`. Its size is subtracted.
 fn is_small(value: &Value, room: &mut usize, depth: usize) -> bool {
     let bytes = match value {
         Value::Str(text) => text.as_str().len(),
@@ -520,7 +520,7 @@ fn words(kinds: &[Kind]) -> String {
     words.join(" or ")
 }
 
-/// A value in a complaint about it: itself if it is short, else what it is.
+/// A value in a complaint about it: itself if it is short, else its kind.
 fn shown(value: &Value) -> String {
     match value {
         Value::Str(text) if text.as_str().len() <= MAX_NAME => string_literal(text.as_str()),
@@ -533,7 +533,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What a value of the language is, in messages.
+/// The kind of a value of the language, in messages.
 fn label(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",

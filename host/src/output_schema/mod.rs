@@ -1,9 +1,10 @@
 //! The part of JSON Schema that callers may require of a program's value (server.md 5.1, 5.5), as pydantic and zod write it.
 //!
-//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and gives its JSON. Validation
-//! works on values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
+//! [`OutputSchema::parse`] reads a schema, [`OutputSchema::validate`] checks a value and returns its JSON. Validation works on
+//! values of the language, so its messages say keyword and nil; the JSON uses the schema's own names.
 //!
-//! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in work.
+//! A schema is a list of rules, since references make a graph of it. Both reading and checking are bounded in depth and in
+//! work.
 
 mod check;
 mod numbers;
@@ -23,7 +24,7 @@ pub struct OutputSchema {
 /// The place of a schema among [`OutputSchema::rules`].
 type Id = usize;
 
-/// What one schema demands. All of it must hold.
+/// The rules of one schema. All of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Rules {
     /// Whether nothing fits (`false`).
@@ -80,7 +81,7 @@ impl Bound {
         Bound::MaxProperties,
     ];
 
-    /// The words before and behind its number.
+    /// The words before and after its number.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Bound::Minimum => ("at least", ""),
@@ -114,7 +115,7 @@ impl Bound {
     }
 }
 
-/// What a schema demands of a map.
+/// The rules of a schema for a map.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct ObjectRules {
     /// Declared properties, and required ones that are not declared, sorted by name.

@@ -41,7 +41,7 @@ impl OutputSchema {
     /// Reads the text of a JSON object.
     ///
     /// # Errors
-    /// What is outside the subset, as the text that follows `` argument `output_schema` is invalid: ``.
+    /// The construct outside the subset, as the text that follows `` argument `output_schema` is invalid: ``.
     #[expect(clippy::disallowed_methods, reason = "entry point: OutputSchema.parse")]
     pub fn parse(text: &str) -> Result<OutputSchema, String> {
         match ptc_mcp::json::from_str(text) {
@@ -62,7 +62,7 @@ impl OutputSchema {
 struct Parser<'s> {
     root: &'s Json,
     rules: Vec<Rules>,
-    /// What references lead to.
+    /// The targets of references.
     targets: HashMap<String, Id>,
 }
 
@@ -95,7 +95,7 @@ impl<'s> Parser<'s> {
         Ok(id)
     }
 
-    /// A schema within another one. Recursion is bounded by the parser of the text, and by what references are followed once.
+    /// A schema within another one. Recursion is bounded by the parser of the text, as each reference is followed once.
     fn schema(&mut self, schema: &'s Json) -> Result<Id, String> {
         let id = self.place()?;
         self.rules[id] = self.read(schema)?;
@@ -200,7 +200,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Refuses keywords that demand what is not checked.
+/// Refuses keywords whose rules are not checked.
 fn check_keys(schema: &Map) -> Result<(), String> {
     const RULES: &[&str] = &[
         "$ref",

@@ -4,8 +4,8 @@ use ptc_mcp::json::{Map, Value as Json};
 
 use super::{Id, ObjectRules, OutputSchema};
 
-/// Gives declared properties their declared names, and drops optional ones that are null where they must not be. `depth`: how many
-/// schemas within each other are still followed.
+/// Gives declared properties their declared names, and drops optional ones that are null where they must not be. `depth`: how
+/// many schemas within each other are still followed.
 pub(super) fn respell(schema: &OutputSchema, id: Id, tree: &mut Json, depth: usize) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let rules = &schema.rules[id];

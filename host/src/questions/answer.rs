@@ -1,9 +1,9 @@
-//! What a person answered, and by which way (waiting.md 3.5).
+//! A person's answer, and its channel (waiting.md 3.5).
 
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// What was done with a question.
+/// The reaction to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// It was answered.
@@ -33,7 +33,7 @@ impl Action {
     }
 }
 
-/// By which way an answer came.
+/// The channel of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// `lisp_resume`: the model's word.
@@ -44,11 +44,11 @@ pub enum Channel {
     Console,
     /// The webhook.
     Webhook,
-    /// The terminal of whoever runs the program.
+    /// The terminal where the program runs.
     Terminal,
     /// The program that embeds the engine.
     Embedder,
-    /// The page where what was asked for has been done: nobody needs to say so.
+    /// The page itself: completing it answers the question.
     Page,
 }
 
@@ -78,42 +78,42 @@ impl Channel {
     }
 }
 
-/// Who answered.
+/// The author of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnsweredBy {
     /// By which way.
     pub channel: Channel,
-    /// Who, as far as that is known: a principal, or a name that the webhook gave.
+    /// Their name, as far as it is known: a principal, or a name that the webhook gave.
     pub name: Option<Arc<str>>,
 }
 
 /// The answer to a question.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What was done.
+    /// The reaction.
     pub action: Action,
-    /// What was filled in: a JSON object. It has been checked against the question's form by whoever took it.
+    /// The filled-in form: a JSON object. The channel that took it has checked it against the question's form.
     pub content: Option<Box<RawValue>>,
-    /// Who answered.
+    /// The author.
     pub by: AnsweredBy,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
 impl Answer {
-    /// A question that nobody looked at.
+    /// The answer to a question that was never shown.
     pub(crate) fn cancelled() -> Answer {
         let by = AnsweredBy { channel: Channel::Embedder, name: None };
         Answer { action: Action::Cancel, content: None, by, at_ms: 0 }
     }
 }
 
-/// What becomes of a question.
+/// The fate of a question.
 #[derive(Clone, Debug)]
 pub enum Answered {
     /// It was answered.
     Answer(Answer),
-    /// Nobody can be asked here.
+    /// No channel can ask it here.
     Unanswerable,
     /// The program has asked more questions than it may.
     TooMany,

@@ -1,5 +1,4 @@
-//! Approvals: what is asked before calls of a tool that needs one, what its answer says, and what it is bound to
-//! (waiting.md 3.3).
+//! Approvals: the question before calls of a tool that needs one, the meaning of its answer, and its binding (waiting.md 3.3).
 //!
 //! Which tools need one is the upstream's configuration.
 
@@ -20,7 +19,7 @@ pub const SCHEMA: &str = r#"{"type":"object","properties":{"decision":{"type":"s
 /// Bytes of a key that a refusal shows.
 const MAX_KEY: usize = 64;
 
-/// What a person says to an approval.
+/// A person's decision on an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The calls are made.
@@ -45,11 +44,11 @@ impl Decision {
         [Self::Allow, Self::Refuse].into_iter().find(|decision| decision.as_str() == word)
     }
 
-    /// The decision in the content of an accepted form; `None` if there is none, which asks again.
+    /// The decision in the content of an accepted form; `None` if there is none: the question is then asked again.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "entry point: Decision.of_content")]
     pub fn of_content(content: Option<&RawValue>) -> Option<Self> {
-        /// A member that stands twice is refused by the derived reader: nobody knows which one was meant.
+        /// The derived reader refuses a repeated member, because its meaning is ambiguous.
         #[derive(serde::Deserialize)]
         struct Form<'c> {
             #[serde(borrow)]
@@ -72,7 +71,7 @@ impl Decision {
 /// A call of `tool` with these arguments, which have this digest, as an approval is asked for it.
 ///
 /// # Errors
-/// What may be read in two ways cannot be approved: what is no text, and an object that has a key twice.
+/// Ambiguous arguments cannot be approved: bytes that are no text, and an object that has a key twice.
 pub fn asked_call(tool: &str, arguments: &[u8], digest: ArgumentsDigest) -> Result<AskedCall, NotCanonical> {
     let text = std::str::from_utf8(arguments).map_err(|_| NotCanonical::NotJson)?;
     match repeated_key(text) {
@@ -81,7 +80,8 @@ pub fn asked_call(tool: &str, arguments: &[u8], digest: ArgumentsDigest) -> Resu
     }
 }
 
-/// What is shown of arguments: all of them, or their beginning and their end, with how much is between and what stands for the whole.
+/// The visible part of arguments: all of them, or their beginning and their end, with the size between and the digest of the
+/// whole.
 fn shown(call: &AskedCall) -> String {
     if !call.is_long() {
         return visible_line(&call.arguments).into_owned();
@@ -100,14 +100,14 @@ fn shown(call: &AskedCall) -> String {
     )
 }
 
-/// The question's text about one call: who would do what, and the call whole. Whatever a reader does not see is escaped, so that no
+/// The question's text about one call: who would do what, and the call whole. Invisible characters are escaped, so that no
 /// argument looks like another one. The engine puts questions about several calls of a tool together.
 #[must_use]
 pub fn message(upstream: &str, call: &AskedCall) -> String {
     allow(upstream, &call.tool, std::iter::once(shown(call)))
 }
 
-/// What an approval is bound to: this caller, upstream, tool, arguments and policy. Its expiry is counted from the answer.
+/// The binding of an approval: this caller, upstream, tool, arguments and policy. Its expiry is counted from the answer.
 #[must_use]
 pub fn binding(
     principal: &str,

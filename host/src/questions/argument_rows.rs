@@ -48,8 +48,8 @@ fn row(key: &str, text: String) -> ArgumentRow {
 }
 
 impl ArgumentRow {
-    /// Adds the row to a text, each line behind `margin`. Lines of a long value stand behind a bar, so that none of them looks
-    /// like another row; `fold` is how many of them are shown.
+    /// Adds the row to a text, each line after `margin`. Lines of a long value follow a bar, so that none of them looks like
+    /// another row; `fold` is how many of them are shown.
     pub fn write(&self, out: &mut String, margin: &str, fold: usize) {
         let Self { key, text, is_long } = self;
         if !is_long {

@@ -1,8 +1,8 @@
-//! What stands for the arguments of a call where they are not shown (decision 155).
+//! The digest of a call's arguments, for places where they are not shown (decision 155).
 
 use std::fmt;
 
-/// The SHA-256 of the arguments of a call, with what was digested.
+/// The SHA-256 of the arguments of a call, and which form of them was digested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentsDigest {
     /// The bytes as they are sent: `v2:` and 64 hex digits.
@@ -11,17 +11,17 @@ pub enum ArgumentsDigest {
     Canonical([u8; 32]),
 }
 
-/// What a digest of the bytes begins with.
+/// The prefix of a digest of the bytes.
 const SENT: &str = "v2:";
 
 impl ArgumentsDigest {
-    /// That of arguments as they are sent. Gives way in the middle of long ones.
+    /// That of arguments as they are sent. Yields in the middle of long ones.
     #[cfg(feature = "seals")]
     pub async fn of_sent(arguments: &[u8]) -> ArgumentsDigest {
         ArgumentsDigest::Sent(crate::digest::sha256_in_pieces(arguments).await)
     }
 
-    /// Reads what is shown of one.
+    /// Reads the printed form.
     pub fn parse(text: &str) -> Option<ArgumentsDigest> {
         match text.strip_prefix(SENT) {
             Some(digits) => sha256(digits).map(ArgumentsDigest::Sent),

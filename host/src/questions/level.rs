@@ -1,11 +1,11 @@
-//! How far from the model the word of an answer must come.
+//! Levels of approval: how independent of the model an answer must be.
 
 use std::fmt;
 
-/// Who may answer an approval (waiting.md 3.5).
+/// The channels that may answer an approval (waiting.md 3.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Anybody, the model's own word included. Questions that are no approvals have this level.
+    /// Any channel, the model's own word included. Questions that are no approvals have this level.
     Model,
     /// The client, by means that do not go through the model; the console; the webhook.
     #[default]

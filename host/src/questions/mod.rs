@@ -1,9 +1,9 @@
 //! Questions to people that a program waits for, and their answers (waiting.md 3).
 //!
-//! * [`Question`], [`Answer`] — what is asked, and what a person said to it; the engine collects them (`engine::asking`).
-//! * [`Form`] — what is filled in.
-//! * [`Level`] — how far from the model an answer must come.
-//! * [`approval`] — what is asked before a call that policy does not let through by itself.
+//! * [`Question`], [`Answer`] — a question to a person and the answer; the engine collects them (`engine::asking`).
+//! * [`Form`] — the fields to fill in.
+//! * [`Level`] — how independent of the model an answer must be.
+//! * [`approval`] — the question before a call that policy does not admit by itself.
 
 mod answer;
 #[cfg(feature = "seals")]

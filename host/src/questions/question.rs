@@ -1,4 +1,4 @@
-//! What a person has to answer or do before a program goes on (waiting.md 3).
+//! Questions and tasks for a person before a program continues (waiting.md 3).
 
 use super::arguments_digest::ArgumentsDigest;
 use super::form::Form;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 /// The most calls that one question is about (waiting.md 3.3).
 pub const MAX_CALLS: usize = 10;
 
-/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own, which shows as much of them:
-/// their beginning and their end.
+/// The longest arguments, in characters, that a question shows whole. Longer ones have a question of their own, which shows as
+/// much of them: their beginning and their end.
 pub const MAX_SHOWN: usize = 2_000;
 
-/// The longest arguments, in bytes, that anybody is asked about: more than a person can judge in any case.
+/// The longest arguments, in bytes, that a question may show: more than a person can judge in any case.
 pub const MAX_ASKED_BYTES: usize = 256 << 10;
 
-/// Where a question comes from.
+/// The origin of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
     /// The program asks: `(ask …)`.
@@ -26,7 +26,7 @@ pub enum QuestionKind {
     Upstream,
     /// The operator's policy wants a call to be approved.
     Approval,
-    /// Nobody has signed in to an upstream on behalf of the principal.
+    /// There is no sign-in to an upstream on behalf of the principal.
     SignIn,
 }
 
@@ -62,7 +62,7 @@ pub struct AskedCall {
     pub tool: Box<str>,
     /// The exact arguments: the text of a JSON object.
     pub arguments: Box<str>,
-    /// What stands for the arguments as they are sent.
+    /// The digest of the arguments as they are sent.
     pub digest: ArgumentsDigest,
 }
 
@@ -74,23 +74,23 @@ impl AskedCall {
     }
 }
 
-/// What somebody is asked to do on a page, of which others tell whether it is done.
+/// A task for a person on a page whose completion another party reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedPage {
     /// The upstream.
     pub upstream: Arc<str>,
-    /// What the question is bound to: of a sign-in the principal, the upstream, and the sign-in that is of no use.
+    /// The binding of the question: for a sign-in the principal, the upstream, and the sign-in that failed.
     pub binding: [u8; 32],
-    /// Whether it is a sign-in, and the store of sign-ins tells. Otherwise the upstream itself may.
+    /// Whether it is a sign-in, whose completion the store of sign-ins shows. Otherwise the upstream itself may announce it.
     pub is_sign_in: bool,
 }
 
 /// One question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Where it comes from.
+    /// Its origin.
     pub kind: QuestionKind,
-    /// What is shown, with who speaks in front.
+    /// The text that is shown, with its author in front.
     pub message: String,
     /// How it is answered.
     pub mode: Mode,
@@ -102,7 +102,8 @@ pub struct Question {
     pub calls: Vec<AskedCall>,
     /// The revision of the policy that wants approval, in hex digits; empty for other kinds.
     pub policy_revision: String,
-    /// What the answer is bound to: a digest of everything that it is an answer to. An answer counts for a question of the same binding only.
+    /// The binding of the answer: a digest of everything that it answers. An answer counts only for a question of the same
+    /// binding.
     pub binding: [u8; 32],
 }
 
@@ -112,7 +113,7 @@ impl Question {
         !self.calls.iter().any(AskedCall::is_long)
     }
 
-    /// What it asks for on a page of which others than its user may tell, if it does.
+    /// The page of the question, if another party may report its completion.
     pub fn page(&self) -> Option<AskedPage> {
         let is_sign_in = match (self.kind, &self.mode) {
             (QuestionKind::SignIn, _) => true,
@@ -122,8 +123,8 @@ impl Question {
         Some(AskedPage { upstream: self.upstream.clone()?, binding: self.binding, is_sign_in })
     }
 
-    /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One answer is
-    /// the answer for all of them.
+    /// One question for several calls: of one tool that wait for approval, or of one upstream that wait for its sign-in. One
+    /// answer is the answer for all of them.
     ///
     /// # Panics
     /// If there is none.
@@ -140,7 +141,7 @@ impl Question {
     }
 }
 
-/// What asks for approval of calls of one tool: who would do what, and each call as it is `shown`.
+/// The text that requests approval of calls of one tool: who would do what, and each call as it is `shown`.
 pub(super) fn allow(upstream: &str, tool: &str, shown: impl ExactSizeIterator<Item = String>) -> String {
     let (upstream, tool) = (visible_line(upstream), visible_line(tool));
     let mut text = format!("Allow {} call(s) of {tool} at {upstream}?", shown.len());
@@ -185,7 +186,7 @@ impl fmt::Display for QuestionId {
 pub struct OpenQuestion {
     /// Its id.
     pub id: QuestionId,
-    /// What is asked.
+    /// The question.
     pub question: Question,
 }
 

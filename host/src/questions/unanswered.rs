@@ -1,22 +1,22 @@
-//! Why a call that waits for a person goes on without an answer, as its program is told (waiting.md 3.1).
+//! Why a waiting call continues without an answer, as its program reads it (waiting.md 3.1).
 
 use super::answer::Action;
 
-/// Why there is no answer to go on with.
+/// The reason for a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswered {
-    /// Somebody said no.
+    /// The person declined.
     Declined,
-    /// Somebody dismissed the question.
+    /// The person dismissed the question.
     Dismissed,
-    /// Nobody can be asked.
+    /// There is no way to ask.
     Unanswerable,
     /// The program has asked more than it may.
     TooMany,
 }
 
 impl Unanswered {
-    /// What an action comes to that is no answer.
+    /// The reason that an action without an answer stands for.
     pub(crate) fn of(action: Action) -> Option<Unanswered> {
         match action {
             Action::Accept => None,

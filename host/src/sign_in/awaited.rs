@@ -1,4 +1,4 @@
-//! Sign-ins that somebody waits for.
+//! Waiting for sign-ins.
 
 use std::time::Duration;
 
@@ -7,14 +7,13 @@ use super::records;
 use super::site::Site;
 use crate::time;
 
-/// How long until whoever waits looks into the store again: a sign-in of another process is told by nobody. More and more, up to a
-/// bound.
+/// Poll interval with backoff: other processes do not announce sign-ins.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LAST_LOOK: Duration = Duration::from_secs(4);
 
 impl Site {
-    /// When the sign-in of `principal` was made, in milliseconds since 1970; `None` if the store has none that is of use. It is looked
-    /// at, and calls from now on have the tokens of what is found.
+    /// When the sign-in of `principal` was made, in milliseconds since 1970; `None` if the store has no usable one. Reads the
+    /// store, and calls from now on use the tokens found.
     pub(crate) async fn signed_in_at(&self, principal: Option<&str>) -> Option<u64> {
         let principal = self.principal_of(principal.unwrap_or(PROCESS));
         let binding = self.binding(principal).await.ok()??;
@@ -23,7 +22,7 @@ impl Site {
         is_of_use.then_some(record.signed_in_at)
     }
 
-    /// Has the next call of whoever has signed in look into the store, however recently it was looked at.
+    /// Makes the next call of a principal that has signed in read the store, however recently it was read.
     pub(crate) fn note_sign_in(&self) {
         self.news.tell();
     }

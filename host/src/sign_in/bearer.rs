@@ -25,7 +25,7 @@ use crate::credentials::{NoRoom, Secret};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Most tokens of one call that may end on their way.
 const MOST_LATE: u8 = 2;
-/// The least time between two renewals because of what an answer says.
+/// The least time between two renewals caused by an answer's text.
 const DOUBT_EVERY: Duration = Duration::from_secs(60);
 /// Pause before a discovery without a person is tried again.
 const DISCOVERY_PAUSE: Duration = Duration::from_secs(30);
@@ -35,12 +35,12 @@ pub(crate) struct SignIn {
     pub(super) site: Arc<Site>,
     /// `*` where one is for all.
     pub(super) principal: Arc<str>,
-    /// What a person must do: `run: ptc login linear`.
+    /// The action for a person: `run: ptc login linear`.
     how: String,
     state: Mutex<State>,
     /// Changes whenever an errand has ended.
     ended: watch::Sender<u64>,
-    /// Held by whoever finds out which tokens are used.
+    /// Held while the tokens to use are determined.
     binding: tokio::sync::Mutex<()>,
 }
 
@@ -56,11 +56,11 @@ struct State {
     /// Whether the store is to be looked at although there is a token: a person was asked to sign in anew.
     awaited: bool,
     moved: bool,
-    /// When an answer last told otherwise than by a 401 that the token is of no use.
+    /// When an answer other than a 401 last said that the token is invalid.
     doubted_at: Option<Timestamp>,
 }
 
-/// The token of one request, and what its call has been through.
+/// The token of one request, and the attempts of its call.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pub(crate) header: HeaderValue,
@@ -149,7 +149,7 @@ impl SignIn {
         Some(token)
     }
 
-    /// What follows a 403 that asks for more scopes: the fault, or for a grant without a person, once, a wider token.
+    /// The consequence of a 403 that asks for more scopes: the fault, or for a grant without a person, once, a wider token.
     pub(crate) async fn lacks_scope(
         self: &Arc<Self>,
         ticket: &mut Ticket,
@@ -183,8 +183,8 @@ impl SignIn {
         Ok(())
     }
 
-    /// Renews the token behind a call that may have failed for it, as servers tell it that know no 401. The call may have been carried
-    /// out and is not repeated (auth.md 6.1).
+    /// Renews the token in the background after a call that may have failed for it, as servers tell it that know no 401. The
+    /// call may have been carried out and is not repeated (auth.md 6.1).
     pub(crate) fn doubt(self: &Arc<Self>) {
         let now = self.site.now();
         let errand = {
@@ -204,7 +204,7 @@ impl SignIn {
         }
     }
 
-    /// What a person can do where an answer speaks of the token.
+    /// The action for a person if an answer blames the token.
     pub(crate) fn advice(&self) -> String {
         format!("If the sign-in to upstream '{}' has ended, a person must {}", self.site.name, self.how)
     }
@@ -311,7 +311,7 @@ impl SignIn {
         Ok(())
     }
 
-    /// Discovers for a grant without a person, and notes what was found.
+    /// Discovers for a grant without a person, and stores the result.
     async fn bind_by_discovery(&self) -> Result<Binding, SignInError> {
         let challenge = self.site.probe().await;
         let discovered = self.site.discover(challenge.as_ref(), None, false).await?;
@@ -368,7 +368,7 @@ impl SignIn {
         self.site.learn(&self.site.tokens_of(&self.principal), &self.principal, tokens)
     }
 
-    /// Has the redactor know the tokens again if it has forgotten them, because nobody used them while others came.
+    /// Registers the tokens with the redactor again if it has dropped them for others because they were unused.
     fn learn_again(&self) {
         if !self.site.context.redactor.note_use(&self.principal)
             && let Some(record) = self.state().tokens.record().cloned()
@@ -437,7 +437,7 @@ impl SignIn {
         }
     }
 
-    /// Carries an errand out in a task of its own, which nobody's cancelled call ends.
+    /// Runs an errand in a task of its own, which survives cancelled calls.
     fn spawn(self: &Arc<Self>, errand: Errand) {
         let bound = self.state().bound.clone();
         let carrier = Carrier::new(self.clone(), bound, errand);
@@ -456,7 +456,7 @@ impl SignIn {
         self.ended.send_modify(|ended| *ended += 1);
     }
 
-    /// Tells operators when somebody has to sign in, and when nobody has to any more.
+    /// Logs for operators when a sign-in becomes necessary, and when it no longer is.
     fn note(&self, fault: Option<&NoToken>) {
         let needed = fault.is_some_and(NoToken::needs_person);
         if fault.is_some() && !needed {
@@ -482,7 +482,7 @@ impl SignIn {
     }
 }
 
-/// Whether the tokens are of use, as far as this process knows.
+/// Whether the tokens are usable, as far as this process knows.
 fn is_signed_in(state: &State) -> bool {
     state.tokens.record().is_some_and(|record| {
         record.last_error.is_none() && (record.access_token.is_some() || record.refresh_token.is_some())

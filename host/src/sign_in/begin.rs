@@ -1,4 +1,4 @@
-//! Signing in with a browser: the authorization request, and the answer that comes back (auth.md 4).
+//! Signing in with a browser: the authorization request, and its answer (auth.md 4).
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -30,18 +30,18 @@ use crate::time;
 /// Most sign-ins of one principal that are begun and not finished. One more forgets the first.
 const MAX_BEGUN: usize = 16;
 
-/// A sign-in that a person can go on with.
+/// A sign-in that awaits a person.
 #[derive(Debug)]
 pub struct Begun {
-    /// Where the browser goes. It holds `state`: it is for the terminal, the browser and `ptc login --json` alone.
+    /// The address for the browser. It holds `state`: show it only in the terminal, the browser and `ptc login --json`.
     pub url: Secret,
-    /// What the answer must repeat; of use where a person pastes a bare code.
+    /// The value that the answer must repeat; useful if a person pastes a bare code.
     pub state: Secret,
     /// Whether the server says that its answers name it: a bare code is then not taken.
     pub advertises_iss: bool,
 }
 
-/// What came of a sign-in.
+/// The result of a sign-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
     /// The authorization server.
@@ -54,17 +54,17 @@ pub struct SignedIn {
     pub refreshable: bool,
 }
 
-/// The record `pending`: what the core keeps, and the rest of what will be bound.
+/// The record `pending`: the core's state, and the rest of the future binding.
 #[derive(Serialize, Deserialize)]
 struct Pending {
     core: PendingSignIn,
     binding: Binding,
-    /// What the browser that began must prove to be, where one did.
+    /// The digest that the browser that began must match, if there was one.
     #[serde(default)]
     browser: Option<String>,
 }
 
-/// What is known before tokens are asked for.
+/// The state known before tokens are requested.
 pub(super) struct Prepared {
     pub(super) discovered: Discovered,
     pub(super) client: Client,
@@ -133,7 +133,7 @@ impl Site {
         Ok(Prepared { discovered, client, binding, scopes, is_new })
     }
 
-    /// Begins a sign-in of `principal` whose answer goes to `redirect_uri`. What is kept for it lives 10 minutes.
+    /// Begins a sign-in of `principal` whose answer is sent to `redirect_uri`. Its state is kept for 10 minutes.
     ///
     /// # Errors
     /// Why it cannot be begun.
@@ -141,8 +141,8 @@ impl Site {
         self.begin_in(principal, redirect_uri, None).await
     }
 
-    /// As [`begin`](Self::begin), in a browser that [`complete_in`](Self::complete_in) must find again: `browser` is a digest of what
-    /// it alone knows.
+    /// As [`begin`](Self::begin), in a browser that [`complete_in`](Self::complete_in) must recognize: `browser` is a digest of
+    /// a value that only it knows.
     ///
     /// # Errors
     /// Why it cannot be begun.
@@ -207,7 +207,7 @@ impl Site {
         Ok(answer.is_ok_and(|answer| authorize::has_forgotten_client(&answer)))
     }
 
-    /// Whether somebody has signed in here with this client a short time ago. A step-up is no reason to ask again.
+    /// Whether a sign-in with this client succeeded here a short time ago. A step-up is no reason to ask again.
     fn was_accepted(&self, client: &str) -> bool {
         let accepted = *self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         accepted.is_some_and(|(id, at)| {
@@ -250,8 +250,8 @@ impl Site {
         left
     }
 
-    /// Goes on with the sign-in that a callback belongs to. `None`: it belongs to none that was begun, is still open, and is one of
-    /// this upstream; whoever waits goes on waiting.
+    /// Continues the sign-in that a callback belongs to. `None`: it belongs to no open sign-in of this upstream; the caller
+    /// keeps waiting.
     ///
     /// # Errors
     /// Why the sign-in failed. It is over then.
@@ -369,12 +369,12 @@ impl Site {
     }
 }
 
-/// What one sign-in is unguessable by.
+/// The random values of one sign-in.
 fn entropy() -> Result<Entropy, Failure> {
     Ok(Entropy { verifier: Zeroizing::new(random()?), state: Zeroizing::new(random()?) })
 }
 
-/// What is kept of a server that publishes its metadata nowhere else.
+/// The stored metadata of a server that publishes them nowhere else.
 fn document_of(server: &ServerMetadata) -> Value {
     let url = |url: &Option<url::Url>| url.as_ref().map(url::Url::as_str).map(str::to_owned);
     json!({

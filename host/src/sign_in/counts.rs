@@ -1,4 +1,4 @@
-//! What has come of sign-ins and renewals, for operators.
+//! Counts of sign-ins and renewals, for operators.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -13,9 +13,9 @@ use super::fault::SignInError;
 use super::site::{Site, random};
 use crate::time;
 
-/// A code that a person enters elsewhere, and what waits for them.
+/// A code that a person enters elsewhere, and the polling for its result.
 pub struct DeviceSignIn {
-    /// What the person is shown.
+    /// The code and address to show.
     pub shown: DeviceAuthorization,
     polling: Polling,
     prepared: Prepared,
@@ -61,7 +61,7 @@ impl Site {
     /// Waits until the person has entered the code, or it has ended.
     ///
     /// # Errors
-    /// Why nobody is signed in.
+    /// Why the sign-in failed.
     pub async fn finish_device(&self, device: &mut DeviceSignIn) -> Result<SignedIn, SignInError> {
         let random_source = SystemRandom::new();
         let mut poll = device.polling.due();
@@ -84,7 +84,7 @@ impl Site {
         self.keep(binding, &device.principal, tokens, scopes.clone(), false).await
     }
 
-    /// A failure without what the server was sent.
+    /// A failure without the secrets that the server was sent.
     fn of_device(&self, failure: Failure, prepared: &Prepared, code: Option<&Secret>) -> Failure {
         let sent: Vec<&Secret> = code.into_iter().chain(prepared.client.credential.secret()).collect();
         self.clean(failure, &sent)

@@ -112,7 +112,7 @@ impl Carrier {
         }
     }
 
-    /// Counts and logs what came of it.
+    /// Counts and logs the outcome.
     fn tell(&self, outcome: &Outcome) {
         let site = &self.sign_in.site;
         let (upstream, issuer) = (site.name(), self.bound.as_ref().map_or("", |binding| &binding.issuer));
@@ -241,7 +241,7 @@ fn no_room(error: NoRoom) -> TokenFault {
     TokenFault::Unavailable { reason: SignInError::from(error).to_string(), retry_after: None }
 }
 
-/// What a failure before the token request means for it.
+/// The fault for a failure before the token request.
 fn fault(failure: Failure) -> TokenFault {
     match failure {
         Failure::AddressRefused { url } => TokenFault::AddressRefused { url },

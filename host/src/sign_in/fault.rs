@@ -6,13 +6,13 @@ use ptc_oauth::failure::Failure;
 use super::store::StoreError;
 use crate::credentials::NoRoom;
 
-/// Why a sign-in, or what belongs to one, failed.
+/// Why a sign-in, or an operation on one, failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
     /// As auth.md 16 lists them.
     #[error(transparent)]
     Failure(#[from] Failure),
-    /// The store of sign-ins does not do what it should.
+    /// The store of sign-ins failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Its tokens could not be kept out of results.
@@ -34,7 +34,7 @@ impl SignInError {
 /// Why a call has no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoToken {
-    /// Nobody has ever signed in.
+    /// There has never been a sign-in.
     NeverSignedIn,
     /// The sign-in has ended.
     Ended(ErrorCode),
@@ -64,7 +64,7 @@ impl NoToken {
         self.needs_person() && !matches!(self, Self::GivingUp(_))
     }
 
-    /// The text. `how` is what a person must do: `run: ptc login linear`.
+    /// The text. `how` is the action for a person: `run: ptc login linear`.
     pub(super) fn text(&self, upstream: &str, how: &str) -> String {
         match self {
             Self::NeverSignedIn => format!("not signed in to upstream '{upstream}'; a person must {how}"),
@@ -95,7 +95,7 @@ impl NoToken {
     }
 }
 
-/// Scopes come from the server: what scopes cannot have is left out.
+/// Scopes come from the server: characters that scopes cannot have are left out.
 fn shown(scopes: &str) -> String {
     let is_scope = |c: &char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
     scopes.chars().filter(is_scope).take(MAX_SCOPES).collect()

@@ -23,7 +23,7 @@ use crate::time::{self, Clock, Instant};
 /// Most addresses of a name that are looked at.
 const MAX_ADDRESSES: usize = 8;
 
-/// Sends what the core wants sent, for one upstream.
+/// Sends the core's requests, for one upstream.
 #[derive(Clone)]
 pub(super) struct Fetcher {
     client: Client,
@@ -50,7 +50,7 @@ impl Fetcher {
         }
     }
 
-    /// One request and what came of it.
+    /// One request and its outcome.
     pub(super) async fn send(&self, request: Request) -> Answer {
         let deadline = time::now() + REQUEST_TIMEOUT;
         let sent = time::timeout_at(deadline, self.follow(&request, deadline));

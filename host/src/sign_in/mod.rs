@@ -1,9 +1,9 @@
 //! Signed in to upstreams, and staying so: OAuth as auth.md has it, over the sans-I/O core of `ptc-oauth`.
 //!
-//! * [`Site`] — an upstream that is signed in to: [`begin`](Site::begin) and [`complete`](Site::complete) a sign-in with a browser,
-//!   [`begin_device`](Site::begin_device) and [`finish_device`](Site::finish_device) one on another machine,
+//! * [`Site`] — an upstream that is signed in to: [`begin`](Site::begin) and [`complete`](Site::complete) a sign-in with a
+//!   browser, [`begin_device`](Site::begin_device) and [`finish_device`](Site::finish_device) one on another machine,
 //!   [`sign_out`](Site::sign_out), and [`statuses`](Site::statuses) without the network.
-//! * [`SignInContext`] — what all of them share: the [store], the clock, the redactor, the HTTP client.
+//! * [`SignInContext`] — shared by all of them: the [store], the clock, the redactor, the HTTP client.
 //! * [`SignInError`] — why it failed, with the codes and texts of auth.md 16.
 //!
 //! Transports take a token for each request from the sign-in of their principal, which renews it in time.
@@ -36,6 +36,6 @@ pub(crate) use probe::challenge;
 pub use site::{SignInContext, Site, document_address, redirect_address};
 pub use status::{SignInStatus, SignedOut};
 
-/// The core's words for what callers hand in and get: callbacks, secrets, failures.
+/// The core's types in this interface: callbacks, secrets, failures.
 pub use ptc_oauth::registration::client_document;
 pub use ptc_oauth::{callback, failure, secret};

@@ -1,4 +1,4 @@
-//! That somebody has signed in, in this process.
+//! Notification of sign-ins in this process.
 
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! The sign-in of each principal, made when it is first asked for, and what a person does for one that is missing.
+//! The sign-in of each principal, made on first use, and the action for a person if one is missing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::digest::hex_digest;
 
 pub use crate::credentials::PROCESS;
 
-/// What a person does to sign in. Neither form holds a secret.
+/// The action by which a person signs in. Neither form holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextStep {
     /// Runs this command: `ptc login linear`.
@@ -34,7 +34,7 @@ pub(super) fn owner_hash(principal: &str) -> String {
 }
 
 impl Site {
-    /// What a person does so that calls of `principal` have a token.
+    /// The action that gives calls of `principal` a token.
     pub fn next_step(&self, principal: &str) -> NextStep {
         let is_caller = self.oauth.identity == OAuthIdentity::PerPrincipal && principal != PROCESS;
         let command = format!("ptc login {}", self.name);

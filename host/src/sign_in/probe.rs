@@ -21,8 +21,7 @@ pub(crate) fn challenge(headers: &HeaderMap) -> Option<Bearer> {
 }
 
 impl Site {
-    /// What the upstream answers to somebody without a token. One that does not answer says nothing: discovery goes on
-    /// without it.
+    /// The upstream's challenge to a request without a token. Without an answer, discovery continues without it.
     pub(super) async fn probe(&self) -> Option<Bearer> {
         if self.is_openapi {
             return self.ask(Method::GET, "").await;

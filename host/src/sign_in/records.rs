@@ -18,14 +18,14 @@ pub(super) struct Binding {
     pub issuer: String,
     /// Our client there.
     pub client_id: String,
-    /// Where that client comes from.
+    /// The origin of that client.
     pub origin: Origin,
     /// The value of `resource`.
     pub resource: Option<String>,
-    /// What the client is registered for.
+    /// The redirect URIs of the registration.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// Metadata of a server that publishes none where they are looked for (auth.md 2.6).
+    /// Metadata of a server that does not publish them in the usual place (auth.md 2.6).
     #[serde(default)]
     pub legacy_server: Option<Value>,
 }

@@ -38,18 +38,18 @@ const MAX_KNOWN: usize = 8;
 /// How long a failed discovery is not tried again.
 const FAILURE_LIFE: Duration = Duration::from_secs(30);
 
-/// What all upstreams of a process share.
+/// Shared by all upstreams of a process.
 #[derive(Clone)]
 pub struct SignInContext {
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub store: Arc<dyn AuthStore>,
     /// The clock by which tokens end, unless there is a store that processes share.
     pub clock: Clock,
-    /// Learns of tokens as they come.
+    /// Receives new tokens.
     pub redactor: Redactor,
     /// Connections; knows which certificates to trust.
     pub http: HttpClient,
-    /// Runs renewals, which nobody's cancelled call ends.
+    /// Runs renewals, which survive cancelled calls.
     pub owner: Handle,
     /// The origin of the page on which callers over HTTP sign in, if there is one (auth.md 8).
     pub page: Option<Arc<str>>,
@@ -90,7 +90,7 @@ pub struct Site {
     pub(super) counts: SignInCounts,
     /// Told of sign-ins.
     pub(super) news: News,
-    /// What is known of authorization servers, by issuer.
+    /// Known authorization servers, by issuer.
     known: Mutex<HashMap<String, Known>>,
     /// Sign-ins that principals have begun here, with when.
     pub(super) begun: Mutex<HashMap<Box<str>, Begun>>,
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Site {
 }
 
 impl Site {
-    /// The upstream of this entry; `None` if nobody signs in to it.
+    /// The upstream of this entry; `None` if it needs no sign-in.
     pub fn new(
         upstream: &UpstreamConfig,
         credentials: &Arc<CredentialStore>,
@@ -154,12 +154,12 @@ impl Site {
         &self.name
     }
 
-    /// How its sign-in is had.
+    /// How its sign-ins are obtained.
     pub fn config(&self) -> &OAuthConfig {
         &self.oauth
     }
 
-    /// How often tokens came and did not.
+    /// Counts of obtained and failed tokens.
     pub fn counts(&self) -> &SignInCounts {
         &self.counts
     }
@@ -180,12 +180,12 @@ impl Site {
         &*self.context.store
     }
 
-    /// What the upstream and `principal` use.
+    /// The binding of the upstream and `principal`.
     pub(super) async fn binding(&self, principal: &str) -> Result<Option<Binding>, SignInError> {
         Ok(records::read(self.store(), &RecordKey::binding(&self.name, &self.url, principal)).await?)
     }
 
-    /// Discovers from the upstream on, and remembers what was found.
+    /// Discovers from the upstream on, and remembers the result.
     pub(super) async fn discover(
         &self,
         challenge: Option<&Bearer>,
@@ -225,7 +225,7 @@ impl Site {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what was read of authorization servers, after a 401 that a renewal did not cure (auth.md 2.5).
+    /// Drops the cached metadata of authorization servers, after a 401 that a renewal did not cure (auth.md 2.5).
     pub(super) fn forget_metadata(&self) {
         self.known().clear();
     }
@@ -273,14 +273,14 @@ impl Site {
         self.credentials.get(binding).map(|credential| CoreSecret::new(credential.secret.open()))
     }
 
-    /// The document that says who we are, on our own page: of use where the browser comes back to that page alone.
+    /// The document with our client's identity, on our own page: useful if the browser returns to that page alone.
     fn own_document(&self, redirect_uris: &[String]) -> Option<String> {
         let origin = self.context.page.as_deref()?;
         let [redirect_uri] = redirect_uris else { return None };
         (*redirect_uri == redirect_address(origin)).then(|| document_address(origin))
     }
 
-    /// Who we are, as the file says it.
+    /// The client's identity, as the file configures it.
     fn setting(
         &self,
         signed_in: Option<&Binding>,
@@ -377,8 +377,8 @@ impl Site {
         }
     }
 
-    /// Has the redactor know the secrets of `owner`, which are those of a sign-in of `principal`. They must have been accepted
-    /// by now: what somebody sends who has not shown to be anybody is nothing to scrub.
+    /// Registers the secrets of `owner`, which belong to a sign-in of `principal`, with the redactor. They must have been
+    /// accepted by now: values from unauthenticated callers are not scrubbed.
     pub(super) fn learn<'s>(
         &self,
         owner: &str,
@@ -445,7 +445,7 @@ fn legacy_server(document: &ptc_mcp::json::Value, issuer: &str) -> Result<Server
         .map_err(|reason| Failure::BadMetadata { url: issuer.to_owned(), reason: reason.to_owned() })
 }
 
-/// Where the browser comes back to on the page at this origin.
+/// The redirect address of the page at this origin.
 #[must_use]
 pub fn redirect_address(origin: &str) -> String {
     format!("{origin}/oauth/callback")

@@ -1,4 +1,4 @@
-//! Who is signed in, without the network; and signing out (auth.md 11).
+//! The state of sign-ins, without the network; and signing out (auth.md 11).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::records::{self, Binding};
 use super::site::Site;
 use super::store::{Protection, RecordKey, RecordKind, StoreError};
 
-/// The sign-in of one principal at one upstream, as `ptc auth` tells it. No part of a token is in it.
+/// The sign-in of one principal at one upstream, as `ptc auth` shows it. It contains no part of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInStatus {
     /// The upstream.
@@ -32,18 +32,18 @@ pub struct SignInStatus {
     pub refreshable: bool,
     /// Whether the server was found by the fallback of auth.md 2.6.
     pub legacy: bool,
-    /// How it is kept.
+    /// How it is protected.
     pub store: Protection,
     /// Whether calls have a token.
     pub signed_in: bool,
-    /// Why they have none any more: a code, and when that was (in Unix seconds) if it is known.
+    /// Why they no longer have one: a code, and its time (in Unix seconds) if it is known.
     pub last_error: Option<(String, Option<u64>)>,
 }
 
-/// What came of signing out.
+/// The outcome of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedOut {
-    /// Nobody was signed in.
+    /// There was no sign-in.
     WasNot,
     /// The server has revoked the tokens.
     Revoked,
@@ -54,7 +54,7 @@ pub enum SignedOut {
 }
 
 impl Site {
-    /// The sign-ins at this upstream, one a principal. Where nobody has ever signed in, there is one row for `principal`.
+    /// The sign-ins at this upstream, one a principal. If there has never been one, there is one row for `principal`.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -109,8 +109,8 @@ impl Site {
         })
     }
 
-    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. A registration that
-    /// no other sign-in uses is forgotten with them.
+    /// Signs `principal` out: revokes the tokens as far as the server does that, and deletes them in any case. A registration
+    /// that no other sign-in uses is forgotten with them.
     ///
     /// # Errors
     /// The store does not delete.

@@ -1,4 +1,4 @@
-//! What is written.
+//! Writes to the store.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Key, Owner};
 
-/// Changes of records of one principal: all of them are made, or none.
+/// Changes of records of one principal, which are applied atomically.
 #[derive(Clone, Debug)]
 pub struct Commit {
     owner: Owner,
@@ -18,15 +18,15 @@ pub struct Commit {
 pub struct Write {
     /// Which.
     pub key: Key,
-    /// The fence of the lease under which it is written. `None` asks for no lease, and looks at the version alone.
+    /// The fence of the lease under which it is written. `None` needs no lease, and checks the version alone.
     pub fence: Option<u64>,
-    /// Whether the lease goes on; it ends otherwise.
+    /// Whether the lease is kept; otherwise it ends.
     pub keeps_lease: bool,
-    /// What becomes of it.
+    /// The change.
     pub change: Change,
 }
 
-/// What becomes of a record.
+/// A change of a record.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// It has another content.
@@ -40,7 +40,7 @@ pub enum Change {
         /// Its end, however much it is used.
         end: End,
     },
-    /// It is deleted, and whoever asks for it within `life` is told so, also if it never was.
+    /// It is deleted, and requests for it within `life` report that, even if it never existed.
     Bury {
         /// The version that it must have, if that matters.
         version: Option<u64>,
@@ -125,7 +125,7 @@ impl Write {
         self
     }
 
-    /// The same, and the lease goes on.
+    /// The same, keeping the lease.
     #[must_use]
     pub fn keeping_lease(mut self) -> Self {
         self.keeps_lease = true;

@@ -1,11 +1,11 @@
-//! The time of stores within one process, and of whatever else is dated for another one.
+//! The time of stores within one process, and of everything else that is dated for other processes.
 
 use super::lease::millis;
 use super::shared_time::{millis_of_day, store_time_by};
 use crate::time::{Clock, Instant};
 
-/// The time of the store that processes share ([`store_time`](super::store_time)). Where none is shared: the time of day when this was made,
-/// and the monotonic time of the clock from then on, so that nothing expires because the machine's clock is set.
+/// The time of the store that processes share ([`store_time`](super::store_time)). Without one: the time of day when this was
+/// made, and the monotonic time of the clock from then on, so that nothing expires because the machine's clock is set.
 #[derive(Clone, Debug)]
 pub struct StoreClock {
     clock: Clock,

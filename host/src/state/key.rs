@@ -13,17 +13,17 @@ use super::names::OwnerNames;
 /// Longest id, in bytes.
 pub const MAX_ID: usize = 128;
 
-/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Ids of strangers are asked before a key is made of
-/// them, so that none reaches into another key.
+/// Whether `id` can be the id of a record: 1 to [`MAX_ID`] of `[A-Za-z0-9_-]`. Untrusted ids are checked before a key is made
+/// of them, so that none reaches into another key.
 #[must_use]
 pub fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(fits)
 }
 
-/// To whom records belong: a principal and, for what belongs to one conversation of it only, that conversation.
+/// The owner of records: a principal and, for records of a single conversation of it, that conversation.
 ///
-/// The bytes of a principal are counted over all its conversations. What is found under one owner is found under no other.
+/// The bytes of a principal are counted over all its conversations. Records of one owner are invisible to every other.
 #[derive(Clone)]
 pub struct Owner {
     principal: Arc<str>,
@@ -94,7 +94,7 @@ impl Owner {
         (&self.principal, &self.conversation)
     }
 
-    /// What it is called in a store that outlives the process.
+    /// Its names in a store that outlives the process.
     #[cfg(feature = "seals")]
     pub(super) fn names(&self) -> &OwnerNames {
         self.names.get_or_init(|| OwnerNames::of(self))
@@ -113,14 +113,14 @@ impl Owner {
     }
 }
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// What a session keeps.
+    /// The content of a session.
     Session,
     /// A run that waits, runs for long or has ended; its inbox has the same id.
     Run,
-    /// What is too large to travel with a client.
+    /// Data too large to travel with a client.
     Blob,
     /// A sign-in to an upstream.
     SignIn,
@@ -199,7 +199,7 @@ impl Key {
     /// The key of the record `id` of `owner`.
     ///
     /// # Errors
-    /// [`BadId`] if `id` is none ([`is_id`]).
+    /// [`BadId`] if `id` is invalid ([`is_id`]).
     pub fn new(owner: &Owner, kind: Kind, id: impl Into<Arc<str>>) -> Result<Self, BadId> {
         let id = id.into();
         if is_id(&id) { Ok(Self { owner: owner.clone(), kind, id }) } else { Err(BadId) }
@@ -211,7 +211,7 @@ impl Key {
         &self.owner
     }
 
-    /// What it is.
+    /// The kind of its record.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Lease, StateError};
 
-/// Who took a record last, and until when. Times are milliseconds of the store's clock.
+/// The last lease of a record: its holder and its end. Times are milliseconds of the store's clock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     fence: u64,
@@ -14,7 +14,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// The fence of whoever took it last; 0 if nobody has.
+    /// The fence of the last lease; 0 if there was none.
     pub(super) fn fence(&self) -> u64 {
         self.fence
     }
@@ -25,8 +25,8 @@ impl Taken {
         Some(Lease { holder: self.holder.clone()?, left: Duration::from_millis(left) })
     }
 
-    /// Gives it to `holder`. A fence is the time in microseconds, or one more than the one before: it grows also where the record
-    /// was forgotten in between.
+    /// Gives it to `holder`. A fence is the time in microseconds, or one more than the one before: it grows also where the
+    /// record was forgotten in between.
     pub(super) fn give(&mut self, holder: &Arc<str>, lease: Duration, now: u64) {
         self.fence = (self.fence + 1).max(now.saturating_mul(1000));
         self.until = now.saturating_add(millis(lease));

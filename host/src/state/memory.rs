@@ -19,7 +19,7 @@ use super::{
     StateStore, StoreLimits, TOMBSTONE_LIFE, Versioned,
 };
 
-/// Between two searches for what has expired, at least.
+/// Least time between two sweeps of expired records.
 const SWEEP_INTERVAL: u64 = 60_000;
 
 /// A store that is gone with its last handle. Clones are handles of one store.
@@ -44,7 +44,7 @@ struct Inner {
     inboxes: HashMap<Key, (Vec<Bytes>, u64)>,
     said: Announcements,
     replicas: Replicas,
-    /// Who waits for messages, by name of the replica.
+    /// Wake-ups for holders of messages, by name of the replica.
     waking: HashMap<Arc<str>, Arc<Notify>>,
     swept: u64,
 }
@@ -76,7 +76,7 @@ impl MemoryState {
         self.0.clock.now()
     }
 
-    /// Does what takes no time, when it is asked for.
+    /// Runs an operation that takes no time immediately.
     fn at_once<'a, T: Send + 'a>(
         &'a self,
         work: impl FnOnce(&mut Inner, u64) -> Result<T, StateError> + Send + 'a,
@@ -152,7 +152,7 @@ impl Inner {
         Ok(())
     }
 
-    /// What each write makes of its record.
+    /// The result of each write for its record.
     fn plan(&self, commit: &Commit, now: u64) -> Result<Vec<Option<Head>>, StateError> {
         let judged = commit.writes().iter().map(|write| {
             let there = self.rows.get(&write.key).map(|(head, _)| head);
@@ -170,7 +170,7 @@ impl Inner {
         })
     }
 
-    /// Puts a record in the place of what is there, and counts it.
+    /// Replaces a record, and counts the change.
     fn set(&mut self, key: &Key, row: Option<(Head, Bytes)>) {
         let after = row.as_ref().map(|(head, _)| *head);
         let before = match row {
@@ -191,7 +191,7 @@ impl Inner {
         }
     }
 
-    /// Removes what has expired.
+    /// Removes expired records.
     fn sweep(&mut self, now: u64) {
         self.swept = now;
         let gone = self.rows.iter().filter(|(_, (head, _))| !head.is_there(now));

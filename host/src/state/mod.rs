@@ -1,16 +1,16 @@
 //! State that outlives a request or a process, and how processes share it (state.md).
 //!
 //! * [`StateStore`] — the trait of all back ends: versioned records under an [`Owner`], leases with fences, ids that are spent
-//!   once, inboxes, and what replicas tell each other.
+//!   once, inboxes, and announcements between replicas.
 //! * [`MemoryState`] — the back end without a disk or a server: gone with the process.
-//! * [`WatchedState`] — counts what a store does, and spares it while it is down.
-//! * [`Commit`], [`Claim`] — what is written, all or nothing; how a record is taken for a while.
+//! * [`WatchedState`] — counts a store's operations, and pauses them while it is down.
+//! * [`Commit`], [`Claim`] — writes, all or nothing; how a record is leased.
 #![cfg_attr(
     feature = "seals",
     doc = "* [`Secret`], [`Seals`], [`SealedState`] — the operator's secret, and what is sealed with it; feature `seals`."
 )]
 //!
-//! Blobs are bytes to a store. What is in them, and whether it can still be read, is the matter of whoever wrote them.
+//! Blobs are bytes to a store. Their format, and whether it can still be read, is the matter of their writer.
 
 mod change;
 mod clock;

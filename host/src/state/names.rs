@@ -10,11 +10,11 @@ const CONVERSATION_DIGITS: usize = 16;
 /// Between the digest of a conversation and an id; no id has it.
 const SEPARATOR: char = '.';
 
-/// What an owner is called in a store.
+/// An owner's names in a store.
 pub(super) struct OwnerNames {
     /// The name of its principal.
     principal: String,
-    /// What the ids of its records begin with.
+    /// The prefix of the ids of its records.
     prefix: String,
 }
 
@@ -34,13 +34,13 @@ pub(super) fn principal_name(owner: &Owner) -> String {
     owner.names().principal.clone()
 }
 
-/// What the ids of an owner's records begin with.
+/// The prefix of the ids of an owner's records.
 #[cfg(feature = "state")]
 pub(super) fn id_prefix(owner: &Owner) -> String {
     owner.names().prefix.clone()
 }
 
-/// What a record is called: the name of its principal, and its id with that of its conversation.
+/// A record's name: the name of its principal, and its id with that of its conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) principal: String,
@@ -84,7 +84,7 @@ impl Name {
     }
 }
 
-/// The digest of a conversation, if there is one, and the id of a name's last part; `None` if it is none of ours.
+/// The digest of a conversation, if there is one, and the id of a name's last part; `None` if it is not ours.
 #[cfg(feature = "state")]
 pub(super) fn split_id(id: &str) -> Option<(Option<&str>, &str)> {
     match id.split_once(SEPARATOR) {

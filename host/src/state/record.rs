@@ -1,4 +1,4 @@
-//! What is read of records.
+//! The read side of records.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +7,20 @@ use bytes::Bytes;
 
 use super::Kind;
 
-/// A record as it is now.
+/// The current state of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Versioned {
     /// One more with each commit, from 1 on; 0 for a record that was claimed before there was one.
     pub version: u64,
-    /// The fence of whoever took it last; 0 if nobody has.
+    /// The fence of the last lease; 0 if there was none.
     pub fence: u64,
-    /// Its content. `None` if it was claimed by somebody who knows this version, or there is none yet.
+    /// Its content. `None` if the claim named this version as known, or there is none yet.
     pub blob: Option<Bytes>,
-    /// Time until its end, however much it is used; `None` if it has none.
+    /// Time until its end, independent of its use; `None` if it has none.
     pub ends_in: Option<Duration>,
-    /// Time until it goes if nobody uses it; `None` if it stays.
+    /// Time until it expires unused; `None` if it stays.
     pub expires_in: Option<Duration>,
-    /// Who has taken it, if somebody has now.
+    /// Its current lease, if there is one.
     pub lease: Option<Lease>,
 }
 
@@ -36,24 +36,24 @@ pub struct Lease {
 /// How a record is taken for a while (state.md 4.2): one round trip reads it, leases it and counts as a use of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The replica that takes it.
+    /// The replica that leases it.
     pub holder: Arc<str>,
     /// For how long.
     pub lease: Duration,
-    /// Time that it may rest from now on; `None` leaves that as it is. It never outlives its end.
+    /// Time to live unused, from now on; `None` leaves it unchanged. It never exceeds the record's end.
     pub rest: Option<Duration>,
-    /// The version whose content the holder has: that need not travel. 0 for none.
+    /// The version whose content the holder has, which is then not sent. 0 for none.
     pub known: u64,
-    /// Whether a record that does not exist is taken too: then nobody else makes it meanwhile.
+    /// Whether a record that does not exist is leased too: no other holder can then create it meanwhile.
     pub creates: bool,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// There is no such record.
     Absent,
-    /// Somebody has it; nothing was changed.
+    /// Another holder has it; nothing was changed.
     Held(Lease),
     /// It is taken. [`Versioned::fence`] is the fence of the lease.
     Taken(Versioned),
@@ -66,7 +66,7 @@ pub struct Listed {
     pub owner: Arc<str>,
     /// The conversation's name in this store, if the owner is one.
     pub conversation: Option<Arc<str>>,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Its id.
     pub id: Arc<str>,
@@ -74,8 +74,8 @@ pub struct Listed {
     pub version: u64,
     /// Bytes of its content, as they lie in the store.
     pub bytes: u64,
-    /// Time until it goes if nobody uses it; `None` if it stays.
+    /// Time until it expires unused; `None` if it stays.
     pub expires_in: Option<Duration>,
-    /// Who has taken it, if somebody has now.
+    /// Its current lease, if there is one.
     pub lease: Option<Lease>,
 }

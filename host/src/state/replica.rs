@@ -1,4 +1,4 @@
-//! What the processes that share a store tell each other.
+//! Announcements between the processes that share a store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub struct Replica {
     pub seen: Duration,
 }
 
-/// What was announced after a point in time, oldest first.
+/// The announcements after a point in time, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// The point up to which this tells everything. 0 is the beginning.
+    /// The point up to which this is complete. 0 is the beginning.
     pub until: u64,
     /// The announcements.
     pub said: Vec<Arc<str>>,

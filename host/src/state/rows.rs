@@ -1,4 +1,4 @@
-//! What may be written over what: the rules of stores within one process.
+//! The rules for overwriting, for stores within one process.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) struct Head {
     pub(super) is_buried: bool,
     /// The end, however much it is used.
     pub(super) end: Option<u64>,
-    /// When it goes if nobody uses it; never after its end.
+    /// When it expires unused; never after its end.
     pub(super) expires: Option<u64>,
     /// Bytes of its content.
     pub(super) bytes: u64,
@@ -25,7 +25,7 @@ impl Head {
         self.expires.is_none_or(|expires| now < expires)
     }
 
-    /// The same, used now by somebody who lets it rest for so long.
+    /// The same, used now, with this time to live unused.
     pub(super) fn used(mut self, rest: Option<Duration>, now: u64) -> Self {
         if let Some(rest) = rest {
             self.expires = earlier(Some(now.saturating_add(millis(rest))), self.end);
@@ -33,7 +33,7 @@ impl Head {
         self
     }
 
-    /// As it is told of.
+    /// In the form for readers.
     pub(super) fn told(&self, taken: Option<&Taken>, now: u64) -> Versioned {
         let left = |at: u64| Duration::from_millis(at.saturating_sub(now));
         Versioned {
@@ -47,7 +47,7 @@ impl Head {
     }
 }
 
-/// Whether `write` may be made over a record that is there, and what is there afterwards; `None` for nothing.
+/// Whether `write` may be made over the present record, and the record afterwards; `None` for nothing.
 pub(super) fn judge(
     there: Option<&Head>,
     taken: Option<&Taken>,

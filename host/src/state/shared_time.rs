@@ -1,8 +1,8 @@
 //! The time of day as all replicas know it (state.md 2.3): by the clock of the store that they share.
 //!
-//! Replicas date what other replicas judge: ids of HTTP sessions, states of clients, runs, tokens. Their machines' clocks may differ, so each
-//! asks the store what time it is whenever it says that it is there, and counts on from then by a clock that cannot be set. A process has
-//! one such store at most; one that shares none goes by its machine.
+//! Replicas date values that other replicas judge: ids of HTTP sessions, states of clients, runs, tokens. Their machines'
+//! clocks may differ, so each asks the store for the time with every heartbeat, and counts on from then by a clock that cannot
+//! be set. A process has one such store at most; one that shares none uses its machine's clock.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use std::time::UNIX_EPOCH;
 use super::lease::millis;
 use crate::time::{Clock, Instant};
 
-/// Where this process counts from, by the system's clock, behind which none is.
+/// Where this process counts from, by the system's clock.
 static BEGAN: LazyLock<Instant> = LazyLock::new(|| Clock::default().now());
 /// The store's time at [`BEGAN`], in milliseconds since 1970; 0 as long as no store has said it.
 static STORE_AT_BEGAN: AtomicU64 = AtomicU64::new(0);
 
-/// Notes what time it is by the clock of the shared store, in milliseconds since 1970.
+/// Notes the time of the shared store, in milliseconds since 1970.
 pub fn follow_store(now: u64) {
     STORE_AT_BEGAN.store(now.saturating_sub(millis(Clock::current().since(*BEGAN))), Ordering::Relaxed);
 }
@@ -35,7 +35,7 @@ pub(super) fn store_time_by(clock: &Clock) -> Option<u64> {
     }
 }
 
-/// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's as it is set now.
+/// Milliseconds since 1970: by the clock of the store that this process shares, else by this machine's current setting.
 #[must_use]
 pub fn time_of_day() -> u64 {
     time_of_day_by(&Clock::current())

@@ -11,7 +11,7 @@ use super::{Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Sta
 /// How long a deletion is remembered (state.md 1).
 pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(3600);
 
-/// The answer of a store, which comes later.
+/// The future answer of a store.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StateError>>;
 
 /// Bounds of a store.
@@ -27,7 +27,7 @@ impl Default for StoreLimits {
     }
 }
 
-/// How much of one kind is kept at most.
+/// The limits for records of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Records of one owner.
@@ -48,9 +48,9 @@ impl Room {
 
 /// A store of state (state.md 2). Several handles, of several processes where the back end allows it, may work on one store.
 ///
-/// No operation blocks the thread. Times are the store's own: processes whose clocks differ agree on what has expired. Every
-/// operation but [`read`](StateStore::read), [`list`](StateStore::list) and [`look`](StateStore::look) is tried once: whether one
-/// whose answer was lost has been done is told by the next version.
+/// No operation blocks the thread. Times are the store's own: processes whose clocks differ agree on expiry. Every operation
+/// but [`read`](StateStore::read), [`list`](StateStore::list) and [`look`](StateStore::look) is tried once: after a lost
+/// answer, the next version shows whether it was done.
 pub trait StateStore: Send + Sync {
     /// The record under `key`; `None` if there is none.
     ///
@@ -58,17 +58,17 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Gone`] if it was buried, [`StateError::Corrupt`], [`StateError::Unavailable`].
     fn read<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Versioned>>;
 
-    /// Reads the record, takes it for a while, and counts as a use of it. Nobody else takes it before the lease ends; a commit
+    /// Reads the record, leases it, and counts as a use of it. No other holder can take it before the lease ends; a commit
     /// without its fence can still change it.
     ///
     /// # Errors
-    /// As [`read`](StateStore::read). Whoever may have the lease although the answer was lost waits for its end.
+    /// As [`read`](StateStore::read). A caller that may have the lease although the answer was lost waits for its end.
     fn claim<'a>(&'a self, key: &'a Key, claim: Claim) -> Answer<'a, Claimed>;
 
-    /// Has the lease of `fence` run out `lease` from now; zero ends it, as whoever has nothing to commit does.
+    /// Sets the lease of `fence` to end `lease` from now; zero ends it, for a holder with nothing to commit.
     ///
     /// # Errors
-    /// [`StateError::Fenced`] if somebody else has taken the record since, [`StateError::Gone`], [`StateError::Unavailable`].
+    /// [`StateError::Fenced`] if another holder has taken the record since, [`StateError::Gone`], [`StateError::Unavailable`].
     fn renew<'a>(&'a self, key: &'a Key, fence: u64, lease: Duration) -> Answer<'a, ()>;
 
     /// Makes all changes of `commit`, or none.
@@ -78,7 +78,7 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Full`], [`StateError::Unavailable`].
     fn commit(&self, commit: Commit) -> Answer<'_, ()>;
 
-    /// Spends an id of `owner`'s principal. `true` for the first who does so within `life`, and for nobody else.
+    /// Spends an id of `owner`'s principal. `true` for the first caller within `life`, `false` for all others.
     ///
     /// # Errors
     /// [`StateError::Unavailable`]; it may be spent then.
@@ -93,11 +93,11 @@ pub trait StateStore: Send + Sync {
     /// Takes all messages out of the inbox of a run, oldest first.
     ///
     /// # Errors
-    /// [`StateError::Corrupt`] if one is none of ours, [`StateError::Unavailable`]; they may be lost then.
+    /// [`StateError::Corrupt`] if one is not ours, [`StateError::Unavailable`]; they may be lost then.
     fn drain<'a>(&'a self, run: &'a Key) -> Answer<'a, Vec<Bytes>>;
 
-    /// Completes when a message for a run that `holder` has taken came in, or perhaps for no reason. It is a hint: whoever waits
-    /// looks each second too.
+    /// Completes when a message for a run that `holder` has leased has arrived, or spuriously. It is a hint: the caller polls
+    /// each second too.
     fn woken<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, ()>;
 
     /// The records of a kind, of one owner or of all, in no order. Buried ones are not among them.
@@ -106,7 +106,8 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Unavailable`].
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>>;
 
-    /// Whether an owner has fewer than `most` records of a kind. Whoever has many is not kept waiting for a list of them.
+    /// Whether an owner has fewer than `most` records of a kind. Implementations avoid listing all records of an owner with
+    /// many.
     ///
     /// # Errors
     /// [`StateError::Unavailable`].
@@ -114,8 +115,8 @@ pub trait StateStore: Send + Sync {
         async move { Ok(self.list(Some(owner), kind).await?.len() < most) }.boxed()
     }
 
-    /// Whether there is room for one more record of a kind. Whoever keeps many is not kept waiting for a list of them: what a store counts
-    /// as it goes is never too little, and only where that is not enough it looks at each record.
+    /// Whether there is room for one more record of a kind. Implementations avoid listing all records of an owner with many: a
+    /// store's running count is never too low, and only if that exceeds the limit it reads each record.
     ///
     /// # Errors
     /// [`StateError::Unavailable`].
@@ -134,7 +135,7 @@ pub trait StateStore: Send + Sync {
     /// As [`read`](StateStore::read).
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>>;
 
-    /// Buries a listed record, whoever has taken it. Whether it was there.
+    /// Buries a listed record, regardless of its lease. Returns whether it existed.
     ///
     /// # Errors
     /// [`StateError::Unavailable`].
@@ -146,7 +147,7 @@ pub trait StateStore: Send + Sync {
     /// [`StateError::Unavailable`].
     fn announce<'a>(&'a self, text: &'a str) -> Answer<'a, ()>;
 
-    /// What was announced after `point`, which an earlier answer named.
+    /// The announcements after `point`, which an earlier answer named.
     ///
     /// # Errors
     /// [`StateError::Unavailable`].

@@ -1,4 +1,4 @@
-//! How many records of a kind there are, counted as they come and go: never too few, since those that have expired count until they are
+//! Counts of records of a kind, kept up to date with each change: never too low, since expired records count until they are
 //! removed.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ struct Own {
 }
 
 impl Tally {
-    /// Counts what has become of a record of `principal`.
+    /// Counts a change of a record of `principal`.
     pub(super) fn change(&mut self, principal: &str, before: Option<&Head>, after: Option<&Head>) {
         let counted = |head: Option<&Head>| head.filter(|head| !head.is_buried).map(|head| head.bytes);
         let (before, after) = (counted(before), counted(after));
@@ -43,7 +43,7 @@ impl Tally {
         }
     }
 
-    /// Whether there is room for one more of `principal`. If not, some of what is counted may have expired.
+    /// Whether there is room for one more of `principal`. If not, some of the counted records may have expired.
     pub(super) fn has_room(&self, principal: &str, room: Room) -> bool {
         let own = self.principals.get(principal).copied().unwrap_or_default();
         room.has(own.records, own.bytes) && self.all < room.all

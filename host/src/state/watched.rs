@@ -48,7 +48,7 @@ struct Figures {
     micros: AtomicU64,
 }
 
-/// What one operation of a store came to.
+/// Figures of one operation of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationFigures {
     /// Its name.
@@ -85,7 +85,7 @@ impl WatchedState {
         self.health.failures.load(Ordering::Relaxed) >= FAILURES
     }
 
-    /// What its operations came to so far.
+    /// The figures of its operations so far.
     pub fn figures(&self) -> impl Iterator<Item = OperationFigures> + '_ {
         OPERATIONS.iter().zip(&self.health.figures).map(|(name, figures)| OperationFigures {
             name,

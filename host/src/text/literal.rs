@@ -16,7 +16,7 @@ enum Style {
 }
 
 impl Style {
-    /// What stands between two elements or entries.
+    /// The character between two elements or entries.
     fn between(self) -> char {
         match self {
             Self::Program => ' ',
@@ -24,7 +24,7 @@ impl Style {
         }
     }
 
-    /// What stands between a key and its value.
+    /// The character between a key and its value.
     fn behind_key(self) -> char {
         match self {
             Self::Program => ' ',

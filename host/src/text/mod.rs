@@ -38,7 +38,7 @@ pub fn clip(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// [`clip`], with three dots behind it where something was cut.
+/// [`clip`], followed by three dots if something was cut.
 #[must_use]
 pub fn with_dots(text: &str, max: usize) -> String {
     if text.len() <= max { text.to_owned() } else { format!("{}...", clip(text, max)) }
@@ -50,14 +50,14 @@ pub(crate) fn bounded_line(text: &str, max: usize) -> String {
     if line.len() <= max { line } else { format!("{}...", clip(&line, max - 3)) }
 }
 
-/// The beginning of a text that is being written: what comes after `max` bytes is an error, so that its writer stops.
+/// The beginning of a text that is being written: output beyond `max` bytes is an error, so that its writer stops.
 pub(crate) struct Beginning {
     text: String,
     max: usize,
 }
 
 impl Beginning {
-    /// What `write` writes, as far as that has at most `max` bytes, else a beginning of it with `...` behind it.
+    /// The output of `write`, if it has at most `max` bytes, else a beginning of it followed by `...`.
     pub(crate) fn of(max: usize, write: impl FnOnce(&mut Self) -> std::fmt::Result) -> String {
         let mut beginning = Self { text: String::new(), max };
         if write(&mut beginning).is_err() {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{Instant, Sleep, Timeout};
 
-/// Whether there has ever been a stepped clock: without one nobody looks for the clock of a thread.
+/// Whether there has ever been a stepped clock: without one, the clock of a thread is not looked up.
 static STEPS: AtomicBool = AtomicBool::new(false);
 static OF_PROCESS: OnceLock<Clock> = OnceLock::new();
 
@@ -44,7 +44,7 @@ impl Clock {
         Entered { before, of_thread: PhantomData }
     }
 
-    /// Makes it the clock of all threads that have entered none, once and for all. Whether it did: the first one stays.
+    /// Makes it the clock of all threads that have entered none, once and for all. Returns whether it did: the first one stays.
     pub fn set_for_process(self) -> bool {
         OF_PROCESS.set(self).is_ok()
     }
@@ -55,7 +55,7 @@ impl Clock {
         real_now() + self.ahead()
     }
 
-    /// How long ago `moment` was; zero if it is still to come.
+    /// The time since `moment`; zero if it is in the future.
     #[must_use]
     pub fn since(&self, moment: Instant) -> Duration {
         self.now().saturating_duration_since(moment)
@@ -67,7 +67,7 @@ impl Clock {
         real_time_of_day() + self.ahead()
     }
 
-    /// Sets it ahead, and wakes whoever waits for what is due then.
+    /// Sets it ahead, and wakes the waits that are due then.
     ///
     /// # Panics
     /// The system's clock cannot be set.
@@ -99,7 +99,7 @@ impl Clock {
         Timeout::new(future.into_future(), self.sleep(duration))
     }
 
-    /// The output of `future`, unless `deadline` comes first.
+    /// The output of `future`, unless `deadline` passes first.
     pub fn timeout_at<F: IntoFuture>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
         Timeout::new(future.into_future(), self.sleep_until(deadline))
     }
@@ -124,7 +124,7 @@ impl Clock {
     }
 }
 
-/// The clock of a thread goes back to what it was when this is dropped.
+/// Restores the previous clock of a thread when dropped.
 #[derive(Debug)]
 pub struct Entered {
     before: Option<Clock>,
@@ -166,7 +166,7 @@ pub(super) fn real_time_of_day() -> SystemTime {
     SystemTime::now()
 }
 
-/// Beyond what instants can say is as good as never.
+/// A time beyond the range of instants is as good as never.
 fn after(now: Instant, duration: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
     now.checked_add(duration).unwrap_or_else(|| now + NEVER)
@@ -183,7 +183,7 @@ pub(super) struct Stepped {
 #[derive(Debug, Default)]
 struct State {
     ahead: Duration,
-    /// Whom a step wakes, by their number.
+    /// The wakers for a step, by their number.
     wakers: HashMap<u64, Waker>,
     /// The number of the next one.
     next: u64,
@@ -198,7 +198,7 @@ impl Stepped {
         self.state().ahead
     }
 
-    /// A number for somebody who waits.
+    /// A number for a waiter.
     pub(super) fn number(&self) -> u64 {
         let mut state = self.state();
         state.next += 1;

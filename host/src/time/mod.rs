@@ -1,4 +1,4 @@
-//! The one clock: what time it is, how long to wait, and when a deadline has passed.
+//! The one clock: the current time, waits, and deadlines.
 //!
 //! | Instead of | Use |
 //! |---|---|
@@ -7,11 +7,13 @@
 //! | `tokio::time::{sleep, sleep_until, timeout, timeout_at}` | [`sleep`], [`sleep_until`], [`timeout`], [`timeout_at`] |
 //! | `tokio::task::spawn_blocking` for work that reads the time | [`spawn_blocking`] |
 //!
-//! All of them go by the clock of the thread that calls them: the one that was [entered](Clock::enter) there, else the
-//! process's ([`Clock::set_for_process`]), else the system's. Whoever starts a thread enters [`Clock::current`] on it. A wait keeps the
-//! clock under which it began, wherever it is polled; a struct whose methods run on other threads than its maker's keeps a [`Clock`].
+//! All of them use the clock of the thread that calls them: the one that was [entered](Clock::enter) there, else the process's
+//! ([`Clock::set_for_process`]), else the system's. Code that starts a thread enters [`Clock::current`] on it. A wait keeps the
+//! clock under which it began, wherever it is polled; a struct whose methods run on other threads than its maker's keeps a
+//! [`Clock`].
 //!
-//! Tests make a clock with [`Clock::stepped`] and set it ahead. The system's clock costs one load of a flag more than tokio's own.
+//! Tests make a clock with [`Clock::stepped`] and set it ahead. The system's clock costs one load of a flag more than tokio's
+//! own.
 
 mod clock;
 #[cfg(feature = "http")]
@@ -35,14 +37,14 @@ pub fn now() -> Instant {
     clock::ahead().map_or_else(clock::real_now, |ahead| clock::real_now() + ahead)
 }
 
-/// How long ago `moment` was; zero if it is still to come.
+/// The time since `moment`; zero if it is in the future.
 #[inline]
 #[must_use]
 pub fn since(moment: Instant) -> Duration {
     now().saturating_duration_since(moment)
 }
 
-/// The time of day by the clock of this thread. It may be set at any time: what ends or admits something goes by [`now`].
+/// The time of day by the clock of this thread. It may be set at any time: expiry and admission use [`now`].
 #[inline]
 #[must_use]
 pub fn time_of_day() -> SystemTime {
@@ -64,7 +66,7 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
     Clock::current().timeout(duration, future)
 }
 
-/// The output of `future`, unless `deadline` comes first.
+/// The output of `future`, unless `deadline` passes first.
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Clock::current().timeout_at(deadline, future)
 }

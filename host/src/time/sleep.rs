@@ -22,7 +22,7 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// What a wait by a clock knows that can be set ahead meanwhile.
+/// The state of a wait by a clock that can be set ahead meanwhile.
 #[derive(Debug)]
 struct Waiting {
     clock: Arc<Stepped>,

@@ -1,5 +1,5 @@
-//! What an upstream of the handshake era asks of people and models in the middle of a call, and the time of the call that stands
-//! still meanwhile (waiting.md 3.2).
+//! Questions of an upstream of the handshake era to people and models in the middle of a call, and the time of the call, which
+//! stands still meanwhile (waiting.md 3.2).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use super::sampling::{SamplingFault, SamplingRequest};
 use crate::http::standstill::Standstill;
 use crate::time::{self, Instant};
 
-/// The result of `elicitation/create` where nobody answers it.
+/// The result of `elicitation/create` if it is not answered.
 pub(crate) const CANCELLED: &str = r#"{"action":"cancel"}"#;
 
-/// Where the upstream of one call asks. Questions go to whoever made the call, which answers them while it waits for the
-/// call's own answer.
+/// Receives the questions of one call's upstream. They go to the caller, which answers them while it waits for the call's own
+/// answer.
 pub struct Asking {
     /// Tells runs apart: the same for all calls of one.
     pub(crate) run: usize,
@@ -27,7 +27,7 @@ pub struct Asking {
     /// Where a model may be asked.
     samplings: Option<mpsc::UnboundedSender<AskedSampling>>,
     pub(crate) stopwatch: Stopwatch,
-    /// Who holds the slots of the upstream, while the call waits for one.
+    /// The holders of the upstream's slots, while the call waits for one.
     queue: Mutex<Option<Arc<Holders>>>,
 }
 
@@ -70,7 +70,7 @@ impl Holders {
     }
 }
 
-/// Who may be asked during a call.
+/// The kinds of questions that a call accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Takes {
     /// People.
@@ -79,34 +79,35 @@ pub struct Takes {
     pub sampling: bool,
 }
 
-/// A question that came during a call.
+/// A question during a call.
 #[derive(Debug)]
 pub struct Asked {
-    /// What is asked.
+    /// The question.
     pub elicitation: Elicitation,
     /// Takes the result: the text of a JSON object. Closed when the upstream has withdrawn the question; dropped, the
     /// question counts as dismissed.
     pub answer: oneshot::Sender<String>,
 }
 
-/// A request for a model's answer that came during a call.
+/// A request for a model's answer during a call.
 #[derive(Debug)]
 pub struct AskedSampling {
-    /// What is asked.
+    /// The request.
     pub request: SamplingRequest,
-    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream does not want it any more; dropped,
-    /// there is none because the call is over.
+    /// Takes the result, the text of a JSON object, or why there is none. Closed when the upstream no longer wants it; dropped
+    /// without a result because the call is over.
     pub answer: oneshot::Sender<Result<String, SamplingFault>>,
 }
 
 impl Asking {
-    /// Where the upstream of a call of this run asks people, and where its questions come out.
+    /// The sink for questions to people from the upstream of this run's call, and their receiver.
     pub fn new(run: usize) -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (asking, asked, _) = Self::taking(run, Takes { questions: true, sampling: false });
         (asking, asked)
     }
 
-    /// Where the upstream of a call of this run asks those, and where its questions and its requests for a model's answer come out.
+    /// The sink for these kinds of requests from the upstream of this run's call, and the receivers of its questions and of its
+    /// requests for a model's answer.
     pub fn taking(
         run: usize,
         takes: Takes,
@@ -141,7 +142,7 @@ impl Asking {
         self.samplings.is_some()
     }
 
-    /// Whether nobody takes questions any more: the call is over.
+    /// Whether questions are no longer accepted: the call is over.
     pub(crate) fn is_over(&self) -> bool {
         self.questions.is_closed()
     }
@@ -196,7 +197,7 @@ struct Stood {
     since: Option<Instant>,
     /// How long some were, before that.
     before: Duration,
-    /// Who waits for the call's time to go on.
+    /// Woken when the call's time resumes.
     waker: Option<Waker>,
 }
 
@@ -214,7 +215,7 @@ impl Stopwatch {
         self.lock().open > 0
     }
 
-    /// Whether the call's time stands still. If so, `cx` is woken when it goes on.
+    /// Whether the call's time stands still. If so, `cx` is woken when it resumes.
     pub(crate) fn stands(&self, cx: &Context<'_>) -> bool {
         let mut stood = self.lock();
         let stands = stood.open > 0;

@@ -1,4 +1,4 @@
-//! On whose behalf an upstream is asked, and who hears what it says meanwhile.
+//! The caller of an upstream's request, and the audience for messages during it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,23 +8,23 @@ use ptc_mcp::LogLevel;
 use super::asking::Asking;
 use crate::audience::Audience;
 
-/// On whose behalf a request goes out. The default is nobody in particular.
+/// The caller of a request. The default has no principal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caller<'a> {
     /// The principal's name. All without a name are one.
     pub principal: Option<&'a Arc<str>>,
-    /// Who hears of progress and log messages.
+    /// Receives progress and log messages.
     pub audience: Option<&'a Arc<Audience>>,
-    /// Who is asked what the upstream asks, people and models; nobody is where this is `None`.
+    /// Receives the upstream's questions to people and models; `None` if none can be answered.
     pub asking: Option<&'a Arc<Asking>>,
     /// Whether the caller waits for the task that an upstream may answer with.
     pub follows_tasks: bool,
 }
 
-/// A log message of an upstream as operators see it. Untrusted text: remove secrets before anybody sees it.
+/// A log message of an upstream as operators see it. Untrusted text: remove secrets before showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SaidMessage {
-    /// When it came.
+    /// When it arrived.
     pub at: SystemTime,
     /// How severe it is.
     pub level: LogLevel,

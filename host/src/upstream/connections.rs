@@ -1,7 +1,7 @@
-//! Several connections to one upstream, so that nobody's question stands in the way of another's (waiting.md 3.2).
+//! Several connections to one upstream, so that one principal's question does not block another's calls (waiting.md 3.2).
 //!
-//! On a stream that all calls share nothing links a question to a call. So while a question of one principal is open there, what others
-//! ask for goes to another connection. [`OpenFor`] is what a connection tells of its questions.
+//! On a stream that all calls share nothing links a question to a call. So while a question of one principal is open there,
+//! requests of others go to another connection. [`OpenFor`] reports a connection's questions.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,8 +99,8 @@ impl Connections {
         Ok(Some(made))
     }
 
-    /// The first connection on which no question of another principal is open: one of those that are there, or one more, or one of them
-    /// once it is so.
+    /// The first connection on which no question of another principal is open: one of those that are there, or one more, or one
+    /// of them once it is so.
     ///
     /// # Errors
     /// `timeout`, if that is not before `deadline`.

@@ -1,4 +1,4 @@
-//! What an upstream asks of a person: a form to be filled in, or a page to be visited (waiting.md 3.2).
+//! An upstream's question to a person: a form to be filled in, or a page to be visited (waiting.md 3.2).
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ const MAX_URL: usize = 8192;
 /// Longest name of a page whose end is heard of, in bytes.
 const MAX_PAGE_ID: usize = 1024;
 
-/// A request of an upstream to ask a person. Untrusted text: nothing of it is fit to be shown as it stands.
+/// A request of an upstream to ask a person. Untrusted text: no part of it may be shown unescaped.
 #[derive(Debug, Clone)]
 pub struct Elicitation {
     /// The `params` of `elicitation/create`, as written.
     params: Box<RawValue>,
-    /// What the person is told.
+    /// The text for the person.
     pub message: String,
-    /// What is asked for.
+    /// The form or the page.
     pub mode: ElicitationMode,
 }
 
-/// What is asked for.
+/// The form or the page.
 #[derive(Debug, Clone)]
 pub enum ElicitationMode {
-    /// A form: its schema as written, which nobody has checked.
+    /// A form: its schema as written, unchecked.
     Form(Box<RawValue>),
     /// A visit to this page: `https`, on loopback also `http`.
     Url(Box<str>),
@@ -38,7 +38,7 @@ impl PartialEq for Elicitation {
 
 impl Eq for Elicitation {}
 
-/// Why an upstream may not ask what it asks.
+/// Why an upstream's question is not permitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAskable(pub(crate) String);
 
@@ -88,7 +88,7 @@ impl Elicitation {
         self.params.get()
     }
 
-    /// How the server names the page when it says that what is done there is done; `None` if it does not, or it is no page.
+    /// The server's name for the page when it announces its completion; `None` if it does not, or it is no page.
     #[expect(clippy::disallowed_methods, reason = "entry point: Elicitation.page_id")]
     pub(crate) fn page_id(&self) -> Option<Box<str>> {
         #[derive(serde::Deserialize)]

@@ -35,7 +35,7 @@ pub enum FaultReason {
     Declined,
     /// A person dismissed the question.
     Cancelled,
-    /// A person has to be asked, and nobody can be.
+    /// A person has to be asked, and there is no way to.
     Unanswerable,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for FaultReason {
 pub struct CallFault {
     /// Why, from the closed set.
     pub reason: FaultReason,
-    /// What happened, for the author of the program and for the operator.
+    /// The message, for the author of the program and for the operator.
     pub message: String,
     /// The HTTP status that caused the fault, if one did.
     pub http_status: Option<u16>,
@@ -91,9 +91,9 @@ pub struct CallFault {
     pub rpc_code: Option<i64>,
     /// How long the upstream wants to be left alone, if its answer says so (`Retry-After`).
     pub retry_after: Option<Duration>,
-    /// What the upstream wants before it answers, if the call has no answer yet.
+    /// The upstream's requirement before it answers, if the call has no answer yet.
     pub unfinished: Option<Box<Unfinished>>,
-    /// Where another sign-in of a person would help: when the one was made that is of no use, in milliseconds since 1970; 0 if there was
+    /// If another sign-in of a person would help: when the failed one was made, in milliseconds since 1970; 0 if there was
     /// none.
     pub sign_in_after: Option<u64>,
 }
@@ -101,7 +101,7 @@ pub struct CallFault {
 /// The answer with which a tool reports its failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureAnswer {
-    /// What it says of the failure as data, as JSON.
+    /// The failure as data, as JSON.
     pub data: Option<Bytes>,
     /// All of it, untouched, as JSON.
     pub envelope: Bytes,
@@ -197,7 +197,7 @@ impl CallFault {
         self
     }
 
-    /// The same fault of a call that somebody may sign in for: anew, if there was a sign-in at that time.
+    /// The same fault of a call that a sign-in would help: a new one, if there was one at that time.
     #[must_use]
     pub(crate) fn until_sign_in(mut self, after: u64) -> Self {
         self.sign_in_after = Some(after);

@@ -47,7 +47,7 @@ pub enum UpstreamEvent {
     ResourcesChanged,
     /// It announced that prompts have come or gone.
     PromptsChanged,
-    /// It announced that a resource has changed that somebody has subscribed to.
+    /// It announced a change of a resource that has a subscription.
     ResourceUpdated {
         /// The resource, or a part of it.
         uri: Box<str>,

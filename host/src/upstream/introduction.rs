@@ -9,25 +9,25 @@ const MAX_TITLE: usize = 256;
 /// Longest instructions that are kept, in bytes.
 const MAX_INSTRUCTIONS: usize = 8192;
 
-/// What an upstream says of itself when it is greeted. Untrusted text: scrub it before anybody sees it.
+/// An upstream's description of itself in its greeting. Untrusted text: scrub it before showing it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Introduction {
     /// Its name for people; may be empty.
     pub title: Box<str>,
     /// How it wants to be used; may be empty.
     pub instructions: Box<str>,
-    /// What it says it has.
+    /// The features that it announces.
     pub offers: Offers,
 }
 
-/// What an upstream says it has (MCP: the server's capabilities).
+/// The features that an upstream announces (MCP: the server's capabilities).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offers {
     /// Tools. Many servers have some and do not say so.
     pub tools: bool,
     /// Resources and templates of them.
     pub resources: bool,
-    /// It tells those who ask for it that a resource has changed.
+    /// It announces changes of resources to subscribers.
     pub subscriptions: bool,
     /// Prompts.
     pub prompts: bool,
@@ -48,15 +48,14 @@ impl Offers {
         }
     }
 
-    /// Whether it may well have no tools: it names what it has, and they are not among it.
+    /// Whether it may well have no tools: it lists its capabilities, without them.
     pub(crate) fn leaves_out_tools(self) -> bool {
         !self.tools && (self.resources || self.prompts)
     }
 }
 
 impl Introduction {
-    /// Reads the members `serverInfo`, `instructions` and `capabilities` of a greeting. Whatever is not as it should be
-    /// counts as absent.
+    /// Reads the members `serverInfo`, `instructions` and `capabilities` of a greeting. Malformed parts count as absent.
     pub(crate) fn read(server_info: &Value, instructions: &Value, capabilities: &Value) -> Self {
         let text = |value: &Value, max| clip(value.as_str().unwrap_or_default(), max).into();
         Self {

@@ -128,8 +128,8 @@ impl<C: Connection> Lifecycle<C> {
         }
     }
 
-    /// The live connection, started by `start` if need be. One start runs at a time, on the owner's runtime, and goes
-    /// on when its callers lose interest. `patience` bounds the wait of callers who join a start already under way.
+    /// The live connection, started by `start` if need be. One start runs at a time, on the owner's runtime, and continues when
+    /// its callers lose interest. `patience` bounds the wait of callers who join a start already under way.
     pub(crate) async fn connect<F>(
         self: &Arc<Self>,
         patience: Option<Duration>,
@@ -243,7 +243,7 @@ impl<C: Connection> Lifecycle<C> {
         self.lock().introduction.clone()
     }
 
-    /// Replaces the tool list of a running upstream by one that was asked for when so many changes had been announced.
+    /// Replaces the tool list of a running upstream by one that was requested when so many changes had been announced.
     pub(crate) fn set_tools(&self, tools: Arc<[ToolInfo]>, announced: u64) {
         let mut state = self.lock();
         state.tools = Some(tools);

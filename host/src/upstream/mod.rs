@@ -1,14 +1,14 @@
-//! The interface to an upstream: start it, list its tools, call one, ask for what else it has, report its health, stop
-//! it. The transport behind these operations is hidden from programs and from the engine.
+//! The interface to an upstream: start it, list its tools, call one, use its other features, report its health, stop it.
+//! Programs and the engine do not see the transport.
 //!
 //! * [`Upstream`] — the trait every transport implements (`mcp_stdio`, `mcp_http`, `openapi`).
 //! * [`Call`], [`CallLimits`], [`Arrivals`] — one tool call, its limits, and the account that its reply is charged to.
-//! * [`Caller`] — on whose behalf a request goes out, and who hears what the upstream says meanwhile.
+//! * [`Caller`] — the principal of a request, and the audience for the upstream's messages during it.
 //! * [`Query`] — a request for something besides tools: resources, prompts, completions.
 //! * [`CallReply`], [`ReplyPayload`] — the reply, still as the upstream's own JSON bytes.
 //! * [`CallFault`], [`FaultReason`] — world faults, from a closed set of reasons.
-//! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — what an upstream wants before it answers; [`Asking`] — where it asks during
-//!   a call; [`Visits`] — the pages that it has people sent to.
+//! * [`Unfinished`], [`Elicitation`], [`SamplingRequest`] — an upstream's requirements before it answers; [`Asking`] — where it
+//!   asks during a call; [`Visits`] — the pages that it sends people to.
 //! * [`Health`], [`UpstreamEvent`] — for operators, `ptc check` and live catalogs.
 
 pub(crate) mod asking;
@@ -58,12 +58,11 @@ pub use ptc_mcp::encode::Again;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
-/// One configured tool server, whatever its transport.
+/// One configured tool server, over any transport.
 ///
-/// Handles are `Send + Sync`: a machine's worker may call an upstream whose transport lives on
-/// another runtime thread. Dropping a returned future cancels what it asked for: a call that was
-/// already written is cancelled at the upstream too (stdio: `notifications/cancelled`, HTTP: the
-/// exchange is closed), a start continues in the background for the next caller.
+/// Handles are `Send + Sync`: a machine's worker may call an upstream whose transport lives on another runtime thread. Dropping
+/// a returned future cancels its request: a call that was already written is cancelled at the upstream too (stdio:
+/// `notifications/cancelled`, HTTP: the exchange is closed), a start continues in the background for the next caller.
 pub trait Upstream: Send + Sync {
     /// The name under `upstreams` in the configuration file.
     fn name(&self) -> &str;
@@ -71,8 +70,8 @@ pub trait Upstream: Send + Sync {
     /// The transport's name as the configuration file spells it, for instance `mcp_stdio`.
     fn transport(&self) -> &'static str;
 
-    /// What serves `principal` alone, where principals do not share one connection and one list of tools. `None`: this upstream
-    /// itself does.
+    /// The upstream that serves `principal` alone, where principals do not share one connection and one list of tools. `None`:
+    /// this upstream itself does.
     fn of_principal(&self, principal: Option<&Arc<str>>) -> Option<Result<Arc<dyn Upstream>, CallFault>> {
         let _ = principal;
         None
@@ -109,9 +108,9 @@ pub trait Upstream: Send + Sync {
     /// Calls one tool, starting the upstream first if it is not running.
     ///
     /// # Errors
-    /// A [`CallFault`] with a reason of the closed set. A tool that reports `isError` is the fault
-    /// [`FaultReason::ToolError`]. Where the upstream wants something before it answers, `unfinished` says what; for a
-    /// caller that cannot give it, that is a fault like any other.
+    /// A [`CallFault`] with a reason of the closed set. A tool that reports `isError` is the fault [`FaultReason::ToolError`].
+    /// If the upstream requires something before it answers, `unfinished` describes it; for a caller that cannot provide it,
+    /// that is a fault like any other.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<CallReply, CallFault>>;
 
     /// Asks for something besides tools, starting the upstream first if it is not running. Yields the text of the
@@ -127,14 +126,14 @@ pub trait Upstream: Send + Sync {
     /// How the upstream is right now. Never blocks, never starts anything.
     fn health(&self) -> Health;
 
-    /// The latest log messages of the upstream that this principal may see, the oldest first: those of its own calls, and
-    /// those that came before anybody had called.
+    /// The latest log messages of the upstream that this principal may see, the oldest first: those of its own calls, and those
+    /// from before the first call.
     fn messages(&self, principal: Option<&str>) -> Vec<SaidMessage> {
         let _ = principal;
         Vec::new()
     }
 
-    /// The pages that it has sent this principal to; `None` where it sends nobody anywhere, or has not been called yet.
+    /// The pages that it has sent this principal to; `None` if it sends people to none, or has not been called yet.
     fn visits(&self, principal: Option<&str>) -> Option<Arc<Visits>> {
         let _ = principal;
         None
@@ -162,16 +161,15 @@ pub trait Upstream: Send + Sync {
 pub struct Call<'a> {
     /// The tool's name as the upstream lists it.
     pub tool: &'a str,
-    /// The arguments as the text of one JSON object. It travels as it is: nothing is re-typed,
-    /// re-ordered or dropped.
+    /// The arguments as the text of one JSON object. It is sent unchanged: nothing is re-typed, re-ordered or dropped.
     pub arguments: &'a [u8],
-    /// What it has because it is sent again, with the answers that the upstream asked for.
+    /// Additions to a repeated call: the answers that the upstream asked for.
     pub again: Again<'a>,
     /// The limits of the call.
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
-    /// On whose behalf it is made.
+    /// The caller.
     pub caller: Caller<'a>,
     /// Whether an answer of nothing but `result` is taken as a wrapper around the payload: the tool's description says so,
     /// or says nothing about its answers.
@@ -185,13 +183,13 @@ pub struct Query<'a> {
     pub method: &'static str,
     /// The members of `params` as the text of one JSON object.
     pub params: &'a [u8],
-    /// What is asked for by name, where the modern era wants that in a header: a resource's URI or a prompt's name.
+    /// The name in the request, which the modern era wants in a header: a resource's URI or a prompt's name.
     pub subject: Option<&'a str>,
     /// The limits of the exchange.
     pub limits: CallLimits,
     /// The account of the reply's bytes, if there is one.
     pub arrivals: Option<&'a dyn Arrivals>,
-    /// On whose behalf it is made.
+    /// The caller.
     pub caller: Caller<'a>,
 }
 
@@ -216,7 +214,7 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    /// Those of a call that begins now and of which nobody else is part: `timeout` is all the time it has.
+    /// Those of a call that begins now and stands alone: `timeout` is all the time it has.
     pub fn within(timeout: Duration, max_bytes: usize) -> CallLimits {
         CallLimits { timeout, deadline: time::now() + timeout, max_bytes, binary_bytes: 0 }
     }
@@ -227,7 +225,7 @@ impl CallLimits {
 pub struct ToolInfo {
     /// The tool's name: never empty, unique within the upstream.
     pub name: Box<str>,
-    /// The whole tool object as the upstream sent it (name, description, schemas, annotations …).
-    /// Untrusted text: scrub and bound it before anybody sees it.
+    /// The whole tool object as the upstream sent it (name, description, schemas, annotations …). Untrusted text: scrub and
+    /// bound it before showing it.
     pub json: Box<RawValue>,
 }

@@ -1,4 +1,4 @@
-//! Upstreams that serve one program at a time (`serial`), so that what they ask on a pipe can be told to belong to it.
+//! Upstreams that serve one program at a time (`serial`), so that their questions on a pipe can be attributed to it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::CallFault;
 use crate::time::{Instant, timeout_at};
 
-/// Lets the calls of one run in. Those of others wait until it has none under way.
+/// Admits the calls of one run. Those of others wait until it has none under way.
 #[derive(Debug, Default)]
 pub(crate) struct OneRun {
     present: Mutex<Option<Present>>,
@@ -16,7 +16,7 @@ pub(crate) struct OneRun {
 
 #[derive(Debug)]
 struct Present {
-    /// Nobody knows of which run a call is that says nothing: it is alone.
+    /// `None` for a call of an unknown run: it runs alone.
     run: Option<usize>,
     calls: usize,
 }

@@ -1,4 +1,4 @@
-//! An upstream that each principal has for itself: connection, session and tools belong to whoever has signed in.
+//! An upstream that each principal has for itself: connection, session and tools belong to the principal that has signed in.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ const MAX_PRINCIPALS: usize = 256;
 /// Makes the upstream of a principal.
 type Make = Box<dyn Fn(Option<&str>) -> Result<Arc<dyn Upstream>, CallFault> + Send + Sync>;
 
-/// A principal and what serves it.
+/// A principal and its upstream.
 type Served = (Arc<str>, Arc<dyn Upstream>);
 
 /// One upstream a principal, made when the principal first calls.
@@ -30,7 +30,7 @@ pub(crate) struct PerPrincipal {
     home: Option<Served>,
     /// The others, the one that called last at the end.
     others: Mutex<Vec<Served>>,
-    /// Of nobody in particular: nothing is ever said here.
+    /// Events without a principal: none are ever sent.
     silence: broadcast::Sender<UpstreamEvent>,
 }
 
@@ -83,14 +83,14 @@ impl PerPrincipal {
         self.home.as_ref().map(|(_, upstream)| upstream).ok_or_else(|| self.nobody())
     }
 
-    /// What serves `principal`, if it has been called.
+    /// The upstream of `principal`, if it has been called.
     fn known(&self, principal: Option<&str>) -> Option<Arc<dyn Upstream>> {
         let others = self.others();
         let own = others.iter().find(|(known, _)| Some(&**known) == principal).map(|(_, upstream)| upstream);
         own.or(self.home().ok()).cloned()
     }
 
-    /// The fault of what only somebody can ask for who has signed in.
+    /// The fault of a request that needs the sign-in of a principal.
     fn nobody(&self) -> CallFault {
         let text = format!("upstream '{}' is signed in to by each principal for itself", self.name);
         CallFault::new(FaultReason::AuthRequired, text).before_sending()

@@ -1,4 +1,4 @@
-//! What a refusal by HTTP says beneath its fixed first line: the status, where it came from, and what to do.
+//! The details of a refusal by HTTP beneath its fixed first line: the status, its origin, and the remedy.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(crate) fn explain(
     fault.with_hint(&line)
 }
 
-/// A start that failed, with what its operator may look at where the fault is one that is easily made.
+/// A failed start, with advice for its operator if the fault is a common one.
 pub(crate) fn explain_start(fault: CallFault, url: &Url, auth: &HttpAuth) -> CallFault {
     let at = place(url);
     let advice = match fault.http_status {
@@ -99,8 +99,8 @@ pub(crate) fn moved_to(status: StatusCode, headers: &HeaderMap) -> Option<String
     place.to_str().ok().map(str::to_owned)
 }
 
-/// A redirect that is not followed, with where it points. `remedy` says what to write if that is the server; `rule`, which
-/// redirects are followed.
+/// A redirect that is not followed, with its target. `remedy` is the advice if that is the server; `rule` says which redirects
+/// are followed.
 pub(crate) fn explain_redirect(
     fault: CallFault,
     (url, location): (&Url, &str),
@@ -121,7 +121,7 @@ pub(crate) fn explain_redirect(
     fault.with_hint(&format!("It points to {place}: {}. {advice}", remedy(&place)))
 }
 
-/// A URL without what may be secret: user information, query and fragment.
+/// A URL without the parts that may be secret: user information, query and fragment.
 fn place(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }

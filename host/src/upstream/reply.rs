@@ -13,9 +13,9 @@ pub struct CallReply {
     /// The whole untouched result (MCP: the `result` object; OpenAPI: the body), for `:raw`. Shares
     /// its memory with the payload.
     pub envelope: Bytes,
-    /// Size of the result as compact JSON: what a client without us would have received.
+    /// Size of the result as compact JSON, as a client would have received it directly.
     pub result_bytes: u64,
-    /// What was wrong with the answer, which was read all the same: the rest of a sentence that begins with it.
+    /// The defect of an answer that could be read all the same: the rest of a sentence whose subject is the answer.
     pub note: Option<&'static str>,
 }
 
@@ -28,7 +28,7 @@ pub enum ReplyBlock {
     Other {
         /// Its kind as the upstream wrote it: `image`, `audio`, `resource`, `resource_link` …; empty where it has none.
         kind: String,
-        /// What is known of it, by the names that programs see.
+        /// Its known members, by the names that programs see.
         members: Vec<(&'static str, BlockMember)>,
     },
 }
@@ -83,7 +83,7 @@ pub enum ReplyPayload {
     JsonOrText(Bytes),
     /// Text that cannot be JSON: `:value_kind :text`.
     Text(Bytes),
-    /// A block that is no text, or what is made of several: kind `:content`.
+    /// A block that is no text, or the value made of several: kind `:content`.
     Content(Box<ReplyBlock>),
     /// Nothing was selected: value nil, `:value_kind :none`.
     None,

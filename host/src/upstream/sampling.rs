@@ -1,4 +1,4 @@
-//! What an upstream asks of a model: `sampling/createMessage` (waiting.md 3.2).
+//! An upstream's request to a model: `sampling/createMessage` (waiting.md 3.2).
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 256;
 /// Most stop sequences, and the longest of them in bytes.
 const STOP_SEQUENCES: (usize, usize) = (16, 256);
 
-/// A request of an upstream to have a model answer. Untrusted text: it goes to the model alone.
+/// A request of an upstream for a model's answer. Untrusted text: only the model gets it.
 #[derive(Debug, Clone)]
 pub struct SamplingRequest {
     /// The `params` of `sampling/createMessage`, as written.
@@ -36,7 +36,7 @@ pub struct SamplingRequest {
 pub struct SamplingMessage {
     /// Whether the model said it, and not its user.
     pub by_assistant: bool,
-    /// What was said; never empty.
+    /// The content; never empty.
     pub content: Vec<SamplingContent>,
 }
 
@@ -47,9 +47,9 @@ pub enum SamplingContent {
     Text(String),
     /// An image, only of the user.
     Image {
-        /// Its bytes in Base64, which nobody has checked.
+        /// Its bytes in Base64, unchecked.
         data: String,
-        /// What kind it says that it is.
+        /// Its kind as the upstream declares it.
         mime_type: String,
     },
 }
@@ -65,18 +65,18 @@ impl Eq for SamplingRequest {}
 /// Why an upstream gets no answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SamplingFault {
-    /// Who is at fault.
+    /// The party at fault.
     pub kind: SamplingFaultKind,
-    /// One sentence for whoever wrote the upstream. It holds no secret.
+    /// One sentence for the upstream's author. It holds no secret.
     pub message: String,
 }
 
-/// Who is at fault when a model gives no answer.
+/// The party at fault when a model gives no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SamplingFaultKind {
     /// The request.
     Request,
-    /// Nobody: the operator allows no more, or nobody wants the answer.
+    /// Neither: the operator allows no more, or the answer is no longer needed.
     Refused,
     /// The model, or the way to it.
     Model,
@@ -134,7 +134,7 @@ impl fmt::Display for SamplingFault {
 /// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampled {
-    /// What it said.
+    /// The model's text.
     pub text: String,
     /// Its name.
     pub model: String,
@@ -186,8 +186,8 @@ impl Sampled {
 }
 
 impl SamplingRequest {
-    /// Reads the `params` of `sampling/createMessage`. Preferences, metadata and wishes for context are left unread: the operator's
-    /// model answers, and what it is shown is the request alone.
+    /// Reads the `params` of `sampling/createMessage`. Preferences, metadata and requests for context are ignored: the
+    /// operator's model answers, and it sees the request alone.
     ///
     /// # Errors
     /// They say nothing that a model can be asked.
@@ -261,7 +261,7 @@ impl SamplingRequest {
         self.params.get()
     }
 
-    /// All of its texts, for whoever changes them.
+    /// All of its texts, mutable.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let parts = self.messages.iter_mut().flat_map(|message| &mut message.content);
         let texts = parts.filter_map(|part| match part {

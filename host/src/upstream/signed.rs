@@ -11,7 +11,7 @@ use crate::sign_in::{NoToken, SignIn, Ticket, challenge};
 use crate::text::clip;
 use crate::time::{Instant, timeout_at};
 
-/// The token of one request, and what may still be done for it.
+/// The token of one request, and its remaining attempts.
 pub(crate) struct Signed<'a> {
     sign_in: &'a Arc<SignIn>,
     ticket: Ticket,
@@ -31,7 +31,7 @@ impl<'a> Signed<'a> {
         (AUTHORIZATION, self.ticket.header.clone())
     }
 
-    /// Whether the request is to be sent once more, after an answer with this status and challenge. `tool`: what was called.
+    /// Whether the request is to be sent once more, after an answer with this status and challenge. `tool`: the called tool.
     pub(crate) async fn again(
         &mut self,
         status: StatusCode,
@@ -77,8 +77,8 @@ fn fault(sign_in: &SignIn, no_token: &NoToken) -> CallFault {
     if no_token.is_cured_by_sign_in() { fault.until_sign_in(sign_in.signed_in_at()) } else { fault }
 }
 
-/// Looks whether a call failed for its token, as servers tell it that know no 401: then the token is renewed behind it, and the fault
-/// says what a person can do (auth.md 6.1).
+/// Checks whether a call failed for its token, as servers without 401 report it: then the token is renewed in the background,
+/// and the fault advises the person (auth.md 6.1).
 pub(crate) fn heed(sign_in: &Arc<SignIn>, fault: CallFault) -> CallFault {
     if !may_be_about_token(&fault) {
         return fault;

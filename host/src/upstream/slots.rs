@@ -1,8 +1,8 @@
 //! The limit on concurrent calls of one upstream, on any transport.
 //!
-//! An upstream starts with a window of [`FIRST`] calls in flight, and has more as it shows that it takes more: each call that it
-//! answers while the window is full makes room for one more, so that the window doubles with each round, and so it does while a full
-//! window stands for [`PATIENCE`] without a refusal. One that refuses for being busy has half of it (upstreams.md 6.5).
+//! An upstream starts with a window of [`FIRST`] calls in flight, which grows while the upstream keeps up: each call that it
+//! answers while the window is full makes room for one more, so that the window doubles with each round, and it also doubles
+//! after a full window has lasted for [`PATIENCE`] without a refusal. A refusal for being busy halves it (upstreams.md 6.5).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Slots {
 }
 
 impl Slot<'_> {
-    /// Notes what came of its call: the window follows that.
+    /// Notes the outcome of its call: the window follows that.
     pub(crate) fn note<T>(&self, outcome: &Result<T, CallFault>) {
         match outcome {
             Err(fault) if is_overrun(fault) => self.slots.shrink(self.halved),
@@ -195,9 +195,9 @@ impl Slots {
         }
     }
 
-    /// A slot, and a live connection: the one that `current` gives, or that `connect` makes, with so much patience for
-    /// a start that somebody else leads. Nothing of this counts against the call's own time: the program's deadline
-    /// bounds it. `asking`: where the call asks, if it may.
+    /// A slot, and a live connection: the one that `current` gives, or that `connect` makes, with this much patience for a
+    /// start led by another caller. Nothing of this counts against the call's own time: the program's deadline bounds it.
+    /// `asking`: where the call asks, if it may.
     pub(crate) async fn enter<C, F>(
         &self,
         (limits, asking): (&CallLimits, Option<&Arc<Asking>>),

@@ -1,4 +1,4 @@
-//! Answers to calls that are none yet: the upstream asks for input first, or names a task to wait for (waiting.md 2.4).
+//! Answers to calls that are not final: the upstream asks for input first, or names a task to wait for (waiting.md 2.4).
 
 use serde_json::value::RawValue;
 
@@ -14,7 +14,7 @@ pub const MAX_INPUT_REQUESTS: usize = 64;
 /// Longest key of a question, in bytes (waiting.md 3.2).
 pub const MAX_INPUT_KEY: usize = 1024;
 
-/// What has to happen before a call gets its answer.
+/// An upstream's requirement before a call gets its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfinished {
     /// The call is sent again with answers (2026-07-28).
@@ -28,9 +28,9 @@ pub enum Unfinished {
 /// A result with `resultType: "input_required"`.
 #[derive(Debug, Clone)]
 pub struct InputRequired {
-    /// What is asked for, by the server's keys, in its order.
+    /// The requests, by the server's keys, in its order.
     pub requests: Vec<(Box<str>, InputRequest)>,
-    /// What goes back with the answers, a JSON string as written.
+    /// The state to return with the answers, a JSON string as written.
     pub state: Option<Box<RawValue>>,
 }
 
@@ -48,7 +48,7 @@ impl Eq for InputRequired {}
 pub enum InputRequest {
     /// A person is to be asked.
     Elicit(Elicitation),
-    /// A person is to be asked what may not be asked.
+    /// A question to a person that is not permitted.
     Refused(NotAskable),
     /// A model is to answer, or why none can.
     Sample(Result<SamplingRequest, SamplingFault>),
@@ -70,7 +70,7 @@ impl InputRequest {
         Self::Sample(SamplingRequest::read(params))
     }
 
-    /// One that nobody may be asked, for a reason that is not known any more.
+    /// A question that is not permitted, for a reason that is no longer known.
     pub(crate) fn not_askable() -> Self {
         Self::Refused(NotAskable("it may not be asked".to_owned()))
     }
@@ -97,7 +97,7 @@ impl InputRequest {
     }
 }
 
-/// A task of an upstream as it was last told of.
+/// The last known state of an upstream's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskAnswer {
     /// Its id, at most [`MAX_TASK_ID`] bytes.

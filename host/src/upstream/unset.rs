@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 use super::{Call, CallFault, CallReply, Health, Phase, ToolInfo, Upstream, UpstreamEvent};
 use crate::config::UpstreamConfig;
 
-/// Answers everything with the sentence that says what is not set (ruling 121).
+/// Answers every request with the sentence that names the unset value (ruling 121).
 pub(crate) struct UnsetUpstream {
     name: String,
     transport: &'static str,

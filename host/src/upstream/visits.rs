@@ -1,4 +1,4 @@
-//! Pages that a server has people sent to, and its word that what is done there is done: `notifications/elicitation/complete`
+//! Pages that a server sends people to, and its announcements of their completion: `notifications/elicitation/complete`
 //! (waiting.md 3.2).
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// Pages of one server that are remembered; the one that was asked for longest ago is forgotten.
 const REMEMBERED: usize = 256;
 
-/// The pages of one server, by what the questions are bound to that send people there.
+/// The pages of one server, by the bindings of the questions that send people there.
 #[derive(Debug, Default)]
 pub struct Visits(Mutex<VecDeque<Visit>>);
 
@@ -23,8 +23,8 @@ struct Visit {
 }
 
 impl Visits {
-    /// Notes that a question sends somebody to the page of that id. `is_awaited`: whoever accepts it waits until the server says that the
-    /// page is done.
+    /// Notes that a question sends a person to the page of that id. `is_awaited`: the channel that accepts it waits until the
+    /// server reports completion.
     pub(crate) fn begin(&self, id: &str, binding: [u8; 32], is_awaited: bool) {
         let mut visits = self.lock();
         let is_known = |visit: &Visit| visit.binding == binding || (*visit.id == *id && *visit.done.borrow());
@@ -38,7 +38,7 @@ impl Visits {
         visits.push_back(Visit { id: id.into(), binding, is_awaited, done: watch::Sender::new(false) });
     }
 
-    /// The server says that a page is done: `params` of its notification. One that nobody was sent to is ignored.
+    /// The server says that a page is done: `params` of its notification. Unknown pages are ignored.
     #[expect(clippy::disallowed_methods, reason = "entry point: Visits.complete")]
     pub(crate) fn complete(&self, params: &str) {
         #[derive(serde::Deserialize)]
@@ -57,12 +57,12 @@ impl Visits {
         self.of(binding).is_some_and(|(_, done)| *done.borrow())
     }
 
-    /// Whether whoever accepts that question waits for its page, which may be done by now.
+    /// Whether the channel that accepts that question waits for its page, which may be done by now.
     pub fn is_awaited(&self, binding: &[u8; 32]) -> bool {
         self.of(binding).is_some_and(|(is_awaited, _)| is_awaited)
     }
 
-    /// Waits until the page of that question is done; for ever, where nobody would say so.
+    /// Waits until the page of that question is done; for ever, if its completion is never reported.
     pub async fn done(&self, binding: &[u8; 32]) {
         let done = self.of(binding).map(|(_, done)| done);
         if let Some(mut done) = done

@@ -1,5 +1,6 @@
-//! Runs of plain characters in a string: what means nothing but itself, up to a quote, a backslash or a control character. They are looked
-//! for and copied eight bytes at a time, since in text that is JSON itself the next backslash is seldom far.
+//! Runs of plain characters in a string: characters without a special meaning, up to a quote, a backslash or a control
+//! character. They are scanned and copied eight bytes at a time, since in text that is JSON itself the next backslash is seldom
+//! far.
 
 /// Bytes that are looked at together.
 pub(super) const WORD: usize = 8;
@@ -10,7 +11,7 @@ const LONG: usize = 8;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Marks the high bit of each byte that is `byte`, up to the first one; what it marks above that may be wrong.
+/// Marks the high bit of each byte that is `byte`, up to the first one; marks above that may be wrong.
 fn marks(word: u64, byte: u8) -> u64 {
     let zero = word ^ (ONES * u64::from(byte));
     zero.wrapping_sub(ONES) & !zero & HIGHS
@@ -62,8 +63,8 @@ fn slow_end(bytes: &[u8], at: usize) -> usize {
 /// Bytes that one [`copy`] copies at most.
 pub(super) const LONGEST_COPY: usize = 64;
 
-/// Copies the run of plain characters at `at` to the beginning of `out`, up to [`LONGEST_COPY`] bytes of it, and gives how many. `out`
-/// has room for that and for a [`WORD`] more.
+/// Copies the run of plain characters at `at` to the beginning of `out`, up to [`LONGEST_COPY`] bytes of it, and returns how
+/// many. `out` has room for that and for a [`WORD`] more.
 #[inline]
 pub(super) fn copy(bytes: &[u8], at: usize, out: &mut [u8]) -> usize {
     let mut len = 0;

@@ -35,7 +35,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// The JSON type of a value, as its first byte tells it.
+/// The JSON type of a value, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -213,12 +213,12 @@ impl<'a> Scanner<'a> {
         self.space
     }
 
-    /// The offset of what is read next.
+    /// The offset of the cursor.
     pub(crate) fn position(&self) -> usize {
         self.pos
     }
 
-    /// The text from an offset to what is read next.
+    /// The text from an offset to the cursor.
     pub(crate) fn since(&self, from: usize) -> &'a str {
         &self.text[from..self.pos]
     }
@@ -369,7 +369,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads the string at the cursor, and what it denotes if it has escapes: UTF-8.
+    /// Reads the string at the cursor, and its decoded form if it has escapes: UTF-8.
     pub(crate) fn decoded_string(&mut self) -> Result<(Raw<'a>, Option<Vec<u8>>), Malformed> {
         let (bytes, start) = (self.text.as_bytes(), self.pos);
         let end = plain::end(bytes, start + 1);
@@ -460,7 +460,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads a string, and tells whether it has escapes.
+    /// Reads a string, and returns whether it has escapes.
     fn string(&mut self) -> Result<bool, Malformed> {
         let bytes = self.text.as_bytes();
         if bytes.get(self.pos) != Some(&b'"') {
@@ -484,7 +484,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks the escape at `at` (a backslash) and returns the offset behind it.
+    /// Checks the escape at `at` (a backslash) and returns the offset after it.
     fn escape(&self, at: usize) -> Result<usize, Malformed> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1) {
@@ -573,9 +573,9 @@ fn unescape(inner: &str) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// What a string denotes, as far as it has been read.
+/// The decoded form of a string, as far as it has been read.
 struct Decoded {
-    /// Longer than what has been read by room for what comes next.
+    /// Longer than the decoded part, with room for the next bytes.
     out: Vec<u8>,
     len: usize,
     /// The most that it becomes besides that room.
@@ -586,8 +586,8 @@ impl Decoded {
     /// Room at the end before anything is written.
     const ROOM: usize = plain::LONGEST_COPY + plain::WORD;
 
-    /// Bytes from which on it is likely to be nearly all of the text that it stands in: it then grows once more, to the most that it
-    /// becomes. What is not used of that is memory that nobody touches.
+    /// Bytes from which on it is likely to be nearly all of the text that it stands in: it then grows once more, to its largest
+    /// possible size. The unused part of that is memory that is never touched.
     const LONG: usize = 64 << 10;
 
     /// A string that begins with `plain`, and becomes at most `rest` bytes longer.
@@ -607,7 +607,7 @@ impl Decoded {
         self.out = longer;
     }
 
-    /// Copies what is plain from `at` on, and gives its length. It may go on behind that if nothing special follows.
+    /// Copies the plain run at `at`, and returns its length. The copy may extend beyond that if nothing special follows.
     #[inline]
     fn copy(&mut self, bytes: &[u8], at: usize) -> usize {
         if self.out.len() - self.len < Decoded::ROOM {
@@ -632,7 +632,7 @@ impl Decoded {
         }
     }
 
-    /// Adds what the escape means whose letter is at `at`, and gives the place behind it. The scanner has accepted it.
+    /// Adds the meaning of the escape whose letter is at `at`, and returns the place after it. The scanner has accepted it.
     fn push_escape(&mut self, bytes: &[u8], at: usize) -> usize {
         match Decoded::simple_escape(bytes.get(at).copied().unwrap_or_default()) {
             Some(byte) => {

@@ -49,7 +49,7 @@ pub fn repeated_key(json: &str) -> Option<String> {
     None
 }
 
-/// The place behind the string that begins at `start`.
+/// The place after the string that begins at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {

@@ -1,5 +1,5 @@
-//! A client's reading of server messages. Usual messages take one fast pass; a tolerant reader handles the rest and
-//! accepts whatever can be interpreted.
+//! A client's reading of server messages. Usual messages take one fast pass; a tolerant reader handles the rest and accepts all
+//! messages that can be interpreted.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Where the parts of a tool's result lie. They are found while the message around it is read, so that a large reply is gone through
-//! once.
+//! Where the parts of a tool's result lie. They are found while the message around it is read, so that a large reply is gone
+//! through once.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::Member;
 use crate::json::{Kind, Malformed, Raw, Scanner};
 
-/// The parts of a result of `tools/call` in its usual form: places in its text, in bytes from its beginning, and what decides between
-/// them. The accessors take that text.
+/// The parts of a result of `tools/call` in its usual form: places in its text, in bytes from its beginning, and the flags that
+/// decide between them. The accessors take that text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outline {
     /// Whether `isError` is `true`.
@@ -24,7 +24,7 @@ pub struct Outline {
     only: Option<(Range<usize>, bool)>,
     /// `text` of the first text block.
     text: Option<Range<usize>>,
-    /// What it denotes, if it has escapes.
+    /// Its decoded form, if it has escapes.
     decoded: Option<Bytes>,
     /// `resultType`
     result_type: Option<Range<usize>>,
@@ -62,7 +62,8 @@ impl Outline {
         raw(result, self.structured.as_ref()?)
     }
 
-    /// The value of the only member of `structuredContent`, if that is an object of one member, and whether this is named `result`.
+    /// The value of the only member of `structuredContent`, if that is an object of one member, and whether this is named
+    /// `result`.
     pub fn only<'a>(&self, result: &'a str) -> Option<(Raw<'a>, bool)> {
         let (place, is_result) = self.only.as_ref()?;
         Some((raw(result, place)?, *is_result))
@@ -73,7 +74,7 @@ impl Outline {
         raw(result, self.text.as_ref()?)
     }
 
-    /// What the `text` of the first text block denotes, UTF-8, if it is written with escapes.
+    /// The decoded `text` of the first text block, UTF-8, if it is written with escapes.
     pub fn decoded_text(&self) -> Option<&Bytes> {
         self.decoded.as_ref()
     }
@@ -83,7 +84,7 @@ impl Outline {
         raw(result, self.result_type.as_ref()?)
     }
 
-    /// Reads the result at the cursor; `None` anywhere behind that if it is not in the usual form.
+    /// Reads the result at the cursor; `None` anywhere after that if it is not in the usual form.
     fn read<'a>(scanner: &mut Scanner<'a>) -> Option<(&'a str, Outline)> {
         scanner.peek();
         let (from, space) = (scanner.position(), scanner.space());
@@ -154,7 +155,7 @@ fn structured<'a>(
 /// The content of a result.
 #[derive(Default)]
 struct Content {
-    /// Where the text of the first text block is, and what it denotes if it has escapes.
+    /// The place of the text of the first text block, and its decoded form if it has escapes.
     text: Option<(Place, Option<Bytes>)>,
     /// Whether there is anything else.
     has_more: bool,

@@ -26,7 +26,7 @@ pub struct Params<'a> {
     pub name: Option<Raw<'a>>,
     /// `arguments` of `tools/call`.
     pub arguments: Option<Raw<'a>>,
-    /// `requestState` of a `tools/call` that goes on with one before.
+    /// `requestState` of a `tools/call` that continues an earlier one.
     pub request_state: Option<Raw<'a>>,
     /// `inputResponses` of such a call.
     pub input_responses: Option<Raw<'a>>,
@@ -60,7 +60,7 @@ pub struct Params<'a> {
     pub meta: Meta<'a>,
 }
 
-/// What `params` is.
+/// The form of `params`.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::large_enum_variant, reason = "one for each message, and copied by nobody")]
 pub enum ParamsMember<'a> {

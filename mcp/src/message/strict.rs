@@ -20,7 +20,7 @@ impl Message<'_> {
         self.params.object().is_some_and(|params| params.meta.version.is_some())
     }
 
-    /// Whether it is an `initialize` of the handshake era, whatever else it says of revisions.
+    /// Whether it is an `initialize` of the handshake era, regardless of other revisions that it names.
     pub fn negotiates(&self) -> bool {
         let names_revision = || self.params.object().is_some_and(|params| params.protocol_version.is_some());
         self.method.as_ref().and_then(Option::as_deref) == Some("initialize")
@@ -36,7 +36,7 @@ impl Message<'_> {
     }
 }
 
-/// What one frame or body holds.
+/// The content of one frame or body.
 #[expect(
     clippy::large_enum_variant,
     reason = "a message lives on the stack while it is handled; a box would be an allocation for each"

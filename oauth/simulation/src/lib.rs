@@ -1,9 +1,9 @@
-//! Processes that share one sign-in, a store, a provider with rotation and reuse detection, and a clock: all of them simulated, and all that happens chosen by
-//! bytes. What is promised (`auth.md` 18.3) is checked on the way:
+//! Processes that share one sign-in, a store, a provider with rotation and reuse detection, and a clock: all of them simulated,
+//! and all events chosen by bytes. The promises of `auth.md` 18.3 are checked along the way:
 //!
 //! * every call ends, with at most [`MOST_REQUESTS`] requests to the provider for its sake;
 //! * the provider never sees a refresh token that it has replaced, unless an answer was lost on the way to the store;
-//! * as long as nothing is lost and nobody lies, a sign-in that the provider knows works, in every process.
+//! * as long as nothing is lost and every party is honest, a sign-in that the provider knows works, in every process.
 //!
 //! The tests of `ptc-oauth` and the fuzz target `token_machine` share it.
 
@@ -21,7 +21,8 @@ use ptc_oauth::tokens::{
 
 /// Most requests to the provider for the sake of one call.
 pub const MOST_REQUESTS: u32 = 4;
-/// Most questions of one call to the state of its process: a look, two waits and their ends, with room for waits behind errands of others.
+/// Most decisions of one call on the state of its process: a look, two waits and their ends, with room for waits behind errands
+/// of others.
 const MOST_DECISIONS: u32 = 16;
 /// Processes on one store.
 const PROCESSES: usize = 3;
@@ -30,7 +31,7 @@ const PROCESSES: usize = 3;
 pub struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl<'a> Choices<'a> {
-    /// What happens is a function of `bytes`.
+    /// The events are a function of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes.iter())
     }
@@ -49,7 +50,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Calls that the resource answered.
@@ -113,7 +114,7 @@ struct World<'a> {
     report: Report,
 }
 
-/// Runs what `bytes` choose, and then on until all is quiet.
+/// Runs the events that `bytes` choose, and then continues until all is quiet.
 ///
 /// # Panics
 /// If a promise is broken.
@@ -197,7 +198,7 @@ impl World<'_> {
         }
     }
 
-    /// A person signs in by a command of its own, if nobody holds the lock.
+    /// A person signs in by a separate command, if the lock is free.
     fn sign_in(&mut self) {
         if self.locked || self.renewal == Renewal::Grant {
             return;

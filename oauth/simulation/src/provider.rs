@@ -8,7 +8,7 @@ use ptc_oauth::secret::Secret;
 use ptc_oauth::timestamp::Timestamp;
 use ptc_oauth::tokens::{Renewal, TokenRecord};
 
-/// What came of one sign-in.
+/// The state of one sign-in.
 struct Family {
     /// The refresh token that is good; the others have been replaced.
     refresh: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Provider {
     knows_client: bool,
     /// Whether it answers with 503.
     pub(super) away: bool,
-    /// Whether a refresh token came that had been replaced.
+    /// Whether a replaced refresh token was used.
     pub(super) reuse_detected: bool,
 }
 

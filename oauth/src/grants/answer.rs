@@ -1,4 +1,4 @@
-//! What token endpoints answer.
+//! Answers of token endpoints.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct TokenAnswer {
     pub obtained_at: Timestamp,
     /// When the access token ends, if the answer says.
     pub expires_at: Option<Timestamp>,
-    /// What was granted, if the answer says.
+    /// The granted scopes, if the answer names them.
     pub scope: Option<Scopes>,
 }
 
@@ -46,7 +46,7 @@ pub enum TokenFault {
     },
     /// It does not answer now, or asks for a pause.
     Unavailable {
-        /// `http 503`, or what kind of trouble it was.
+        /// `http 503`, or the kind of trouble.
         reason: String,
         /// `Retry-After`, at most a minute.
         retry_after: Option<Duration>,
@@ -76,7 +76,7 @@ impl From<TokenFault> for Failure {
     }
 }
 
-/// Reads what came of a token request.
+/// Reads the answer to a token request.
 ///
 /// # Errors
 /// Why there are no tokens.
@@ -139,13 +139,13 @@ pub(super) fn successful(answer: &Answer) -> Result<&Response, TokenFault> {
     }
 }
 
-/// Whether an answer holds what was asked for, whatever else it says.
+/// Whether an answer holds the requested grant, whatever else it contains.
 fn holds_grant(response: &Response) -> bool {
     let document = document(response).unwrap_or_default();
     ["access_token", "device_code"].iter().any(|name| json::text(&document, name).is_some())
 }
 
-/// What an answer refuses with, if it does.
+/// The refusal in an answer, if there is one.
 fn refusal(response: &Response) -> Option<(ErrorCode, Option<String>)> {
     let document = document(response)?;
     let code = ErrorCode::new(json::text(&document, "error")?);

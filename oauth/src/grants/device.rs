@@ -18,7 +18,7 @@ use crate::timestamp::Timestamp;
 const ENDPOINT: &str = "device authorization";
 /// Between two polls, if the server does not say.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// What `slow_down` adds.
+/// The delay added by `slow_down`.
 const SLOWER: Duration = Duration::from_secs(5);
 /// The longest time between two polls: a server that asks for more is polled all the same.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
@@ -29,14 +29,14 @@ const LONGEST_LIFE: u64 = 60 * 60;
 /// Most characters of a user code.
 const MAX_USER_CODE: usize = 32;
 
-/// What a person is shown, and what is polled with.
+/// The code to show to a person, and the state for polling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceAuthorization {
     /// Where to go. https, or http on a loopback host.
     pub verification_uri: Url,
     /// The same with the code in it.
     pub verification_uri_complete: Option<Url>,
-    /// What to enter: at most 32 characters, none of them a control character.
+    /// The code to enter: at most 32 characters, none of them a control character.
     pub user_code: String,
     /// Until when.
     pub expires_at: Timestamp,
@@ -57,7 +57,7 @@ impl Asking<'_> {
 }
 
 impl DeviceAuthorization {
-    /// Reads what came of [`Asking::device`].
+    /// Reads the answer to [`Asking::device`].
     ///
     /// # Errors
     /// Why there is no code.
@@ -95,7 +95,7 @@ impl DeviceAuthorization {
         })
     }
 
-    /// What it is polled with: a secret, as a token is.
+    /// The code for polling: a secret, as a token is.
     #[must_use]
     pub fn device_code(&self) -> &Secret {
         &self.device_code
@@ -122,7 +122,7 @@ pub struct Polling {
     expires_at: Timestamp,
 }
 
-/// What polling wants next.
+/// The next action of polling.
 #[derive(Debug)]
 pub enum Poll {
     /// Wait until then, and send [`Polling::request`].
@@ -148,7 +148,7 @@ impl Polling {
         asking.device_code(&self.device_code)
     }
 
-    /// What came of a request.
+    /// Takes the answer to a request.
     pub fn receive(&mut self, answer: &Answer) -> Poll {
         match read(answer) {
             Ok(tokens) => return Poll::Done(Ok(tokens)),

@@ -1,5 +1,5 @@
-//! Enterprise-managed authorization: the identity provider of a company gives a grant for the authorization server of the resource
-//! (SEP-990, `auth.md` 9).
+//! Enterprise-managed authorization: the identity provider of a company gives a grant for the authorization server of the
+//! resource (SEP-990, `auth.md` 9).
 
 use super::answer::{TokenAnswer, TokenFault, read, successful};
 use super::request::Asking;
@@ -9,10 +9,10 @@ use crate::message::{Answer, Flow, Next};
 use crate::scopes::Scopes;
 use crate::secret::Secret;
 
-/// What is asked for at the identity provider.
+/// The token type requested from the identity provider.
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// What the person's token is.
+/// The type of the person's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectTokenType {
     /// An ID token of OpenID Connect.
@@ -46,7 +46,7 @@ impl SubjectTokenType {
 pub struct Subject {
     /// The person's token.
     pub token: Secret,
-    /// What it is.
+    /// Its type.
     pub kind: SubjectTokenType,
 }
 

@@ -1,7 +1,7 @@
-//! Requests for tokens, and what is answered.
+//! Requests for tokens, and their answers.
 //!
-//! [`Asking`] makes the requests of one step, and [`read`] reads what came of them. The grants of several steps are [`DeviceAuthorization`] with [`Polling`],
-//! and [`IdJag`].
+//! [`Asking`] makes the requests of one step, and [`read`] reads their answers. The grants of several steps are
+//! [`DeviceAuthorization`] with [`Polling`], and [`IdJag`].
 
 mod answer;
 mod device;

@@ -8,14 +8,14 @@ use crate::message::{Purpose, Request};
 use crate::scopes::Scopes;
 use crate::secret::Secret;
 
-/// What the requests of one client at one server share.
+/// Shared by the requests of one client at one server.
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// `token_endpoint`.
     pub endpoint: &'a Url,
-    /// Who asks.
+    /// The client.
     pub client: &'a Client,
-    /// What its assertion needs.
+    /// The inputs of its assertion.
     pub signing: Signing<'a>,
     /// `resource` ([`crate::resource`]).
     pub resource: Option<&'a str>,
@@ -32,7 +32,7 @@ impl Asking<'_> {
         self.send(form)
     }
 
-    /// A refresh token for tokens. `scope` is left out: what was granted stays.
+    /// A refresh token for tokens. `scope` is left out: the granted scopes stay.
     #[must_use]
     pub fn refresh(&self, refresh_token: &Secret) -> Request {
         self.send(Form::of("grant_type", "refresh_token").with("refresh_token", refresh_token.expose()))
@@ -78,7 +78,7 @@ impl Asking<'_> {
     }
 }
 
-/// What kind of token is revoked.
+/// The kind of token to revoke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// An access token.

@@ -1,17 +1,17 @@
-//! What one call has been through for the sake of its token.
+//! The attempts of one call to use its token.
 
-/// What follows a 401.
+/// The action after a 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterRefusal {
     /// Ask [`TokenState::decide`](super::TokenState::decide) again; the request is then repeated with the token that it gives.
     Renew,
-    /// The call ends. [`TokenState::rejected`](super::TokenState::rejected) is told, and metadata are read anew, which tells whether the resource has
-    /// moved to another server (`auth.md` 2.5).
+    /// The call ends. [`TokenState::rejected`](super::TokenState::rejected) is called, and metadata are read anew, which shows
+    /// whether the resource has moved to another server (`auth.md` 2.5).
     End,
 }
 
-/// One call. A request that was refused is repeated once (`auth.md` 6.1), the store is looked at once, and a token that an errand of this call brought is used
-/// as it is, so that no call ever goes round in circles.
+/// One call. A request that was refused is repeated once (`auth.md` 6.1), the store is looked at once, and a token that an
+/// errand of this call brought is used as it is, so that no call ever goes round in circles.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempts {
     /// The serial of the token that was refused last.

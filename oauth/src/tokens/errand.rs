@@ -1,4 +1,4 @@
-//! What one task does with a key of the store, under its lock.
+//! The work of one task on a key of the store, under its lock.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub enum Renewal {
     Grant,
 }
 
-/// What the errand is for.
+/// The purpose of an errand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// New tokens, since those held are due or refused.
@@ -36,15 +36,15 @@ pub enum Purpose {
     Reject,
 }
 
-/// What the task is to do next.
+/// The task's next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrandStep {
     /// Take the lock of the key, waiting up to [`LOCK_TIMEOUT`]; then [`Errand::locked`].
     Lock,
     /// Read the record; then [`Errand::read`].
     Read,
-    /// Ask for tokens by this record: with its refresh token, or by the grant with its `scope_wanted`; then [`Errand::answered`].
-    /// `None` where nothing is known yet and the grant needs nothing.
+    /// Ask for tokens by this record: with its refresh token, or by the grant with its `scope_wanted`; then
+    /// [`Errand::answered`]. `None` where nothing is known yet and the grant needs nothing.
     Ask(Option<Box<TokenRecord>>),
     /// Write this record and have it on the disk; then [`Errand::written`].
     Write(Box<TokenRecord>),
@@ -54,7 +54,7 @@ pub enum ErrandStep {
     Done(Outcome),
 }
 
-/// What came of an errand.
+/// The outcome of an errand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// This is the record now.
@@ -63,10 +63,10 @@ pub enum Outcome {
         record: Box<TokenRecord>,
         /// Whether the store does not have it, since writing failed.
         unwritten: bool,
-        /// Whether the tokens were asked for by this errand, and not by somebody else.
+        /// Whether this errand requested the tokens, rather than another process.
         renewed: bool,
     },
-    /// Nobody is signed in: the store has no record.
+    /// There is no sign-in: the store has no record.
     Absent,
     /// The server refused. The record has no tokens now, or they are of no use.
     Refused {
@@ -75,7 +75,7 @@ pub enum Outcome {
         /// Why.
         code: ErrorCode,
     },
-    /// Nothing has changed, since the server, the lock or the store was not to be had.
+    /// Nothing has changed, since the server, the lock or the store was unavailable.
     Unavailable {
         /// Why, as a text for `cannot renew the sign-in to upstream …: `.
         reason: String,
@@ -89,15 +89,15 @@ enum Stage {
     Locking,
     Reading,
     Asking,
-    /// The grant was refused: somebody else may have been faster.
+    /// The grant was refused: another process may have been faster.
     Rereading(ErrorCode),
     Writing(Outcome),
     Dropping(ErrorCode),
     Done,
 }
 
-/// One errand under the lock of a key: lock, read, and as the case may be ask and write. Whoever carries it out goes on when the call
-/// that wanted it is cancelled: an answer that nobody stores is a lost rotation (`auth.md` 6.2).
+/// One errand under the lock of a key: lock, read, and if necessary request and write. Its task continues when the call that
+/// wanted it is cancelled: an answer that is not stored is a lost rotation (`auth.md` 6.2).
 ///
 /// A call that does not fit the stage has no effect, and repeats the step that is due.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ pub struct Errand {
     /// Whether the store lacks `held`.
     unwritten: bool,
     now: Timestamp,
-    /// What the tokens are asked for with.
+    /// The record whose tokens the request uses.
     base: Option<TokenRecord>,
     stage: Stage,
     due: ErrandStep,
@@ -135,13 +135,13 @@ impl Errand {
         }
     }
 
-    /// What is to be done now.
+    /// The action to take now.
     #[must_use]
     pub fn step(&self) -> &ErrandStep {
         &self.due
     }
 
-    /// The lock was taken, or was not to be had.
+    /// The lock was taken, or was unavailable.
     pub fn locked(&mut self, taken: bool) -> &ErrandStep {
         if self.stage == Stage::Locking {
             if taken {
@@ -153,7 +153,7 @@ impl Errand {
         &self.due
     }
 
-    /// What the store has, or why it cannot be read.
+    /// Takes the store's record, or why it cannot be read.
     pub fn read(&mut self, now: Timestamp, stored: Result<Option<TokenRecord>, String>) -> &ErrandStep {
         self.now = now;
         match (&self.stage, stored) {
@@ -168,7 +168,7 @@ impl Errand {
         &self.due
     }
 
-    /// What came of asking for tokens.
+    /// Takes the answer to the request for tokens.
     pub fn answered(&mut self, now: Timestamp, answer: Result<TokenAnswer, TokenFault>) -> &ErrandStep {
         if self.stage != Stage::Asking {
             return &self.due;
@@ -271,7 +271,7 @@ impl Errand {
         }
     }
 
-    /// Whether a record of somebody else can be used as it is.
+    /// Whether the record of another process can be used as it is.
     fn is_good(&self, record: &TokenRecord) -> bool {
         let can_renew = record.refresh_token.is_some() || self.renewal == Renewal::Grant;
         record.last_error.is_none() && (!record.is_due(self.now) || record.is_valid(self.now) && !can_renew)
@@ -320,7 +320,7 @@ impl Errand {
         if let Purpose::Want(scopes) = &self.purpose { scopes.clone() } else { Scopes::default() }
     }
 
-    /// Whether the store has tokens of somebody who was faster. Whatever differs is, unless what is held could not be written.
+    /// Whether the store has tokens of a faster process. Any difference counts, unless the held record could not be written.
     fn is_newer(&self, stored: Option<&TokenRecord>) -> bool {
         match (stored, &self.held) {
             (Some(stored), Some(held)) if self.unwritten => stored.generation > held.generation,

@@ -1,8 +1,8 @@
-//! Tokens that are kept: their record, whether they are still good, and what happens when they are not (`auth.md` 6, 7.1).
+//! Stored tokens: their record, their validity, and their renewal (`auth.md` 6, 7.1).
 //!
-//! * [`TokenRecord`] is what a store holds.
-//! * [`TokenState`] is what a process knows of one key of the store. Every call asks it for a token ([`TokenState::decide`]).
-//! * [`Errand`] is what one task does under the lock of the key: renew, write again, note a wish or a refusal.
+//! * [`TokenRecord`] is the stored record.
+//! * [`TokenState`] is a process's knowledge of one key of the store. Every call asks it for a token ([`TokenState::decide`]).
+//! * [`Errand`] is the work of one task under the lock of the key: renew, write again, note a wish or a refusal.
 //! * [`Attempts`] counts, for one call, how often the resource refused a token.
 
 mod attempts;

@@ -31,11 +31,11 @@ pub struct TokenRecord {
     pub refresh_token: Option<Secret>,
     /// When the access token came, in Unix seconds.
     pub obtained_at: u64,
-    /// When the access token ends, in Unix seconds; `None` if nobody said.
+    /// When the access token ends, in Unix seconds; `None` if unknown.
     pub expires_at: Option<u64>,
-    /// What was granted, as far as the server said.
+    /// The granted scopes, as far as the server named them.
     pub scope_granted: Option<Scopes>,
-    /// Everything that was asked for so far, and what calls were found to lack.
+    /// All scopes requested so far, and those that calls were found to lack.
     pub scope_wanted: Scopes,
     /// One more with each write, sign-outs included.
     pub generation: u64,
@@ -48,7 +48,7 @@ pub struct TokenRecord {
 }
 
 impl TokenRecord {
-    /// The record of a new sign-in. `previous` is what the store has, so that generations go on.
+    /// The record of a new sign-in. `previous` is the stored one, so that generations continue.
     #[must_use]
     pub fn signed_in(answer: TokenAnswer, previous: Option<&Self>, wanted: Scopes, legacy: bool) -> Self {
         let blank = Self {
@@ -103,7 +103,7 @@ impl TokenRecord {
         Self { generation: self.generation + 1, scope_wanted, ..self.clone() }
     }
 
-    /// Whether somebody is signed in: an access token that has not ended, or a refresh token.
+    /// Whether there is a usable sign-in: an access token that has not ended, or a refresh token.
     #[must_use]
     pub fn is_signed_in(&self, now: Timestamp) -> bool {
         self.refresh_token.is_some() || self.is_valid(now)

@@ -1,4 +1,4 @@
-//! What a process knows of the tokens under one key.
+//! A process's knowledge of the tokens under one key.
 
 use std::time::Duration;
 
@@ -26,24 +26,24 @@ pub struct Token {
     pub serial: u64,
 }
 
-/// What a call does next.
+/// A call's next action.
 #[derive(Debug)]
 pub enum Decision {
     /// Sends its request with this token.
     Use(Token),
-    /// Reads the record without a lock, tells [`TokenState::looked`], and asks again.
+    /// Reads the record without a lock, passes it to [`TokenState::looked`], and asks again.
     Look,
     /// Starts a task that carries this out, waits for it within its own time, and asks again.
     Begin(Box<Errand>),
     /// Waits within its own time until the errand under way is over, and asks again.
     Wait,
-    /// Ends: a person must sign in. The code says why the sign-in has ended; without one nobody has ever signed in.
+    /// Ends: a person must sign in. The code says why the sign-in has ended; without one there has never been a sign-in.
     SignIn(Option<ErrorCode>),
     /// Ends: there is no token now.
     Unavailable {
         /// Behind `cannot renew the sign-in to upstream …: `.
         reason: String,
-        /// Nobody is asked before.
+        /// No request is made before this time.
         until: Timestamp,
     },
 }
@@ -93,20 +93,20 @@ impl TokenState {
         }
     }
 
-    /// What is known of the record.
+    /// The known record.
     #[must_use]
     pub fn record(&self) -> Option<&TokenRecord> {
         self.record.as_ref()
     }
 
-    /// Whether the store lacks the tokens of this process, since writing failed: the next use tries again ([`begin`](Self::begin) with
-    /// [`Purpose::WriteAgain`]).
+    /// Whether the store lacks the tokens of this process, since writing failed: the next use tries again
+    /// ([`begin`](Self::begin) with [`Purpose::WriteAgain`]).
     #[must_use]
     pub fn is_unwritten(&self) -> bool {
         self.unwritten
     }
 
-    /// What `call` does now.
+    /// The action for `call` now.
     pub fn decide(&mut self, now: Timestamp, call: &mut Attempts) -> Decision {
         match self.token(call) {
             Some(token) => self.with_token(now, call, token),
@@ -182,8 +182,7 @@ impl TokenState {
         Some(Errand::new(purpose, self.renewal, self.record.clone(), self.unwritten))
     }
 
-    /// Notes that the resource refuses the token with this serial although it is fresh. What comes back is to be carried out if there is
-    /// something.
+    /// Notes that the resource refuses the token with this serial although it is fresh. A returned errand is to be carried out.
     pub fn rejected(&mut self, now: Timestamp, serial: u64) -> Option<Errand> {
         // One that has ended on its way was refused for that: the next call renews it.
         let has_ended = self.record.as_ref().is_none_or(|record| !record.is_valid(now));
@@ -194,7 +193,7 @@ impl TokenState {
         self.begin(Purpose::Reject)
     }
 
-    /// What the store has, or why it cannot be read, after [`Decision::Look`] or at any other time.
+    /// Takes the store's record, or why it cannot be read, after [`Decision::Look`] or at any other time.
     pub fn looked(&mut self, now: Timestamp, stored: Result<Option<TokenRecord>, String>) {
         self.looked_at = Some(now);
         match stored {
@@ -281,7 +280,7 @@ impl TokenState {
         self.pause.clone().filter(|pause| now < pause.until && pause.until.since(now) <= pause.length)
     }
 
-    /// The scopes that were asked for so far, and what calls were found to lack.
+    /// The scopes requested so far, and those that calls were found to lack.
     #[must_use]
     pub fn wanted(&self) -> Option<&Scopes> {
         self.record.as_ref().map(|record| &record.scope_wanted)

@@ -27,7 +27,7 @@ pub(super) fn not_an_integer(name: &str, value: &Value) -> Error {
     Error::type_error(format!("{name}: expected an integer, got {kind} {shown}"))
 }
 
-/// A bit number or a shift. What no memory could hold becomes the largest number.
+/// A bit number or a shift. An amount that no memory could hold becomes the largest number.
 fn amount(name: &str, value: &Value) -> Result<u64> {
     match value {
         Value::Int(n) if *n >= 0 => Ok(*n as u64),

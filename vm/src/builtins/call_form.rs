@@ -1,5 +1,4 @@
-//! What a wrong form of `tool/call` would be in the right one, with the names and arguments that the program wrote
-//! (upstreams.md 8.1).
+//! The right form for a wrong form of `tool/call`, with the names and arguments that the program wrote (upstreams.md 8.1).
 
 use crate::print;
 use crate::value::{Map, Value};
@@ -16,7 +15,7 @@ const OTHERS: [&str; 7] = ["timeout", "timeout_ms", "timeout-ms", "timeoutMs", "
 /// Items of a vector that may be parts of a call.
 const MOST_PARTS: usize = 8;
 
-/// Whether a key asks for what is the operator's to set.
+/// Whether a key names a setting of the operator.
 pub(super) fn is_of_operator(key: &str) -> bool {
     OTHERS.contains(&key)
 }
@@ -28,7 +27,7 @@ pub(super) fn part_of(key: &str) -> Option<&'static str> {
 }
 
 /// `(tool/call {:server "s" :tool "t" :args {…}})` for arguments without names: strings, symbols or keywords, then a map or
-/// pairs. What is not known stands as `…`.
+/// pairs. Unknown parts appear as `…`.
 pub(super) fn of_positions(form: &str, args: &[Value]) -> String {
     let mut args = args.to_vec();
     if let [Value::Vector(items)] = args.as_slice() {

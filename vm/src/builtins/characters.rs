@@ -1,6 +1,6 @@
 //! `Character/isDigit` and its kin: the static methods of Java's class, on texts of one character or on code points.
 //!
-//! A character of several code points, such as an accented letter or an emoji, is told by its first one.
+//! A character of several code points, such as an accented letter or an emoji, is classified by its first one.
 
 use super::Builtin;
 use super::namespaces::CHARACTER;
@@ -91,7 +91,7 @@ tests! {
     };
 }
 
-/// The argument with its case mapped, as what it was: a code point or a text. A mapping to several characters is none.
+/// The argument with its case mapped, in its own form: a code point or a text. A mapping to several characters is none.
 fn mapped<I: Iterator<Item = char>>(name: &str, args: &[Value], map: fn(char) -> I) -> Result<Value> {
     let first = character(name, &args[0])?;
     let mut all = map(first);
@@ -119,7 +119,7 @@ fn to_lower_case(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     mapped("Character/toLowerCase", args, char::to_lowercase)
 }
 
-/// `(Character/digit c radix)`: -1 for what is no digit of the radix.
+/// `(Character/digit c radix)`: -1 if it is no digit of the radix.
 fn digit_in(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let c = character("Character/digit", &args[0])?;
     let Value::Int(radix) = args[1] else { return Err(Error::argument_types("Character/digit", args)) };
@@ -127,7 +127,7 @@ fn digit_in(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Int(found.unwrap_or(-1)))
 }
 
-/// `(Character/getNumericValue c)`: -1 for what has none.
+/// `(Character/getNumericValue c)`: -1 if it has none.
 fn numeric_value(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let c = character("Character/getNumericValue", &args[0])?;
     Ok(Value::Int(digit(c).map_or(-1, i64::from)))

@@ -75,7 +75,7 @@ fn vector_of(ctx: &mut Ctx<'_>, bytes: &[u8]) -> Result<Value> {
     Ok(out.take())
 }
 
-/// Bytes as a text, U+FFFD for what is no UTF-8, as Java makes it.
+/// Bytes as a text, U+FFFD for invalid UTF-8, as in Java.
 fn text_of(ctx: &mut Ctx<'_>, bytes: Vec<u8>) -> Result<Value> {
     ctx.charge(bytes.len() / 16)?;
     ctx.reserve(bytes.len().saturating_mul(3))?;
@@ -95,7 +95,7 @@ fn encoded(ctx: &mut Ctx<'_>, engine: &GeneralPurpose, bytes: &[u8]) -> Result<V
     Ok(Value::Str(Str::from_string(out)))
 }
 
-/// The bytes behind base64, with or without padding; `None` for what is none.
+/// The decoded bytes of base64, with or without padding; `None` if it is invalid.
 fn decoded(ctx: &mut Ctx<'_>, engine: &GeneralPurpose, text: &[u8]) -> Result<Option<Vec<u8>>> {
     ctx.charge(text.len() / 8)?;
     ctx.reserve(text.len())?;
@@ -176,7 +176,7 @@ fn get_bytes(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     vector_of(ctx, text.as_str().as_bytes())
 }
 
-/// Refuses what is not UTF-8.
+/// Refuses charsets other than UTF-8.
 fn check_charset(name: &str, charset: Option<&Value>) -> Result<()> {
     match charset {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! What upstream servers have besides tools: resources, prompts, completions; and `attach` (upstreams.md 19).
+//! Features of upstream servers besides tools: resources, prompts, completions; and `attach` (upstreams.md 19).
 //!
 //! The machine checks the form of a request. The host checks names, and sends it.
 

@@ -1,8 +1,8 @@
 //! The kinds of frames, in one table.
 //!
-//! A builtin in the middle of its work is a frame, and whoever writes a waiting program down has to name its frames. So
-//! every frame is a type of plain data with a row here; a frame without one does not compile. The row says by what name a
-//! snapshot tells the kind, and reads it.
+//! A builtin in the middle of its work is a frame, and a snapshot of a waiting program has to name its frames. So every frame
+//! is a type of plain data with a row here; a frame without one does not compile. The row gives the name of the kind in a
+//! snapshot, and reads it.
 
 use super::aggregate::{extremes, fold, grouping, sums};
 use super::call_or_fail;

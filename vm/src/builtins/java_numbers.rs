@@ -29,7 +29,7 @@ fn compare_integers(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Int(order as i64))
 }
 
-/// The order of floats in Java: -0.0 before 0.0, and NaN behind everything.
+/// The order of floats in Java: -0.0 before 0.0, and NaN after everything.
 fn java_order(a: f64, b: f64) -> Ordering {
     let one_nan = |x: f64| if x.is_nan() { f64::NAN.abs() } else { x };
     one_nan(a).total_cmp(&one_nan(b))

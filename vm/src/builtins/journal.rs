@@ -1,4 +1,4 @@
-//! `step-done` and `task-reset`: calls behind the special forms of the same names (language.md 3.11).
+//! `step-done` and `task-reset`: the calls made by the special forms of the same names (language.md 3.11).
 
 use super::Builtin;
 use super::namespaces::EXTENSION;

@@ -11,7 +11,7 @@ use crate::print;
 use crate::value::{Str, Value};
 use std::mem::take;
 
-/// What becomes of the keys of objects, as the arguments behind the text say; `None` if they stay strings.
+/// The conversion of objects' keys, given by the arguments after the text; `None` if they stay strings.
 fn key_function(name: &str, options: &mut [Value]) -> Result<Option<Action>> {
     match options {
         [] | [Value::Nil | Value::False] => Ok(None),
@@ -40,8 +40,8 @@ fn is_option(key: &Value) -> bool {
     matches!(key, Value::Keyword(key) if matches!(key.name(), "key-fn" | "keywords?" | "keywordize?"))
 }
 
-/// Reads the text with `read`, and renames the keys. What is parsed already is its own value, since answers of tools
-/// come parsed (decision 174); the reader of the program's value is told.
+/// Reads the text with `read`, and renames the keys. A parsed value is its own result, since answers of tools come parsed
+/// (decision 174); a note says so to the reader of the program's value.
 fn read(
     ctx: &mut Ctx<'_>,
     name: &str,

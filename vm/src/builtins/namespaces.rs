@@ -5,7 +5,7 @@
 pub(super) struct LibraryNamespace {
     /// The name that the documentation shows.
     pub(super) name: &'static str,
-    /// What a qualified spelling of a member begins with.
+    /// The prefixes of qualified spellings of a member.
     pub(super) qualifiers: &'static [&'static str],
 }
 
@@ -25,12 +25,12 @@ pub(super) const STRING: LibraryNamespace =
     namespace("clojure.string", &["clojure.string/", "str/", "string/"]);
 pub(super) const SET: LibraryNamespace = namespace("clojure.set", &["clojure.set/", "set/"]);
 pub(super) const WALK: LibraryNamespace = namespace("clojure.walk", &["clojure.walk/", "walk/"]);
-/// What programs know from `clojure.data`.
+/// The supported part of `clojure.data`.
 pub(super) const DATA: LibraryNamespace = namespace("clojure.data", &["clojure.data/"]);
 pub(super) const PPRINT: LibraryNamespace = namespace("clojure.pprint", &["clojure.pprint/"]);
 pub(super) const JSON: LibraryNamespace = namespace("json", &["json/"]);
 pub(super) const CSV: LibraryNamespace = namespace("csv", &["csv/"]);
-/// What programs know from the library of that name.
+/// The supported part of the library of that name.
 pub(super) const DATA_CSV: LibraryNamespace = namespace("csv", &["csv/", "clojure.data.csv/"]);
 /// Resources of upstream servers.
 pub(super) const RESOURCE: LibraryNamespace = namespace("resource", &["resource/"]);
@@ -38,7 +38,7 @@ pub(super) const RESOURCE: LibraryNamespace = namespace("resource", &["resource/
 pub(super) const PROMPT: LibraryNamespace = namespace("prompt", &["prompt/"]);
 /// Data as text, under the name of Clojure's reader of it.
 pub(super) const EDN: LibraryNamespace = namespace("clojure.edn", &["edn/", "clojure.edn/"]);
-/// What programs know from `clojure.math.combinatorics`.
+/// The supported part of `clojure.math.combinatorics`.
 pub(super) const COMBINATORICS: LibraryNamespace =
     namespace("clojure.math.combinatorics", &["combinatorics/", "combo/", "clojure.math.combinatorics/"]);
 pub(super) const BASE64: LibraryNamespace = namespace("base64", &["base64/"]);

@@ -9,7 +9,7 @@ use crate::value::Value;
 use num_bigint::Sign;
 use std::cmp::Ordering;
 
-/// How a number stands to zero; `None` for NaN and for what is no number.
+/// A number's order relative to zero; `None` for NaN and for other values.
 fn sign(value: &Value) -> Option<Ordering> {
     match value {
         Value::Int(n) => Some(n.cmp(&0)),
@@ -25,7 +25,7 @@ fn is_integer(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::BigInt(_))
 }
 
-/// Whether a whole number is odd; `None` for what is no whole number.
+/// Whether a whole number is odd; `None` for other values.
 fn parity(value: &Value) -> Option<bool> {
     match value {
         Value::Int(n) => Some(n & 1 == 1),

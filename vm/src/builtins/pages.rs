@@ -1,5 +1,5 @@
-//! `tool/pages`: all items of an upstream tool that answers page by page (functions.md 32). What pages say is read in
-//! [`paging`](crate::paging).
+//! `tool/pages`: all items of an upstream tool that answers page by page (functions.md 32). [`paging`](crate::paging)
+//! interprets pages.
 
 use super::support::keys::key_name;
 use super::support::{Builder, callee};
@@ -15,7 +15,7 @@ use std::mem::take;
 /// The keys of a request that are not those of `tool/call`.
 const OPTIONS: [&str; 4] = ["items", "next", "cursor", "max-pages"];
 
-/// What the frame waits for.
+/// The event that the frame waits for.
 #[derive(Clone, Copy)]
 enum Waiting {
     Page,
@@ -46,12 +46,12 @@ portable!(enum Because { 0: First, 1: Cursor, 2: Place, 3: Guess, 4: Probe, 5: G
 
 /// The pages that have been read so far.
 pub(crate) struct Pages {
-    /// What is called first: the map of `tool/call`, or the quoted name.
+    /// The first argument of the call: the map of `tool/call`, or the quoted name.
     request: Value,
     args: Map,
     /// How to find the items of a page, if not by its only list.
     items: Option<Value>,
-    /// How to find what comes next, if not by the usual names.
+    /// How to find the next page, if not by the usual names.
     next: Option<Value>,
     /// The argument that takes the cursor.
     argument: Option<Value>,
@@ -62,9 +62,9 @@ pub(crate) struct Pages {
     page: Value,
     waiting: Waiting,
     because: Because,
-    /// What the tool takes, as the host says it with each page.
+    /// The tool's parameters, as the host gives them with each page.
     parameters: Value,
-    /// Where the items of the first page lay; empty where nobody knows.
+    /// The path to the items of the first page; empty where unknown.
     path: Vec<String>,
     /// The arguments of all pages so far.
     asked: Map,
@@ -74,7 +74,7 @@ pub(crate) struct Pages {
     count: i64,
     /// Whether the first page is that of all items.
     from_start: bool,
-    /// What pages say that there are in all, and the key that says so.
+    /// The total that pages announce, and the key that does.
     total: Option<(String, i64)>,
 }
 
@@ -171,7 +171,7 @@ pub(super) fn pages(args: &[Value]) -> Result<Flow> {
     Ok(Flow::Push(Box::new(pages)))
 }
 
-/// Whether this names what is called: `tool/call` judges symbols.
+/// Whether this names a tool: `tool/call` judges symbols.
 fn is_name(value: &Value) -> bool {
     matches!(value, Value::Symbol(_)) || qualified(value).is_some()
 }
@@ -216,7 +216,7 @@ impl Pages {
         Flow::Call(Value::Tool(Str::new(PAGE)), call)
     }
 
-    /// What `function` reads from the page, or the call that has to be waited for.
+    /// The value that `function` reads from the page, or the call that has to be waited for.
     fn read(&mut self, ctx: &mut Ctx<'_>, function: &Value, waiting: Waiting) -> Result<Result<Value, Flow>> {
         match callee::call(ctx, function, callee::one(self.page.clone()))? {
             CallNow::Done(value) => Ok(Ok(value)),
@@ -299,7 +299,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Follows what the page says, by the usual names.
+    /// Follows the page's own continuation, by the usual names.
     fn follow_page(&mut self, ctx: &mut Ctx<'_>) -> Result<Flow> {
         self.read_text()?;
         let value = take(&mut self.page);
@@ -349,7 +349,7 @@ impl Pages {
         }
     }
 
-    /// Follows what `:next` has read.
+    /// Follows the result of `:next`.
     fn follow_read(&mut self, ctx: &mut Ctx<'_>, next: Value) -> Result<Flow> {
         self.page = Value::Nil;
         let arguments = match next {
@@ -493,7 +493,7 @@ impl Pages {
     }
 }
 
-/// What to do where pages do not say enough.
+/// The advice for pages that do not say enough.
 const HELP: &str = "Say how by {:next \"key\"}, {:next (fn [page] {:argument value})} or, if this is all, {:next (fn [page] nil)}";
 
 /// How many items a list has.

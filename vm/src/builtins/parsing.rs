@@ -130,8 +130,8 @@ fn charge(ctx: &mut Ctx<'_>, value: &Value) -> Result<()> {
     }
 }
 
-/// The float that a string spells, as `Double/valueOf` reads it: `[+-]?(D+.?D*|.D+)([eE][+-]?D+)?[fFdD]?` or a special one by its
-/// Java name, with spaces and control characters around it; else `nil`.
+/// The float that a string spells, as `Double/valueOf` reads it: `[+-]?(D+.?D*|.D+)([eE][+-]?D+)?[fFdD]?` or a special one by
+/// its Java name, with spaces and control characters around it; else `nil`.
 fn parse_double(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     charge(ctx, &args[0])?;
     let Value::Str(text) = &args[0] else { return Ok(Value::Nil) };
@@ -162,7 +162,7 @@ fn trimmed(text: &str) -> &str {
 
 /// Bytes of a number that are read in one go.
 const PIECE: usize = 4 << 10;
-/// Digits that decide which float a decimal is nearest to, if it is known whether any digit behind them is not 0.
+/// Digits that decide which float a decimal is nearest to, if it is known whether any digit after them is not 0.
 const DECISIVE: usize = 800;
 
 /// A decimal without its sign, in parts.
@@ -198,13 +198,13 @@ fn parts(text: &str) -> Option<Decimal<'_>> {
     rest.is_empty().then_some(Decimal { whole, fraction, exponent })
 }
 
-/// The digits at the beginning of a text, one at least, and what follows them.
+/// The digits at the beginning of a text, one at least, and the rest.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = position(text, |byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Where the first such byte is; gives way on the way there.
+/// The position of the first such byte; yields regularly.
 fn position(text: &str, is_such: impl Fn(u8) -> bool) -> Option<usize> {
     text.as_bytes().chunks(PIECE).enumerate().find_map(|(i, piece)| {
         meter::uncharged(piece.len() / 8);

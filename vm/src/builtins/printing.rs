@@ -1,6 +1,6 @@
 //! `println`, `pr-str` and their like (functions.md 25, 37.1; language.md 6.2).
 //!
-//! A program has no output stream but a log of entries: every call adds one. `with-out-str` captures what its body prints.
+//! A program has no output stream but a log of entries: every call adds one. `with-out-str` captures the output of its body.
 
 use super::namespaces::{CORE, PPRINT, STRING};
 use super::row::{frame, fun, section};
@@ -28,7 +28,7 @@ fn readable(args: &[Value]) -> Result<String> {
     Ok(text)
 }
 
-/// What `println` logs: strings bare, also inside collections, everything else readable.
+/// The form that `println` logs: strings bare, also inside collections, everything else readable.
 fn human(args: &[Value]) -> Result<String> {
     let mut text = String::new();
     for (i, arg) in args.iter().enumerate() {
@@ -47,7 +47,7 @@ fn separate(text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// What stands behind what is printed.
+/// The end of the printed text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// A line end, which the log does not show: each of its entries is a line.
@@ -56,7 +56,7 @@ pub(super) enum End {
     Open,
 }
 
-/// Adds an entry to the log, cut to its longest size; inside `with-out-str`, the whole text to what is captured.
+/// Adds an entry to the log, cut to its longest size; inside `with-out-str`, the whole text to the capture.
 pub(super) fn log(ctx: &mut Ctx<'_>, mut text: String, end: End) -> Result<Value> {
     if ctx.captures_prints() {
         if end == End::Line {

@@ -7,9 +7,9 @@
 //!     .example(r#"(subs "hello" 1 3)"#, r#""el""#),
 //! ```
 //!
-//! The parameter lists stand one behind the other, with `|` between them. They say how many arguments the
-//! function takes and how the documentation spells its calls. The namespaces say which qualified spellings it has.
-//! All of it is evaluated by rustc; a row that lacks something does not build.
+//! The parameter lists stand one after the other, with `|` between them. They say how many arguments the function takes and how
+//! the documentation spells its calls. The namespaces say which qualified spellings it has. All of it is evaluated by rustc; a
+//! row that lacks something does not build.
 
 use super::namespaces::LibraryNamespace;
 use super::{Arities, Builtin, Example, Examples, FrameFn, Native, PlainFn, Section};
@@ -77,12 +77,12 @@ impl Builtin {
         Builtin { aliases, ..self }
     }
 
-    /// One line of what it does.
+    /// One line of documentation.
     pub(super) const fn doc(self, doc: &'static str) -> Builtin {
         Builtin { doc, ..self }
     }
 
-    /// A program, and what `pr-str` of its value gives.
+    /// A program, and the `pr-str` of its value.
     pub(super) const fn example(self, program: &'static str, value: &'static str) -> Builtin {
         Builtin { examples: self.examples.with(Example { program, value }), ..self }
     }

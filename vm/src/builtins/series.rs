@@ -1,4 +1,4 @@
-//! What functions make of endless sequences: again an endless one, or the finite part that they take of it.
+//! Results of functions over endless sequences: again an endless one, or the finite part that they take of it.
 //!
 //! Walks go over the sequence from its beginning: a second one makes the elements, and calls functions for them, once
 //! more.
@@ -16,7 +16,7 @@ use crate::value::{Combinator, CombinatorKind, Value, Vector};
 use std::iter::once;
 use std::mem::take;
 
-/// The functions, by name, and what they make of an endless sequence among their arguments.
+/// The functions, by name, and their variants for an endless sequence among their arguments.
 pub(super) static FUNCTIONS: &[(&str, SeriesFn)] = &[
     ("bounded-count", bounded_count),
     ("concat", concat),
@@ -159,7 +159,7 @@ fn zipmap(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     in_step(ctx, "zipmap", args)
 }
 
-/// What a function makes of the elements of several endless sequences.
+/// The sequence of a function's results over several endless sequences.
 fn endless_in_step(ctx: &mut Ctx<'_>, name: &str, function: Value, all: &mut [Value]) -> Result<Value> {
     check::callable(name, 1, "callable", &function)?;
     ctx.charge(all.len())?;
@@ -174,7 +174,7 @@ fn spliced(ctx: &mut Ctx<'_>, series: Value) -> Result<Flow> {
     endless::through(ctx, cat, series).map(Flow::Return)
 }
 
-/// What is made of the elements behind the first `count`.
+/// The result for the elements after the first `count`.
 fn run(ctx: &mut Ctx<'_>, count: usize, series: &Value, output: Output) -> Result<Option<Flow>> {
     let more = if count > 0 { vec![Stage::Drop(count)] } else { Vec::new() };
     pipeline::over(ctx, series, more, output).map(Some)
@@ -195,7 +195,7 @@ fn nfirst(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     of_first(ctx, "next", args)
 }
 
-/// What the function of this name makes of the first element.
+/// The result of the function of this name for the first element.
 fn of_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Option<Flow>> {
     let more = vec![Stage::Map(ctx.library().required(name))];
     pipeline::over(ctx, &args[0], more, Output::First(Value::Nil)).map(Some)
@@ -254,7 +254,7 @@ fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     Ok(limit.map(|limit| Flow::Return(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)))))
 }
 
-/// Makes the elements that `(dorun n s)` makes in Clojure, which is one more than it is told, and drops them.
+/// Makes the elements that `(dorun n s)` makes in Clojure, which is one more than `n`, and drops them.
 fn realize(ctx: &mut Ctx<'_>, args: &mut [Value], result: Value) -> Result<Option<Flow>> {
     let [count, series] = args else { return Ok(Some(Flow::Return(result))) };
     let (true, Some(count)) = (series.is_endless(), check::count(count)) else { return Ok(None) };
@@ -327,7 +327,7 @@ fn before(
     endless::after(ctx, items.collect(), take(series)).map(|made| Some(Flow::Return(made)))
 }
 
-/// `(concat c s)`: what comes behind an endless sequence never comes.
+/// `(concat c s)`: elements after an endless sequence are never reached.
 fn concat(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     let Some(at) = args.iter().position(Value::is_endless) else { return Ok(None) };
     if !args.iter().all(|arg| arg.is_seqable() || arg.is_endless()) {
@@ -386,7 +386,7 @@ fn split_with(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Option<Flow>> {
     Ok(is_predicate.then(|| both(ctx, ["take-while", "drop-while"], args)))
 }
 
-/// What two functions make of the same two arguments, as a pair.
+/// The results of two functions for the same two arguments, as a pair.
 fn both(ctx: &Ctx<'_>, names: [&str; 2], args: &mut [Value]) -> Flow {
     let first = take(&mut args[0]);
     let of_first = |name| {

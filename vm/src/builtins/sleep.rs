@@ -1,6 +1,6 @@
 //! `sleep-ms`: a wait (language.md 5.10).
 //!
-//! The machine checks the argument. The host waits, by its own clock, and counts what a program waits in all.
+//! The machine checks the argument. The host waits, by its own clock, and sums a program's waits.
 
 use super::Builtin;
 use super::namespaces::EXTENSION;

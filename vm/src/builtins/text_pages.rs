@@ -1,4 +1,4 @@
-//! Pages that come as text: CSV with the cursor in a column of its last row, JSON lines whose last one tells where to go on.
+//! Pages that come as text: CSV with the cursor in a column of its last row, JSON lines whose last one holds the cursor.
 
 use super::csv;
 use crate::error::Result;
@@ -7,10 +7,10 @@ use crate::value::{Map, Value, Vector};
 
 /// The key of the items.
 const ITEMS: &str = "items";
-/// What the name of a column has in it that tells where to go on.
+/// Parts of the name of a column that holds the cursor.
 const CURSORS: [&str; 4] = ["cursor", "next_page", "nextpage", "next_token"];
 
-/// The page of a text as a map of its items and of what stands beside them; `None` if it is no table.
+/// The page of a text as a map of its items and the values beside them; `None` if it is no table.
 pub(super) fn page_of(page: &Value) -> Result<Option<Value>> {
     let Value::Str(text) = page else { return Ok(None) };
     let text = text.as_str();
@@ -44,7 +44,7 @@ fn of_lines(lines: &Vector) -> Value {
     Value::Map(page)
 }
 
-/// Whether a line alone tells where to go on, and nothing else.
+/// Whether a line holds the cursor and nothing else.
 fn is_envelope(line: &Map) -> bool {
     line.len() == 1 && line.iter().all(|(key, _)| matches!(key, Value::Str(name) if is_cursor(name.as_str()) || name.as_str().starts_with("next")))
 }

@@ -1,8 +1,8 @@
 //! Calling tools: `(tool/NAME …)` of the host, `tool/call` and `tool/servers` of upstreams (language.md 5.5,
 //! upstreams.md 8).
 //!
-//! The machine checks what it can see: the shape of the arguments, the keys of `tool/call`, that all is JSON. The
-//! host checks names against its catalog.
+//! The machine checks the parts it can see: the shape of the arguments, the keys of `tool/call`, that all is JSON. The host
+//! checks names against its catalog.
 
 use super::call_form;
 use super::support::keys::{key_name, shown_key};
@@ -189,7 +189,7 @@ fn by_name(of: (usize, bool), server: &str, tool: &str, rest: &[Value], args: &[
     sent(of, Ok(server), Ok(tool), arguments)
 }
 
-/// What to write for a key that `tool/call` does not have.
+/// The advice for a key that `tool/call` does not have.
 #[cold]
 fn meant(key: Option<&str>, map: &Map) -> String {
     let key = key.unwrap_or_default();
@@ -249,7 +249,7 @@ fn sent(
     Ok(Flow::Host(HostRequest::Upstream(UpstreamCall { server, tool, arguments, by_pages })))
 }
 
-/// The name that a non-empty string or a keyword is, or the literal of what stands there instead.
+/// The name in a non-empty string or a keyword, or the literal of any other value.
 fn name(value: Option<&Value>) -> Result<&str, String> {
     match value {
         Some(Value::Str(name)) if !name.as_str().is_empty() => Ok(name.as_str()),
@@ -258,7 +258,7 @@ fn name(value: Option<&Value>) -> Result<&str, String> {
     }
 }
 
-/// `:args` as JSON; `nil` counts as no arguments. What cannot be sent is told to the host, which names the tool.
+/// `:args` as JSON; `nil` counts as no arguments. A value that cannot be sent is reported to the host, which names the tool.
 fn tool_arguments(most: usize, value: Option<&Value>) -> Result<Result<ToolArguments, BadArguments>> {
     let written = match value {
         None | Some(Value::Nil) => json::write_tool_arguments(&Map::new(), most),

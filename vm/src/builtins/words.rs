@@ -8,8 +8,8 @@ const LONGEST_WORD: usize = 64;
 /// The most words of a query.
 pub const MAX_QUERY_WORDS: usize = 32;
 
-/// Words of the first 4 KiB of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower case, and
-/// the first 64 bytes of each.
+/// Words of the first 4 KiB of a text: split at case changes, `_`, `-`, `.`, `/`, `(`, `)`, `,`, `:` and white space, in lower
+/// case, and the first 64 bytes of each.
 pub fn tokenize(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(LONGEST_TEXT)];
     let mut spaced = String::with_capacity(text.len() + 8);

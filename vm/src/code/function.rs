@@ -26,24 +26,24 @@ pub struct Program {
     pub def_positions: Vec<Position>,
     /// Names that the text binds or defines, for the hint of a name that is missing. Empty if nothing is required.
     pub local_names: Vec<Rc<str>>,
-    /// What the compiler says of the text to whoever reads the value: numbers that are read as others.
+    /// The compiler's notes on the text for the reader of the value: numbers that are read as others.
     pub notes: Vec<Rc<str>>,
     /// Whether the text defines a name that a builtin has.
     pub shadows_builtin: bool,
     /// Size of the program's text in bytes.
     pub source_bytes: usize,
-    /// The text, if whoever compiled it keeps it: whoever writes a function down needs it.
+    /// The text, if the code that compiled it keeps it: serializing a function needs it.
     pub text: Option<Arc<str>>,
-    /// A digest of what it does, once somebody has asked for it.
+    /// A digest of its code, computed on first use.
     pub code_digest: OnceCell<[u8; 16]>,
     /// Bytes that it takes: code, tables and constants, as it was compiled.
     pub heap_bytes: usize,
-    /// What its bytes have been reserved from, as long as anybody has it: a cache, a machine, a function of a session.
+    /// The reservation for its bytes, for as long as it has an owner: a cache, a machine, a function of a session.
     pub reserved: Reserved,
 }
 
 impl Program {
-    /// The digest of what it does, made by `make` for who asks first.
+    /// The digest of its code, made by `make` on first use.
     ///
     /// # Errors
     /// Those of `make`.
@@ -56,7 +56,7 @@ impl Program {
     }
 }
 
-/// What something has reserved of the memory that all programs share. Dropping this releases it.
+/// A reservation from the memory that all programs share. Dropping this releases it.
 #[derive(Default)]
 pub struct Reserved(pub Option<Rc<dyn Reservation>>);
 
@@ -75,7 +75,7 @@ pub struct Requirement {
     pub position: Position,
 }
 
-/// What the discovery forms tell about a definition.
+/// The documentation of a definition, for the discovery forms.
 #[derive(Clone, Debug, Default)]
 pub struct DefInfo {
     /// Docstring, kept for functions only.
@@ -86,7 +86,7 @@ pub struct DefInfo {
     pub source: Rc<str>,
 }
 
-/// A function: its bodies by number of parameters, and what a closure over it captures.
+/// A function: its bodies by number of parameters, and the captures of a closure over it.
 #[derive(Debug)]
 pub struct Function {
     /// The name it was given, for messages; never shown in print.
@@ -186,7 +186,7 @@ impl Program {
 }
 
 impl Arity {
-    /// Bytes that it takes besides what its constants hold.
+    /// Its bytes, without those held by its constants.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Arity>()
             + self.code.capacity() * size_of::<Op>()

@@ -16,8 +16,8 @@ enum Ways {
 }
 
 impl Op {
-    /// Whether a function of the program may be called where this stands, so that it may wait. Instructions that stand for
-    /// a builtin call what the program defines by its name.
+    /// Whether a function of the program may be called at this instruction, so that it may wait. Instructions for a builtin
+    /// call the program's own definition of its name if there is one.
     pub fn may_call(self) -> bool {
         match self {
             Op::Call(_) | Op::TailCall(_) | Op::Native { .. } => true,
@@ -133,7 +133,7 @@ impl Op {
         }
     }
 
-    /// The height behind this for the one before it, where it goes on to the next instruction, and where else it goes.
+    /// The height after this for the one before it, if it continues with the next instruction, and its other targets.
     fn step(self, arity: &Arity, height: u32) -> Option<(u32, Ways)> {
         let (pops, pushes, ways) = match self {
             Op::Jump(target) | Op::Loop(target) => (0, 0, Ways::Only(target)),

@@ -1,4 +1,4 @@
-//! Bytecode: what the compiler makes and the machine runs.
+//! Bytecode: the compiler's output, which the machine runs.
 //!
 //! A [`Program`] is a table of [`Function`]s; function 0 is the program's own text. Code refers to functions
 //! and global names by their index in the program, so that a program is plain data without cycles, and to
@@ -6,10 +6,10 @@
 //!
 //! # Frames
 //!
-//! A call leaves `callee arg0 … argN-1` on the stack; `arg0` becomes slot 0 of the callee's frame. What a
-//! function computes piles up above its arguments: a `let` binds a name to the slot where its value already
-//! lies, and [`Op::Slide`] drops the bindings under a result. The compiler knows the depth at every
-//! instruction. Entering a variadic function packs the surplus arguments into one vector.
+//! A call leaves `callee arg0 … argN-1` on the stack; `arg0` becomes slot 0 of the callee's frame. Intermediate values pile up
+//! above the arguments: a `let` binds a name to the slot where its value already lies, and [`Op::Slide`] drops the bindings
+//! under a result. The compiler knows the depth at every instruction. Entering a variadic function packs the surplus arguments
+//! into one vector.
 
 mod function;
 mod heights;
@@ -20,8 +20,8 @@ pub use function::{Arity, Capture, DefInfo, Function, Parameters, Program, Requi
 pub use module::Module;
 pub use op::Op;
 
-/// The version of what programs mean. It grows when a program that compiled before gives another value, so that what was
-/// suspended or kept under the former meaning is refused and never goes on under another one.
+/// The version of the language's meaning. It grows when a program that compiled before gives another value, so that programs
+/// suspended or stored under the former meaning are refused and never resumed under another one.
 ///
 /// | Version | Since |
 /// |---|---|

@@ -91,7 +91,7 @@ pub enum Op {
         /// Index of the constant.
         key: u32,
     },
-    /// Pops the result, drops the frame, and gives the result to the caller.
+    /// Pops the result, drops the frame, and passes the result to the caller.
     Return,
     /// Pops a value and ends the program with it (`return`).
     Halt,
@@ -385,7 +385,7 @@ pub enum Op {
     CheckMap(u32),
     /// Makes a map of the keyword arguments in the vector in `slot`.
     KeywordArguments(u32),
-    /// Pushes what the collection in `slot` holds under a constant key (flexible lookup), or `nil`.
+    /// Pushes the value in the collection in `slot` under a constant key (flexible lookup), or `nil`.
     Entry {
         /// Slot of the map.
         slot: u16,

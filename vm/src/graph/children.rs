@@ -1,4 +1,4 @@
-//! The way through values: what a node refers to, child by child, with a stack on the heap.
+//! Traversal of values: the references of a node, child by child, with a stack on the heap.
 
 use super::nodes::NodeKind;
 use crate::value::{
@@ -8,17 +8,17 @@ use crate::value::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a node refers to.
+/// A reference of a node.
 pub(super) enum Child {
     Value(Value),
-    /// A field of a row that is text still: nobody holds this value.
+    /// A field of an unread row: the value has no owner.
     Made(Value),
     Shape(Rc<Shape>),
     Captures(Rc<Captures>),
     Text(Str),
 }
 
-/// A child, and whether it is met once only: nobody but its parent holds it, and the parent is met once.
+/// A child, and whether it is met once only: its parent is its only owner, and the parent is met once.
 pub(super) struct Met {
     pub(super) child: Child,
     pub(super) once: bool,
@@ -163,7 +163,7 @@ impl Open {
         Open::Cursor { _cursor: cursor, collection: Some(collection), taken }
     }
 
-    /// The next child, in the order in which the node tells them.
+    /// The next child, in the node's order.
     pub(super) fn next(&mut self) -> Option<Met> {
         match self {
             Open::Flat { vector, at } => {

@@ -4,10 +4,9 @@ use super::{Bounds, Encoder, Unwritten, Writer};
 use crate::code::{LANGUAGE_VERSION, Program};
 use std::fmt::Write as _;
 
-/// Gives `sink` all that decides what a compiled program does, piece by piece: the same pieces for the same code only, as
-/// long as the build is the same one. The first piece is the version of the language, since the same code may mean something
-/// else in another one. Who keeps a program's text keeps a digest of this beside it. Charges a step for each
-/// 64 bytes.
+/// Passes to `sink` everything that determines a compiled program's meaning, piece by piece: the same pieces for the same code
+/// only, within one build. The first piece is the version of the language, since the same code may have another meaning in
+/// another one. A holder of a program's text stores a digest of this beside it. Charges a step for each 64 bytes.
 ///
 /// # Errors
 /// The account is at its limits, or the constants are more than [`Bounds::default`] admits.

@@ -1,4 +1,4 @@
-//! What constants of a program consist of: it is told by its place there, since the program's text is there for who reads.
+//! The parts of a program's constants: each is identified by its place in the program, since the reader has the program's text.
 //!
 //! So a value that a program has from its text takes no more memory than before, and is the very allocation that its code
 //! compares with.

@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// Keys that are compared between two places where others may have the thread.
 const KEYS_A_PIECE: usize = 1 << 10;
 
-/// What the bytes of a graph refer to outside of it.
+/// References of the bytes of a graph to the outside.
 pub trait Origins {
     /// The function of this name: the one that it reaches, or one that no program can name.
     fn builtin(&self, name: &str, named: bool) -> Option<Value>;
@@ -36,7 +36,7 @@ pub trait Origins {
     /// The program with this number, linked to the namespace that the values belong to.
     fn module(&self, number: u32) -> Option<&Rc<Module>>;
 
-    /// Who learns of the reading of the result with this number.
+    /// The watch over the reading of the result with this number.
     fn watch(&self, number: u32) -> Option<&Rc<ReplyWatch>>;
 }
 
@@ -47,7 +47,7 @@ pub struct Graph {
     held: Held,
 }
 
-/// What a node holds.
+/// The content of a node.
 enum Node {
     Value(Value),
     /// The state of a `for` level, which no collection has in it.
@@ -58,7 +58,7 @@ enum Node {
     Error(Error),
 }
 
-/// Reads a graph, as [`Encoded::write`](super::Encoded::write) writes it, and leaves what comes behind it.
+/// Reads a graph, as [`Encoded::write`](super::Encoded::write) writes it, and leaves the rest.
 ///
 /// All that is made is charged to the account that is installed.
 ///
@@ -113,7 +113,7 @@ pub(crate) fn decode_marked(
 }
 
 impl Graph {
-    /// Bytes of the table itself, without what its values take.
+    /// Bytes of the table itself, without those of its values.
     pub(crate) fn table_bytes(&self) -> usize {
         self.held.bytes()
     }
@@ -206,7 +206,7 @@ struct Table<'a, 'b> {
     held: Held,
     reader: Reader<'a>,
     origins: &'b dyn Origins,
-    /// What constants consist of, by the number of their program.
+    /// The parts of constants, by the number of their program.
     constants: AHashMap<u32, Constants>,
 }
 

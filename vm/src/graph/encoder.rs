@@ -22,8 +22,8 @@ const SHARED: usize = 64;
 
 /// Writes values into one graph.
 ///
-/// What is written must not change while the encoder lives: it knows allocations by where they lie. It keeps a reference
-/// to all that it was given.
+/// Values must not change while the encoder lives: it identifies allocations by address. It keeps a reference to all values
+/// that it was given.
 pub struct Encoder {
     bounds: Bounds,
     keeps_watches: bool,
@@ -49,7 +49,7 @@ pub struct Encoder {
     held: Held,
 }
 
-/// What must stay where it is.
+/// A value that must keep its address.
 #[expect(dead_code, reason = "held, not read")]
 enum Kept {
     Value(Value),
@@ -73,7 +73,7 @@ pub struct Encoded {
     table: Vec<u8>,
     /// The programs that closures, frames and documentation belong to, by their numbers.
     pub programs: Vec<Rc<Program>>,
-    /// Who learns of the reading of results, by their numbers; none unless the encoder keeps them.
+    /// The watches over the reading of results, by their numbers; none unless the encoder keeps them.
     pub watches: Vec<Rc<ReplyWatch>>,
 }
 
@@ -95,7 +95,7 @@ impl Encoded {
     }
 }
 
-/// What a look at a child comes to.
+/// The result of visiting a child.
 enum Look {
     Told(Place),
     Enter(Open, Option<usize>),
@@ -131,8 +131,8 @@ impl Encoder {
         self
     }
 
-    /// The same, which tells what a program has from its text by its place there, as long as that program
-    /// [is known](Encoder::program_with_constants) by then.
+    /// The same, but parts of a program's text are identified by their place there, as long as that program [is
+    /// known](Encoder::program_with_constants) by then.
     pub fn telling_constants(mut self) -> Encoder {
         self.tells_constants = true;
         self
@@ -233,7 +233,7 @@ impl Encoder {
         number
     }
 
-    /// As [`program`](Encoder::program); its constants are told by their places from now on, if the encoder does that.
+    /// As [`program`](Encoder::program); its constants are identified by their places from now on, if the encoder does that.
     ///
     /// # Errors
     /// The account is at its limits.
@@ -248,7 +248,7 @@ impl Encoder {
         Ok(number)
     }
 
-    /// Writes a node that says where a constant has what lies at `address`, if one has.
+    /// Writes a node that refers to the constant at `address`, if there is one.
     fn constant(&mut self, address: usize) -> Result<Option<Place>, Unwritten> {
         let Some((program, number)) = self.constants.get(&address).copied() else { return Ok(None) };
         let before = self.table.len();
@@ -417,7 +417,7 @@ impl Encoder {
         Ok(Look::Enter(open, address))
     }
 
-    /// A field of a row, which nobody holds. Short texts are shared as they are when rows are read.
+    /// A field of a row, which has no owner. Short texts are shared as they are when rows are read.
     fn made(&mut self, value: &Value) -> Result<Place, Unwritten> {
         let text = match value {
             Value::Str(text) if text.as_str().len() <= LONGEST_SHARED => text,
@@ -680,7 +680,7 @@ impl Encoder {
         Ok(Place::node(number))
     }
 
-    /// Charges what the encoder itself holds.
+    /// Charges the encoder's own memory.
     fn charge_own(&mut self) -> Result<(), Unwritten> {
         let bytes = self.table.capacity()
             + (self.known.capacity() + self.infos.capacity()) * size_of::<(usize, (u32, u32))>()

@@ -1,25 +1,24 @@
 //! Values as bytes, and back: the value graph of snapshots and of sessions that are kept (waiting.md 2.3).
 //!
-//! A graph is a table of nodes. A node is what one allocation holds, and refers to nodes before it only: so there are no
-//! cycles, one pass reads it, and neither way recurses. What several values share is one node, also the keys of maps, the
-//! captured values of a `letfn` group and a `for` cursor; nodes of trees that versions of one collection share are not kept
-//! shared. A value is told by a [`Place`]: a number of the table, or the value itself where that is shorter.
+//! A graph is a table of nodes. A node is the content of one allocation, and refers to nodes before it only: so there are no
+//! cycles, one pass reads it, and neither direction recurses. Parts shared by several values are one node, also the keys of
+//! maps, the captured values of a `letfn` group and a `for` cursor; nodes of trees that versions of one collection share are
+//! not kept shared. A value is written as a [`Place`]: a number of the table, or the value itself where that is shorter.
 //!
 //! ```text
 //! encoder:  Encoder::new → value, captures, info, error (each gives its Place) → finish → Encoded { table, programs, watches }
 //! decoder:  modules from the programs' texts → decode(&mut Reader, …) → Graph → value, slot, captures, info, error
 //! ```
 //!
-//! Code is never in it. A closure is told by the index of its program in a list beside the table, and who reads has compiled
-//! that program's text again ([`write_code`] tells whether it came to the same code). A builtin is told by its name, a regular
-//! expression by its text.
+//! Code is never in it. A closure is written as the index of its program in a list beside the table, and the reader has
+//! compiled that program's text again ([`write_code`] verifies that the code is the same). A builtin is written as its name, a
+//! regular expression as its text.
 //!
-//! Bytes are read as if an enemy had written them: each length is held against what is left, each number against its table,
-//! each kind against its place, keys against their order, parts of combinators against what calls them expect.
+//! Bytes are untrusted: each length is checked against the remaining bytes, each number against its table, each kind against
+//! its place, keys against their order, parts of combinators against the expectations of their calls.
 //!
-//! Both ways charge the account that is installed: a step for each node and each [`BYTES_A_STEP`] bytes, and what they
-//! hold in memory. So they give way like any other work, and whoever calls them says how much they may take
-//! ([`Allowance`](crate::meter::Allowance)).
+//! Both directions charge the account that is installed: a step for each node and each [`BYTES_A_STEP`] bytes, and their
+//! memory. So they yield like any other work, and the caller limits them ([`Allowance`](crate::meter::Allowance)).
 
 mod children;
 mod code;
@@ -63,7 +62,7 @@ impl Default for Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place(u64);
 
-/// What a place says.
+/// The meaning of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nil,
@@ -104,7 +103,7 @@ impl Place {
 /// Why values could not be written.
 #[derive(Clone, Debug)]
 pub enum Unwritten {
-    /// They are more than [`Bounds`] admit; the text says of what.
+    /// They exceed [`Bounds`]; the text names the part.
     TooLarge(&'static str),
     /// The account had no steps, memory or time left.
     Refused(Error),
@@ -119,7 +118,7 @@ impl From<Error> for Unwritten {
 /// Why bytes could not be read.
 #[derive(Clone, Debug)]
 pub enum Unread {
-    /// They are not what an encoder writes; the word says which part is wrong.
+    /// They are not an encoder's output; the word names the faulty part.
     Invalid(&'static str),
     /// The account had no steps, memory or time left.
     Refused(Error),

@@ -6,7 +6,7 @@ use crate::value::CombinatorKind;
 /// Gives each kind its number, and makes the table of names and contents.
 macro_rules! node_kinds {
     ($($number:literal $kind:ident $content:literal;)*) => {
-        /// What a node is.
+        /// The kind of a node.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum NodeKind {
             $($kind = $number),*

@@ -27,7 +27,7 @@ impl Writer {
         Writer::default()
     }
 
-    /// What has been written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -78,18 +78,18 @@ impl Writer {
         }
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.raw(bytes);
     }
 
-    /// A text behind its length in bytes.
+    /// A text after its length in bytes.
     pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    /// Whether there is something, as a flag, and what there is.
+    /// Whether there is a value, as a flag, and the value.
     pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Writer)) {
         self.byte(u8::from(value.is_some()));
         if let Some(value) = value {
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Bytes behind their length.
+    /// Bytes after their length.
     ///
     /// # Errors
     /// As [`count`](Reader::count).
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         self.raw(count)
     }
 
-    /// A text behind its length in bytes.
+    /// A text after its length in bytes.
     ///
     /// # Errors
     /// As [`count`](Reader::count); also if it is no UTF-8.

@@ -7,8 +7,7 @@ const SLOTS: usize = 128;
 /// Longest key that is kept.
 const LONGEST: usize = 48;
 
-/// The keys seen last, found by a hash of their text. The hash is fixed: what a program costs must not depend
-/// on a random seed.
+/// The keys seen last, found by a hash of their text. The hash is fixed: a program's cost must not depend on a random seed.
 #[derive(Default)]
 pub(super) struct Keys(Vec<Option<Str>>);
 

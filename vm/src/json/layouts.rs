@@ -1,8 +1,8 @@
 //! Objects of the same members share their keys.
 //!
-//! The rows of a table repeat their member names in the same order. Once an object has been read, the next one
-//! that begins alike at the same depth is expected to go on alike: its names are only compared, and its map
-//! takes over the first one's keys as a whole.
+//! The rows of a table repeat their member names in the same order. Once an object has been read, the next one that begins
+//! alike at the same depth is expected to continue alike: its names are only compared, and its map takes over the first one's
+//! keys as a whole.
 
 use super::rows;
 use super::strings;
@@ -21,7 +21,7 @@ struct Layout {
     order: Vec<u8>,
     /// Whether no name has anything that is written with an escape.
     is_plain: bool,
-    /// What maps of it have in common that are left as text, if any may be.
+    /// Shared by its maps that are left as text, if any may be.
     rows: Option<Rc<Rows>>,
 }
 
@@ -32,7 +32,7 @@ pub(super) type LayoutId = usize;
 #[derive(Default)]
 pub(super) struct Layouts {
     all: Vec<Layout>,
-    /// Which one gives way when there are too many.
+    /// The next one to evict.
     oldest: usize,
     /// The one that was found last, by depth.
     last: Vec<LayoutId>,
@@ -61,14 +61,14 @@ impl Layouts {
         self.all.get(last).is_some_and(|layout| layout.depth == depth).then_some(last)
     }
 
-    /// What the rows of this layout have in common, if they may be left as text.
+    /// Shared by the rows of this layout, if they may be left as text.
     #[inline]
     pub(super) fn rows(&self, layout: LayoutId) -> Option<&Rc<Rows>> {
         self.all[layout].rows.as_ref()
     }
 
-    /// The length of the name that is expected as number `index`, if `text`, which begins behind a quote, goes on with just that name and
-    /// a quote.
+    /// The length of the name that is expected as number `index`, if `text`, which begins after a quote, continues with just
+    /// that name and a quote.
     #[inline]
     pub(super) fn goes_on(&self, layout: LayoutId, index: usize, text: &[u8]) -> Option<usize> {
         let layout = &self.all[layout];

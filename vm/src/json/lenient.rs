@@ -1,4 +1,4 @@
-//! What is nearly JSON: JSON5 and the literals of Python.
+//! Nearly JSON: JSON5 and the literals of Python.
 //!
 //! Servers answer so that print their data instead of encoding it: `[{'id': 1, 'active': True, 'note': None}]`.
 
@@ -16,9 +16,9 @@ use std::str::from_utf8;
 const PIECE: usize = 16 << 10;
 const BYTES_PER_UNIT: usize = 16;
 
-/// Parses one document: JSON, or what differs from it by single quotes, the words of Python and JavaScript (`True False
-/// None`, `undefined NaN Infinity`), trailing commas, comments, keys without quotes, tuples, and numbers such as `+1`, `.5` and
-/// `0x1F`. `None` when the text is not even that.
+/// Parses one document: JSON, or a variant with single quotes, the words of Python and JavaScript (`True False None`,
+/// `undefined NaN Infinity`), trailing commas, comments, keys without quotes, tuples, and numbers such as `+1`, `.5` and
+/// `0x1F`. `None` if the text is not even that.
 ///
 /// Charges steps and memory to the running program, and fails only at its limits.
 pub(crate) fn parse_lenient(text: &str) -> Result<Option<Value>> {
@@ -46,7 +46,7 @@ struct Reader<'a> {
     /// Where the text begins that has not been charged.
     paid: usize,
     depth: usize,
-    /// Whether only what Python prints is taken.
+    /// Whether only the printed form of Python is accepted.
     is_python: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         if self.at == self.text.len() { Ok(value) } else { Err(Fault::NotJson) }
     }
 
-    /// Charges for what has been read and for the piece behind it, so that a text which soon proves to be none of ours costs little.
+    /// Charges for the text read and for the next piece, so that a text which soon proves invalid costs little.
     fn pay(&mut self) -> Parsed<()> {
         while self.paid <= self.at && self.paid < self.text.len() {
             let piece = PIECE.min(self.text.len() - self.paid);
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The elements of a list or a tuple, with what closes it.
+    /// The elements of a list or a tuple, and its closing character.
     fn sequence(&mut self, close: &str) -> Parsed<Value> {
         let mut items = Vector::new();
         loop {
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A comma, or what closes the collection, which stays.
+    /// A comma, or the closing character of the collection, which stays.
     fn separator(&mut self, close: &str) -> Parsed<()> {
         self.skip_space()?;
         if self.take(",") || self.rest().starts_with(close) { Ok(()) } else { Err(Fault::NotJson) }
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// The character after a backslash.
     fn escape(&mut self, out: &mut String) -> Parsed<()> {
         let c = self.peek().ok_or(Fault::NotJson)?;
         self.at += c.len_utf8();

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::meter;
 use crate::value::{Value, Vector};
 
-/// Parses each line that is not blank; a line that is not JSON gives `nil` at its place. Charges as
-/// [`parse`](super::parse) does.
+/// Parses each line that is not blank; a line that is not JSON becomes `nil` at its place. Charges as [`parse`](super::parse)
+/// does.
 pub(crate) fn parse_lines(text: &str) -> Result<Value> {
     meter::charge_steps(text.len() as u64 / 16)?;
     let mut values = Vector::new();

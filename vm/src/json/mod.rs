@@ -1,9 +1,8 @@
 //! JSON straight into values and straight out of them (language.md 9.4, 9.5; ruling 10).
 //!
-//! Reading gives exact integers of any size, floats where there is a fraction or an exponent, and string keys;
-//! it takes strict JSON in UTF-8 nested at most [`MAX_NESTING`] deep and without lone surrogates. Writing turns
-//! keywords into their names, sets into arrays, dates and instants into ISO-8601 text, and refuses what has no
-//! JSON form with the path to it.
+//! Reading gives exact integers of any size, floats where there is a fraction or an exponent, and string keys; it takes strict
+//! JSON in UTF-8 nested at most [`MAX_NESTING`] deep and without lone surrogates. Writing turns keywords into their names, sets
+//! into arrays, dates and instants into ISO-8601 text, and refuses values without a JSON form with the path to them.
 
 mod keys;
 mod layouts;

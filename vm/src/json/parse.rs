@@ -37,23 +37,23 @@ pub fn parse(text: &[u8]) -> Result<Option<Value>> {
     }
 }
 
-/// What the reader makes of a document that came from outside.
+/// The reading of a document from outside.
 #[derive(Debug)]
 pub(crate) enum Read {
     /// Its value.
     Value(Value),
     /// Its value, after so many halves of surrogate pairs that stood alone have become U+FFFD.
     Mended(Value, usize),
-    /// It is not JSON as ruling 10 defines it; the sentence says what is wrong.
+    /// It is not JSON as ruling 10 defines it; the sentence describes the fault.
     Malformed(String),
     /// It is JSON with a number that no program can hold; the sentence says so.
     TooLarge(String),
 }
 
-/// As [`parse`], for the reply of an upstream: what is wrong with it is not the program's fault. The maps remember that
-/// they came from a reply, and the rows of a large one stay text until a program reads them.
+/// As [`parse`], for the reply of an upstream: its faults are not the program's. The maps remember that they came from a reply,
+/// and the rows of a large one stay text until a program reads them.
 ///
-/// Half a surrogate pair is no character, and no reason to lose what stands around it (ruling 10, decision 162).
+/// Half a surrogate pair is no character, and no reason to lose the text around it (ruling 10, decision 162).
 pub(crate) fn parse_reply(bytes: &Bytes) -> Result<Read> {
     let read = read_reply(bytes)?;
     let Read::Malformed(_) = &read else { return Ok(read) };
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Starts over with another text, keeping what is known of keys.
+    /// Starts over with another text, keeping the known keys.
     pub(super) fn restart(&mut self, text: &'a str) {
         self.text = text;
         (self.at, self.depth) = (0, 0);
@@ -248,7 +248,7 @@ impl<'a> Parser<'a> {
         Ok(Value::Nil)
     }
 
-    /// What is wrong with a text that is not JSON, for whoever wrote it.
+    /// The fault in a text that is not JSON, for its author.
     #[cold]
     fn complaint(&self) -> String {
         if self.depth > MAX_NESTING {
@@ -349,8 +349,8 @@ impl<'a> Parser<'a> {
         Ok(Value::Map(map))
     }
 
-    /// The object behind the brace at the cursor as text, if it has the expected layout and may be left as that. It costs what it
-    /// would cost if it was read.
+    /// The object after the brace at the cursor as text, if it has the expected layout and may be left as text. It costs as
+    /// much as if it were read.
     fn row(&mut self, layout: LayoutId) -> Parsed<Option<Value>> {
         let Some(of) = self.layouts.rows(layout) else { return Ok(None) };
         let (bytes, scratch) = (self.text.as_bytes(), &mut self.scratch);

@@ -1,17 +1,17 @@
-//! Rows of a reply that stay text until they are asked for a field (`vm/src/value/ordered/unread.rs`). They are checked as strictly as
-//! what is read at once, and nothing is built of them.
+//! Rows of a reply that stay text until a field is read (`vm/src/value/ordered/unread.rs`). They are checked as strictly as
+//! rows that are read at once, and nothing is built of them.
 
 use super::number;
 use super::strings::{self, find_special};
 use crate::value::{Rows, Str, Value};
 
-/// Shortest reply whose rows may wait: what is read of a smaller one costs less than looking twice.
+/// Shortest reply whose rows may wait: reading a smaller one costs less than scanning twice.
 pub(super) const SHORTEST_REPLY: usize = 16 << 10;
 
-/// Bytes of a string that may wait. Whoever asks for a field cannot give way to others.
+/// Bytes of a string that may wait. The read of a field cannot yield to others.
 const LONGEST_STRING: usize = 16 << 10;
 
-/// Digits of an integer that fits without a look at its value.
+/// Digits of an integer that fits for every value.
 const SAFE_DIGITS: usize = 18;
 /// Bytes of a number without exponent that is certainly finite.
 const SAFE_FLOAT: usize = 300;
@@ -24,9 +24,9 @@ pub(super) struct Checked {
     pub(super) owed: usize,
 }
 
-/// Checks the row whose first member begins at `at`: it has just the members of these names in this order, and their values are scalars
-/// that can wait. `None` says nothing about it. `scratch` is room for strings with escapes, and `places` for where each value begins,
-/// counted from `at`.
+/// Checks the row whose first member begins at `at`: it has just the members of these names in this order, and their values are
+/// scalars that can wait. `None` says nothing about it. `scratch` is room for strings with escapes, and `places` for where each
+/// value begins, counted from `at`.
 pub(super) fn check(
     bytes: &[u8],
     mut at: usize,

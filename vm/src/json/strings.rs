@@ -80,8 +80,8 @@ fn end_of_long_run(bytes: &[u8], mut from: usize) -> usize {
     }
 }
 
-/// Reads a string whose opening quote lies right before `*at`; leaves `*at` behind the closing one. Strings
-/// with escapes are decoded into `scratch`.
+/// Reads a string whose opening quote lies right before `*at`; leaves `*at` after the closing one. Strings with escapes are
+/// decoded into `scratch`.
 pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -> Result<&'a str, Fault> {
     let bytes = text.as_bytes();
     let start = *at;
@@ -112,7 +112,7 @@ pub(super) fn read<'a>(text: &'a str, at: &mut usize, scratch: &'a mut String) -
     Ok(scratch)
 }
 
-/// Whether the string that begins at the start of `bytes`, with its quote or behind it, has half a surrogate pair.
+/// Whether the string that begins at the start of `bytes`, with its quote or after it, has half a surrogate pair.
 pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
     let (mut at, mut pending) = (usize::from(bytes.first() == Some(&b'"')), false);
     while let Some(byte) = bytes.get(at) {
@@ -137,8 +137,8 @@ pub(super) fn has_half_pair(bytes: &[u8]) -> bool {
     pending
 }
 
-/// A text of JSON in which the escapes of halves of surrogate pairs that stand alone are those of U+FFFD, and how many those were;
-/// `None` if there are none. It is as long as before.
+/// A text of JSON in which the escapes of halves of surrogate pairs that stand alone are those of U+FFFD, and how many those
+/// were; `None` if there are none. It is as long as before.
 pub(super) fn without_half_pairs(text: &[u8]) -> Result<Option<(Vec<u8>, usize)>, Error> {
     let next = |at: usize| text[at..].iter().position(|byte| *byte == b'\\').map(|offset| at + offset);
     let Some(mut at) = next(0) else { return Ok(None) };
@@ -174,7 +174,7 @@ pub(super) fn without_half_pairs(text: &[u8]) -> Result<Option<(Vec<u8>, usize)>
     }
 }
 
-/// Decodes the escape behind a backslash; where it ends.
+/// Decodes the escape after a backslash; where it ends.
 pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
     let plain = match bytes.get(at) {
         Some(b'"') => '"',
@@ -192,7 +192,7 @@ pub(super) fn escape(bytes: &[u8], at: usize, out: &mut String) -> Result<usize,
     Ok(at + 1)
 }
 
-/// Decodes the four digits behind `\u`, and the low surrogate that must follow a high one.
+/// Decodes the four digits after `\u`, and the low surrogate that must follow a high one.
 fn unicode(bytes: &[u8], at: usize, out: &mut String) -> Result<usize, Fault> {
     let first = hex(bytes, at)?;
     if !(0xD800..0xDC00).contains(&first) {
@@ -220,7 +220,7 @@ fn hex(bytes: &[u8], at: usize) -> Result<u32, Fault> {
     })
 }
 
-/// Appends `text` as a JSON string, uncharged; refuses what would pass the program's memory limit.
+/// Appends `text` as a JSON string, uncharged; refuses a text that would exceed the program's memory limit.
 pub(super) fn push(text: &str, out: &mut String) -> Result<(), Error> {
     let bytes = text.as_bytes();
     let first = if meter::is_long_text(bytes.len()) { first_of_long(text) } else { find_special(bytes, 0) };
@@ -252,7 +252,7 @@ fn first_of_long(text: &str) -> usize {
     before
 }
 
-/// Appends what stands between the quotes.
+/// Appends the text between the quotes.
 fn push_escaped(text: &str, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();

@@ -34,7 +34,7 @@ pub fn generate(value: &Value) -> Result<Option<String>> {
     }
 }
 
-/// Arguments as JSON, with what is needed to respell keys by a schema (ruling 37).
+/// Arguments as JSON, with the places needed to respell keys by a schema (ruling 37).
 #[derive(Debug, Default, Clone)]
 pub struct ToolArguments {
     /// One JSON object.

@@ -1,9 +1,9 @@
-//! Names of Clojure, Java and other languages that have no counterpart, or have another name here, and what to write.
+//! Names of Clojure, Java and other languages that have no counterpart, or have another name here, and the replacement.
 
-/// What there is to say of a name that is not in the language.
+/// The advice for a name that is not in the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
-    /// The language has nothing of the kind; the text says what to write.
+    /// The language has no counterpart; the text says how to write it.
     Absent(&'static str),
     /// The function of another name that does the same.
     Named(&'static str),
@@ -11,7 +11,7 @@ pub(super) enum Advice {
     Write(&'static str),
 }
 
-/// What to say of a name.
+/// The advice for a name.
 pub(super) fn advice(name: &str) -> Option<Advice> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
     if let Some((_, text)) = ABSENT.iter().find(|(names, _)| has(names)) {
@@ -23,7 +23,7 @@ pub(super) fn advice(name: &str) -> Option<Advice> {
     WRITE.iter().find(|(names, _)| has(names)).map(|(_, text)| Advice::Write(text))
 }
 
-/// Names, and what to write instead.
+/// Names, and their replacements.
 const ABSENT: &[(&str, &str)] = &[
     (
         "try catch finally",
@@ -239,7 +239,7 @@ const NAMED: &[(&str, &str)] = &[
     ("chars", "seq"),
 ];
 
-/// Names of small helpers, and how to write what they do.
+/// Names of small helpers, and equivalent expressions.
 const WRITE: &[(&str, &str)] = &[
     (
         "call-tool call_tool callTool tool-call tool_call toolCall mcp-call mcp_call call-mcp call-mcp-tool invoke-tool \

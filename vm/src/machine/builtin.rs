@@ -1,4 +1,4 @@
-//! What the machine, the compiler, the discovery forms and the documentation know of a function of the library.
+//! The description of a function of the library, for the machine, the compiler, the discovery forms and the documentation.
 
 use super::{Ctx, Flow};
 use crate::error::Result;
@@ -11,8 +11,8 @@ pub type PlainFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Value>;
 /// A function that may call functions, fork, or wait; see [`Flow`].
 pub type FrameFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Flow>;
 
-/// What a builtin makes of arguments of which one is an endless sequence; `None` where it does as with all others. A plain one
-/// refuses those, and leaves its arguments as they are.
+/// The variant of a builtin for arguments of which one is an endless sequence; `None` where it treats them as all others. A
+/// plain one refuses those, and leaves its arguments as they are.
 pub type SeriesFn = fn(&mut Ctx<'_>, &mut [Value]) -> Result<Option<Flow>>;
 
 /// The implementation of a builtin.
@@ -35,7 +35,7 @@ pub enum Arities {
     AtLeast(u8),
 }
 
-/// An example that the tests run: a program and what `pr-str` of its value gives.
+/// An example that the tests run: a program and the `pr-str` of its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The program.
@@ -93,7 +93,7 @@ pub struct Builtin {
     pub name: &'static str,
     /// Home namespace such as `clojure.core`; empty for extensions that have only a bare name.
     pub namespace: &'static str,
-    /// What qualified spellings of the name begin with, such as `clojure.string/` and `str/`.
+    /// The prefixes of qualified spellings of the name, such as `clojure.string/` and `str/`.
     pub(crate) qualifiers: [&'static [&'static str]; 2],
     /// Spellings that do not follow from the qualifiers.
     pub(crate) aliases: &'static [&'static str],
@@ -103,7 +103,7 @@ pub struct Builtin {
     pub(crate) parameters: &'static str,
     /// The calls as the documentation shows them, where they do not follow from the parameters.
     pub(crate) calls: &'static [&'static str],
-    /// One line of what it does.
+    /// One line of documentation.
     pub doc: &'static str,
     /// Section of the documentation.
     pub section: Section,
@@ -126,7 +126,7 @@ impl Builtin {
         self.parameters.split('|').map(|list| Cow::Owned(call(list))).collect()
     }
 
-    /// The spellings that follow from the qualifiers, each as the qualifier and the member behind it.
+    /// The spellings that follow from the qualifiers, each as the qualifier and the member after it.
     ///
     /// A name that is itself qualified, such as `set/join`, is spelled with the other qualifiers of its namespace.
     /// Methods, whose names begin with a dot, have no qualified spelling.

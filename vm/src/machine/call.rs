@@ -1,4 +1,4 @@
-//! Calls that need no frame, and what callees other than functions mean (language.md 4.1).
+//! Calls that need no frame, and the meaning of callees other than functions (language.md 4.1).
 
 use super::Ctx;
 use super::builtin::Native;
@@ -7,7 +7,7 @@ use crate::error::{Error, Reason, Result};
 use crate::print;
 use crate::value::{Map, Set, Value, Vector};
 
-/// What became of a direct call.
+/// The outcome of a direct call.
 pub enum CallNow {
     /// The result.
     Done(Value),
@@ -102,7 +102,7 @@ pub(super) fn call_set(set: &Set, args: &[Value]) -> Result<Value> {
     }
 }
 
-/// What a read of `key` finds in `map`: flexible lookup.
+/// The value that a read of `key` finds in `map`: flexible lookup.
 pub(super) fn lookup(map: &Value, key: &Value) -> Option<Value> {
     match map {
         Value::Map(map) => map.get_flexible(key).cloned(),

@@ -1,4 +1,4 @@
-//! What a builtin sees of the machine that runs it.
+//! A builtin's view of the machine that runs it.
 
 use super::call::{self, CallNow};
 use super::env::Env;
@@ -21,17 +21,17 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// Adds one entry to the print log, or a piece to what is captured.
+    /// Adds one entry to the print log, or a piece to the capture.
     pub fn print(&mut self, entry: Str) {
         self.own.output.print(entry);
     }
 
-    /// Whether what is printed becomes a text of the program (`with-out-str`).
+    /// Whether printed text becomes a text of the program (`with-out-str`).
     pub(crate) fn captures_prints(&self) -> bool {
         self.own.output.is_captured()
     }
 
-    /// Captures what is printed from here on.
+    /// Captures printed text from here on.
     pub(crate) fn begin_capture(&mut self) -> Capture {
         self.own.output.begin_capture()
     }
@@ -41,7 +41,7 @@ impl Ctx<'_> {
         self.own.output.end_capture(capture)
     }
 
-    /// Adds a sentence for whoever reads the program's value: something was left out of it.
+    /// Adds a sentence for the reader of the program's value: something was left out of it.
     pub(crate) fn note(&mut self, note: Str) {
         self.own.output.note(note);
     }
@@ -55,13 +55,14 @@ impl Ctx<'_> {
         self.own.output.check_attached(self.env.max_attached_bytes)
     }
 
-    /// What the memoized function came to before, if this fiber has called it with these arguments: `call` is the vector of both.
+    /// The earlier result of the memoized function, if this fiber has called it with these arguments: `call` is the vector of
+    /// both.
     pub(crate) fn remembered(&self, call: &Value) -> Option<&Value> {
         meter::uncharged(1);
         self.own.remembered.as_ref()?.get(call)
     }
 
-    /// Remembers what the memoized function came to.
+    /// Remembers the result of the memoized function.
     ///
     /// # Errors
     /// There is no room.
@@ -92,7 +93,7 @@ impl Ctx<'_> {
         self.env.upstreams
     }
 
-    /// Most bytes of what one call sends to the host.
+    /// Most bytes that one call sends to the host.
     pub(crate) fn max_request_bytes(&self) -> usize {
         self.env.max_request_bytes
     }
@@ -132,15 +133,15 @@ impl Ctx<'_> {
         meter::pending_work() >= self.slice
     }
 
-    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set, a vector. Gives the arguments
-    /// back otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
+    /// Calls `callee` if that needs no frame: a plain builtin, a keyword, a map, a set, a vector. Returns the arguments back
+    /// otherwise, for [`Flow::Call`](super::Flow::Call). Costs one step, as any call.
     #[inline]
     pub fn call_now(&mut self, callee: &Value, args: Args) -> Result<CallNow> {
         meter::charge_steps(1)?;
         call::call_now(self, callee, args)
     }
 
-    /// What a read of `key` finds in `map` (language.md 2.6).
+    /// The value that a read of `key` finds in `map` (language.md 2.6).
     pub fn lookup(&mut self, map: &Value, key: &Value) -> Option<Value> {
         call::lookup(map, key)
     }

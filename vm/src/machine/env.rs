@@ -1,4 +1,4 @@
-//! What all fibers of a machine share.
+//! State shared by all fibers of a machine.
 
 use super::namespace::{Binding, Namespace};
 use crate::meter;
@@ -10,19 +10,19 @@ use std::rc::Rc;
 pub(crate) struct Env {
     /// Definitions.
     pub(crate) namespace: Namespace,
-    /// What to put back into the namespace if the program fails, oldest first.
+    /// Bindings to restore in the namespace if the program fails, oldest first.
     pub(crate) undo: Vec<(u32, Option<Binding>)>,
-    /// The granted context behind `data/`: a map, or `nil`.
+    /// The granted context of `data/`: a map, or `nil`.
     pub(crate) context: Value,
     /// Whether a missing context key is an error.
     pub(crate) strict_data: bool,
     /// Results of the last programs, latest first.
     pub(crate) history: [Value; 3],
-    /// What `budget/remaining` gives.
+    /// The value of `budget/remaining`.
     pub(crate) budget: Value,
     /// Stored values of `task`, if the host keeps a journal.
     pub(crate) journal: Option<Map>,
-    /// What `step-done` recorded.
+    /// The notes of `step-done`.
     pub(crate) summaries: Vec<(Str, Value)>,
     /// Bytes that may be attached to the reply in all.
     pub(crate) max_attached_bytes: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Env {
     pub(crate) tools: Vec<Rc<str>>,
     /// Whether `tool/call` and upstream discovery exist.
     pub(crate) upstreams: bool,
-    /// Most bytes of what one call sends to the host.
+    /// Most bytes that one call sends to the host.
     pub(crate) max_request_bytes: usize,
     /// Keys of the map literals that were evaluated last.
     pub(crate) layouts: Layouts,

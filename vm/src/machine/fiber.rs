@@ -21,7 +21,7 @@ pub(super) type FiberId = u32;
 /// Definitions that a branch made and that end with it, by namespace slot.
 pub(super) type Overlay = AHashMap<u32, Value>;
 
-/// One of a function's bodies. An enum, so that a frame has values to spare for what is no frame of code.
+/// One of a function's bodies. An enum, so that a frame has values to spare for frames other than of code.
 #[derive(Clone, Copy)]
 pub(super) enum BodyIndex {
     First,
@@ -70,8 +70,8 @@ impl CodeFrame {
     }
 }
 
-/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector; `nil` if there
-/// are none.
+/// Finds the body for `argc` arguments on top of the stack where there is a choice, and packs surplus ones into a vector; `nil`
+/// if there are none.
 #[inline(never)]
 fn choose_body(stack: &mut Stack, callee: &Closure, argc: usize) -> Result<BodyIndex> {
     let function = callee.code();
@@ -127,7 +127,7 @@ impl Walk {
     }
 }
 
-/// What a fiber does when it is run next, unless its top frame just goes on.
+/// A fiber's action when it runs next, unless its top frame just continues.
 pub(super) enum Next {
     /// Call a function.
     Call(Value, Args),
@@ -135,7 +135,7 @@ pub(super) enum Next {
     Value(Value),
     /// Resume the builtin on top.
     Native(Input),
-    /// Do what the builtin on top has asked for.
+    /// Do what the builtin on top has requested.
     Flow(Flow),
     /// Take the next element of the walk with this number.
     Walk(usize),
@@ -154,7 +154,7 @@ pub(super) struct Fork {
     pub(super) count: usize,
     /// Branches that have not been started, last first.
     pub(super) waiting: Vec<(Value, Args)>,
-    /// What the started branches came to, in branch order.
+    /// The results of the started branches, in branch order.
     pub(super) branches: Vec<Branch>,
     /// Branches that have been started and have not ended.
     pub(super) running: u32,
@@ -166,7 +166,7 @@ impl Fork {
     /// Bytes that a branch is charged, started or not.
     pub(super) const BRANCH_BYTES: usize = size_of::<(Value, Args)>() + size_of::<Branch>();
 
-    /// What is noted of its end.
+    /// The note on its end.
     pub(super) fn ended(&self) -> ForkNote {
         let with_value =
             self.branches.iter().filter(|branch| matches!(branch, Branch::Done(Ok(_), _))).count();
@@ -198,7 +198,7 @@ pub(super) struct Fiber {
     pub(super) fork: Option<Box<Fork>>,
     /// The host call that it waits for.
     pub(super) waiting_for: Option<CallId>,
-    /// What that call has sent, charged until it is answered.
+    /// The request that the call has sent, charged until it is answered.
     pub(super) asked: Held,
     /// The walks over endless sequences that loops are in, innermost last, but for those that make an element.
     pub(super) walks: Vec<Walk>,
@@ -305,8 +305,8 @@ impl Fiber {
         meter::check_memory()
     }
 
-    /// Charges what the stacks have grown by when the running frame was put there: whoever waits may wait for long. Beyond
-    /// the limit it is refused when it goes on.
+    /// Charges the stacks' growth since the running frame was put there: a waiting fiber may wait for long. Beyond the limit it
+    /// is refused when it continues.
     #[inline]
     pub(super) fn settle(&mut self) {
         let bytes = self.stack.capacity() * size_of::<Value>() + self.frames.bytes();

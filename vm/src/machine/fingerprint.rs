@@ -1,4 +1,4 @@
-//! What tells one build's snapshots from another's.
+//! Distinguishes one build's snapshots from another's.
 
 use super::{Arities, Library};
 use crate::code::LANGUAGE_VERSION;
@@ -7,9 +7,10 @@ use crate::graph::NODE_KINDS;
 /// The instructions as they are declared.
 const INSTRUCTIONS: &str = include_str!("../code/op.rs");
 
-/// Sixty-four bits that differ between builds which would understand the same bytes differently: they cover the version of
-/// the language ([`LANGUAGE_VERSION`]), the version of the format, names and operands of instructions, names and arities of
-/// builtins, kinds of nodes, and what the caller adds (waiting.md 2.5). No secret and no proof: who writes is trusted, or sealed.
+/// Sixty-four bits that differ between builds which would interpret the same bytes differently: they cover the version of the
+/// language ([`LANGUAGE_VERSION`]), the version of the format, names and operands of instructions, names and arities of
+/// builtins, kinds of nodes, and the caller's additions (waiting.md 2.5). No secret and no proof: the writer is trusted, or the
+/// bytes are sealed.
 pub fn fingerprint(library: &Library, format: u16, more: &[&str]) -> [u8; 8] {
     of_language(LANGUAGE_VERSION, library, format, more)
 }

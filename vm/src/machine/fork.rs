@@ -8,7 +8,7 @@ use crate::meter::Held;
 use crate::value::{Value, Vector};
 use ahash::AHashSet;
 
-/// What a host that watches learns of `pmap` and `pcalls`; see [`Setup::note_forks`](super::Setup::note_forks).
+/// The note on `pmap` and `pcalls` for a host that watches them; see [`Setup::note_forks`](super::Setup::note_forks).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkNote {
     /// Which of the program's forks, from 0.
@@ -61,7 +61,7 @@ impl Machine {
         self.fork_notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Starts the next branch of a forked fiber, or lets the fiber go on when all have ended.
+    /// Starts the next branch of a forked fiber, or resumes the fiber when all have ended.
     ///
     /// A branch runs until it ends or waits before the next one starts, so that a fork holds fibers only for
     /// branches that wait.
@@ -98,7 +98,7 @@ impl Machine {
         self.ready.push_front(id);
     }
 
-    /// Keeps what a branch came to. A failure stops the branches after it.
+    /// Keeps a branch's result. A failure stops the branches after it.
     pub(super) fn end_branch(
         &mut self,
         id: FiberId,
@@ -158,7 +158,7 @@ impl Machine {
         self.outgoing.retain(|call| waiting.contains_key(&call.id));
     }
 
-    /// All branches have ended: the parent goes on with their results, or with the first failure in order.
+    /// All branches have ended: the parent continues with their results, or with the first failure in order.
     fn join(&mut self, parent: FiberId) {
         let Some(fiber) = &mut self.fibers[parent as usize] else { return };
         let Some(fork) = fiber.fork.take() else { return };

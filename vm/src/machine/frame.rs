@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// Arguments of a call.
 pub type Args = SmallVec<[Value; 3]>;
 
-/// What a builtin wants next.
+/// A builtin's next request.
 pub enum Flow {
     /// The builtin is done.
     Return(Value),
@@ -32,7 +32,7 @@ pub enum Flow {
     Fork(ForkKind, Vec<(Value, Args)>),
     /// Ask the host. The reply's value is the builtin's result.
     Host(HostRequest),
-    /// The next element of the loop that walks it, which resumes it with [`Input::Start`] for the one behind. Only from a frame.
+    /// The next element of the loop that walks it, which resumes it with [`Input::Start`] for the one after. Only from a frame.
     Element(Value),
     /// There are no more elements for that loop. Only from a frame.
     NoElement,
@@ -47,7 +47,7 @@ pub enum ForkKind {
     Pcalls,
 }
 
-/// What a frame is resumed with.
+/// The input of a frame's resumption.
 pub enum Input {
     /// First resumption, or the one after [`Flow::Yield`].
     Start,
@@ -64,11 +64,11 @@ pub trait FrameKind {
     const NAME: &'static str;
 }
 
-/// What the library's table says of one kind of frame.
+/// The row of one kind of frame in the library's table.
 pub(crate) struct FrameRow {
     /// Its name.
     pub(crate) name: &'static str,
-    /// Appends what it consists of.
+    /// Appends the description of its parts.
     pub(crate) layout: fn(&mut String),
     /// Reads one.
     pub(crate) read: fn(&mut PartReader<'_>) -> Result<Box<dyn AnyFrame>, Damage>,
@@ -79,10 +79,10 @@ pub trait NativeFrame: FrameKind + Portable + 'static {
     /// Goes on until the next call, or the end.
     fn resume(&mut self, ctx: &mut Ctx<'_>, input: Input) -> Result<Flow>;
 
-    /// Takes the result of a call and makes the next one without leaving the loop of instructions, if that is a call of
-    /// the same closure, `running`: what frames that call one closure for each element do most of the time. The result
-    /// lies on top of `stack`, in the place of the callee. The steps of the call are the machine's to count; everything
-    /// else is charged as [`resume`](NativeFrame::resume) charges it.
+    /// Takes the result of a call and makes the next one without leaving the loop of instructions, if that is a call of the
+    /// same closure, `running`: the common case for frames that call one closure for each element. The result lies on top of
+    /// `stack`, in the place of the callee. The steps of the call are the machine's to count; everything else is charged as
+    /// [`resume`](NativeFrame::resume) charges it.
     fn reenter(&mut self, _ctx: &mut Ctx<'_>, _stack: &mut Stack, _running: &Rc<Closure>) -> Result<Reentry> {
         Ok(Reentry::No)
     }
@@ -126,7 +126,7 @@ impl<F: NativeFrame> AnyFrame for F {
     }
 }
 
-/// What a frame has done in [`NativeFrame::reenter`].
+/// The outcome of [`NativeFrame::reenter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reentry {
     /// Nothing: it is to be resumed.

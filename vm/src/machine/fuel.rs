@@ -30,7 +30,7 @@ impl Fuel {
         meter::set_work_limit(self.beyond.saturating_add(self.left.max(0) as u64));
     }
 
-    /// Takes over what a builtin charged.
+    /// Takes over the charges of a builtin.
     #[inline]
     pub(super) fn close(&mut self) {
         let work = meter::take_work();

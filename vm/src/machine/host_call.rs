@@ -1,4 +1,4 @@
-//! What a program asks of its host, and what the host answers.
+//! A program's requests to its host, and the host's answers.
 
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, Read, ToolArguments};
@@ -15,11 +15,11 @@ pub type CallId = u64;
 pub struct PendingCall {
     /// To be given back to [`Machine::complete`](super::Machine::complete).
     pub id: CallId,
-    /// What is asked.
+    /// The request.
     pub request: HostRequest,
 }
 
-/// What is asked of the host. Arguments are serialised already.
+/// A request to the host. Arguments are serialised already.
 #[derive(Debug)]
 pub enum HostRequest {
     /// `(tool/NAME {…})`
@@ -44,7 +44,7 @@ pub enum HostRequest {
     Feature(FeatureRequest),
     /// `(ask {…})`: a question to a person (waiting.md 3.4).
     Ask {
-        /// What is asked: 1 to 2,000 characters.
+        /// The question: 1 to 2,000 characters.
         message: String,
         /// The JSON Schema of the form, one JSON object; `None`: yes or no.
         schema: Option<Vec<u8>>,
@@ -76,7 +76,7 @@ impl HostRequest {
 /// A request for something that an upstream has besides tools; its form has been checked.
 #[derive(Clone, Debug)]
 pub struct FeatureRequest {
-    /// What is asked for.
+    /// The feature requested.
     pub feature: Feature,
     /// `:server`, not empty.
     pub server: String,
@@ -96,7 +96,7 @@ impl FeatureRequest {
     }
 }
 
-/// What an upstream may have besides tools.
+/// Features of an upstream besides tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// All resources.
@@ -144,13 +144,13 @@ impl Feature {
 /// The parts of a `tool/call`. The host checks them in the order of upstreams.md 8.3.
 #[derive(Clone, Debug)]
 pub struct UpstreamCall {
-    /// `:server`, or the shortened literal of what stands there instead of a non-empty string.
+    /// `:server`, or the shortened literal of any value that is no non-empty string.
     pub server: Result<String, String>,
     /// `:tool`, likewise.
     pub tool: Result<String, String>,
     /// `:args`.
     pub arguments: Result<ToolArguments, BadArguments>,
-    /// Whether it asks for a page of `tool/pages`, which is told what the tool takes.
+    /// Whether it is a call for a page of `tool/pages`, which gets the tool's parameters too.
     pub by_pages: bool,
 }
 
@@ -195,22 +195,22 @@ pub enum Reply {
         content: Vec<ContentBlock>,
         /// The untouched envelope as JSON, for `:raw`.
         raw: Option<Bytes>,
-        /// Learns what becomes of the result.
+        /// Observes the use of the result.
         watch: Option<Rc<ReplyWatch>>,
     },
     /// `{:ok false :reason … :message … :sent …}`: the world's fault, which the program sees as data.
     Fault {
         /// A reason word of upstreams.md 9.6.
         reason: String,
-        /// What happened.
+        /// The error message.
         message: String,
-        /// Whether the call may have reached an upstream, for `:sent`; `None` for what is no call of an upstream.
+        /// Whether the call may have reached an upstream, for `:sent`; `None` if it is no call of an upstream.
         sent: Option<bool>,
-        /// What the tool says of its failure as data, as JSON, for `:data`.
+        /// The tool's data about its failure, as JSON, for `:data`.
         data: Option<Bytes>,
         /// The untouched envelope as JSON, for `:raw`.
         raw: Option<Bytes>,
-        /// Learns what becomes of the result.
+        /// Observes the use of the result.
         watch: Option<Rc<ReplyWatch>>,
     },
     /// The program's fault: it ends with this error.
@@ -233,7 +233,7 @@ impl Reply {
 /// A value on its way into a program.
 #[derive(Debug)]
 pub enum Payload {
-    /// One JSON document (upstreams.md 9.2: kind `json`). What no program can hold is a world fault.
+    /// One JSON document (upstreams.md 9.2: kind `json`). Numbers that no program can hold are a world fault.
     Json(Bytes),
     /// Text that is taken as JSON where it is (kind `json`), and as it stands otherwise (kind `text`).
     JsonOrText(Bytes),
@@ -248,7 +248,7 @@ pub enum Payload {
 /// One block of an answer, as `:content` lists it: `{:type …}` and its members.
 #[derive(Debug)]
 pub struct ContentBlock {
-    /// What kind of block it is, for instance `text`; empty where it has no `:type`.
+    /// The kind of the block, for instance `text`; empty where it has no `:type`.
     pub kind: String,
     /// Its members in any order, by the names of their keywords.
     pub members: Vec<(&'static str, BlockMember)>,
@@ -327,7 +327,7 @@ pub(super) fn reply_keyword(called: &str) -> Option<Value> {
     })
 }
 
-/// The key under which `tool/pages` gets what the tool takes, beside the page. No program sees it.
+/// The key under which `tool/pages` gets the tool's parameters, beside the page. No program sees it.
 pub(crate) const PAGING: &str = "paging";
 
 /// The reason of a success whose value no program can hold (ruling 78).

@@ -1,6 +1,6 @@
 //! The instructions that the [loop](super::interpreter) is too narrow for.
 //!
-//! They work on the state in memory: the value stack, and the frame, whose `pc` is behind the running instruction.
+//! They work on the state in memory: the value stack, and the frame, whose `pc` is after the running instruction.
 
 use super::builtin::{Builtin, Native};
 use super::fiber::{CodeFrame, Fiber, NativeCall, Next, Overlay, Walk};
@@ -18,15 +18,15 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Whether the loop goes on, or why it is left: as [`Machine::interpret`] says.
+/// Whether the loop continues, or why it is left: as [`Machine::interpret`] says.
 type Done = Result<ControlFlow<Option<Stop>>>;
 
 const ON: Done = Ok(ControlFlow::Continue(()));
 
-/// What an entry of the undo log stands for.
+/// Bytes charged for an entry of the undo log.
 pub(super) const UNDO_BYTES: usize = 40;
 
-/// Runs what charges work by itself.
+/// Runs an operation that charges its own work.
 macro_rules! metered {
     ($fuel:ident, $run:expr) => {{
         $fuel.open();
@@ -508,7 +508,7 @@ impl Machine {
         overlaid(overlay, slot).or_else(|| self.env.namespace.value(slot)).cloned()
     }
 
-    /// Stores a definition and gives its var. In a branch it is stored for that branch only (language.md 3.12).
+    /// Stores a definition and returns its var. In a branch it is stored for that branch only (language.md 3.12).
     fn define(
         &mut self,
         overlay: Option<&mut Rc<Overlay>>,
@@ -536,8 +536,8 @@ fn overlaid(overlay: Option<&Overlay>, slot: u32) -> Option<&Value> {
     overlay.and_then(|overlay| overlay.get(&slot))
 }
 
-/// The error of a builtin with what is known of its call. Arithmetic takes its arguments two by two, the first one into its result;
-/// the other functions say themselves what was `nil`.
+/// The error of a builtin with the facts of its call. Arithmetic takes its arguments two by two, the first one into its result;
+/// the other functions report themselves which was `nil`.
 #[cold]
 #[inline(never)]
 fn of_call(error: Error, builtin: &Builtin, args: &[Value]) -> Error {

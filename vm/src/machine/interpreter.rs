@@ -1,8 +1,8 @@
 //! The loop that executes instructions.
 //!
-//! The running code frame lives in local variables; the others lie on the fiber's frame stack. A call that
-//! cannot be finished inside the loop (builtins with frames, host calls, forks) goes through
-//! [`native`](super::native), which says how to go on.
+//! The running code frame lives in local variables; the others lie on the fiber's frame stack. A call that cannot be finished
+//! inside the loop (builtins with frames, host calls, forks) goes through [`native`](super::native), which says how to
+//! continue.
 
 use super::Ctx;
 use super::Machine;
@@ -94,11 +94,10 @@ impl Machine {
         result
     }
 
-    /// The loop proper. Its state is a handful of local variables, and it stays one because nothing in it calls anything
-    /// that would need them: what does not fit (a call, an operand that is no small integer, an instruction that few
-    /// programs use) breaks out of the inner loop and is done by [`perform`](Machine::perform) on the state in memory, from
-    /// which the outer loop begins anew. Compilers keep variables in registers in a small loop without calls, not in a
-    /// large one with them.
+    /// The loop proper. Its state is a handful of local variables, and it stays small because nothing in it calls a function
+    /// that would need them: other cases (a call, an operand that is no small integer, a rare instruction) break out of the
+    /// inner loop and are done by [`perform`](Machine::perform) on the state in memory, from which the outer loop begins anew.
+    /// Compilers keep variables in registers in a small loop without calls, not in a large one with them.
     #[inline(always)]
     fn execute<const CHECKED: bool>(
         &mut self,
@@ -676,7 +675,7 @@ impl Machine {
         }
     }
 
-    /// The error with its place, unless it has one. What is known of the call there is only of use in the program's own text.
+    /// The error with its place, unless it has one. The facts of the call there are useful only in the program's own text.
     #[cold]
     #[inline(never)]
     fn locate(&self, error: Error, frame: &CodeFrame) -> Error {

@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 /// The functions that programs find, by id and by name.
 ///
-/// Neither the machine nor the compiler knows any function by itself: both are handed the library, and get from it what
-/// a name means, how a function is called, and what the functions that [combinators](crate::value::Combinator) make do.
+/// Neither the machine nor the compiler knows any function by itself: both are handed the library, which defines the meaning of
+/// names, how a function is called, and the behaviour of functions that [combinators](crate::value::Combinator) make.
 pub struct Library {
     /// The named ones first.
     all: Vec<&'static Builtin>,
@@ -27,7 +27,7 @@ pub struct Library {
     pub(super) parts: LibraryParts,
 }
 
-/// What a name means before any program says otherwise: a special form, a builtin, both or neither.
+/// The meaning of a name without the program's definitions: a special form, a builtin, both or neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The special form of that name.
@@ -36,7 +36,7 @@ pub struct Known {
     pub builtin: Option<BuiltinId>,
 }
 
-/// What a library consists of.
+/// The parts of a library.
 pub(crate) struct LibraryParts {
     /// The functions that have names; their order fixes the ids.
     pub families: &'static [&'static [Builtin]],
@@ -52,18 +52,18 @@ pub(crate) struct LibraryParts {
     pub call_tool: fn(&mut Ctx<'_>, &Str, &[Value]) -> Result<Flow>,
     /// Whether a combinator has the parts that calls of it expect: one that was made by the library's functions has.
     pub accepts_combinator: fn(&Rc<Combinator>) -> bool,
-    /// What functions, by their names, make of endless sequences.
+    /// The functions' variants for endless sequences, by name.
     pub over_series: &'static [(&'static str, SeriesFn)],
     /// The frame that gives the elements of an endless sequence one by one, as [`Flow::Element`].
     pub walk_series: fn(&mut Ctx<'_>, &Value) -> Result<Box<dyn AnyFrame>>,
     /// The kind of that frame.
     pub walk_kind: &'static str,
-    /// What the last value of a program is to the outside.
+    /// Converts the last value of a program to its external form.
     pub result: fn(Value) -> Result<Value>,
 }
 
 impl Library {
-    /// What the function makes of these arguments, if one of them is an endless sequence.
+    /// The function's variant for these arguments, if one of them is an endless sequence.
     #[inline]
     pub(super) fn series_function(&self, builtin: &Builtin, args: &[Value]) -> Option<SeriesFn> {
         if !args.iter().any(Value::is_endless) {
@@ -73,8 +73,7 @@ impl Library {
         self.parts.over_series.iter().find(of_name).map(|(_, over)| *over)
     }
 
-    /// The error of a function, given what it was called with: of an endless sequence that it cannot take, it says what to
-    /// write.
+    /// The error of a function, given its arguments: for an endless sequence that it cannot take, it advises.
     #[cold]
     pub(super) fn refused(&self, error: Error, args: &[Value]) -> Error {
         if error.reason() != Reason::TypeError {
@@ -138,7 +137,7 @@ impl Library {
         self.all[usize::from(id)]
     }
 
-    /// What a bare name means before any program says otherwise.
+    /// The meaning of a bare name without the program's definitions.
     pub fn known(&self, name: &str) -> Known {
         self.by_name.get(name).copied().unwrap_or_default()
     }
@@ -196,7 +195,7 @@ impl Library {
         self.id(name).map(|id| self.function(id))
     }
 
-    /// A function that the library is known to have, whatever the program has defined under its name.
+    /// A function that the library is known to have, regardless of the program's definition of its name.
     ///
     /// # Panics
     /// If it has none of this name.

@@ -75,7 +75,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What a program may use up.
+/// The resources that a program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of live values and stacks.
@@ -91,9 +91,9 @@ impl Default for Limits {
     }
 }
 
-/// What a program finds when it starts.
+/// The initial state of a program.
 pub struct Setup {
-    /// The library, and definitions of earlier programs over it. The machine gives it back in its [`Outcome`].
+    /// The library, and definitions of earlier programs over it. The machine returns it in its [`Outcome`].
     pub namespace: Namespace,
     /// The granted context: a map, or `nil`.
     pub context: Value,
@@ -101,7 +101,7 @@ pub struct Setup {
     pub strict_data: bool,
     /// Results of the last three programs, latest first.
     pub history: [Value; 3],
-    /// What `budget/remaining` gives.
+    /// The value of `budget/remaining`.
     pub budget: Value,
     /// Stored task values, if the host keeps a journal.
     pub journal: Option<Map>,
@@ -115,7 +115,7 @@ pub struct Setup {
     pub note_forks: bool,
     /// Limits.
     pub limits: Limits,
-    /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
+    /// The lender of memory within the limit; without it nothing is reserved.
     pub reservation: Option<Rc<dyn Reservation>>,
     /// When the program has to end even in the middle of a builtin. Between slices the host looks at its clock by itself.
     pub deadline: Option<Deadline>,
@@ -148,7 +148,7 @@ impl Setup {
 /// Why [`Machine::resume`] came back.
 #[derive(Debug)]
 pub enum Step {
-    /// The program has ended; [`Machine::finish`] tells how.
+    /// The program has ended; [`Machine::finish`] returns its outcome.
     Done,
     /// Nothing can run until a call completes.
     Wait,
@@ -160,20 +160,20 @@ pub enum Step {
 pub struct Outcome {
     /// Its value, or why it failed.
     pub result: Result<Value>,
-    /// The print log, kept whatever the result (ruling 17).
+    /// The print log, kept for any result (ruling 17).
     pub prints: Vec<Str>,
-    /// What it attached to its reply, in order; within the limit unless it failed for passing it.
+    /// Its attachments to its reply, in order; within the limit unless it failed for exceeding it.
     pub attached: Vec<Rc<Blob>>,
-    /// What builtins say of values that they left something out of, and the compiler of numbers that it reads as others; the
+    /// Notes of builtins on values that they left something out of, and of the compiler on numbers that it reads as others; the
     /// first few.
     pub notes: Vec<Str>,
     /// The namespace: with the program's definitions if it succeeded, as it was before otherwise.
     pub namespace: Namespace,
     /// Names whose value the program changed, sorted.
     pub changed: Vec<Rc<str>>,
-    /// The journal, if the host gave one; kept whatever the result.
+    /// The journal, if the host gave one; kept for any result.
     pub journal: Option<Map>,
-    /// What `step-done` recorded: id and text.
+    /// The notes of `step-done`: id and text.
     pub summaries: Vec<(Str, Value)>,
     /// Steps used.
     pub steps: u64,
@@ -190,7 +190,7 @@ pub struct Outcome {
 /// A program in execution. Belongs to one thread.
 pub struct Machine {
     env: Env,
-    /// What it runs, if that could be linked.
+    /// The program, if it could be linked.
     program: Option<Rc<Program>>,
     /// Slots of the namespace before the program was linked.
     slots_before: usize,
@@ -204,7 +204,7 @@ pub struct Machine {
     /// Present if they are kept.
     fork_notes: Option<Vec<ForkNote>>,
     account: Account,
-    /// What the program has paid for, until the machine is gone.
+    /// The patterns that the program has paid for, until the machine is gone.
     _paid: PaidPatterns,
     reservation: Option<Rc<dyn Reservation>>,
     deadline: Option<Deadline>,
@@ -219,8 +219,7 @@ pub struct Machine {
 
 const ROOT: FiberId = 0;
 
-/// Most bytes of what one call sends to the host, unless the host says otherwise
-/// ([`Machine::set_max_request_bytes`]).
+/// Most bytes that one call sends to the host, unless the host sets another limit ([`Machine::set_max_request_bytes`]).
 pub const MAX_REQUEST_BYTES: usize = 4 << 20;
 
 /// Work that comparing old definitions with new ones may cost; beyond it a definition counts as changed.
@@ -401,7 +400,7 @@ impl Machine {
         Step::Done
     }
 
-    /// What the program has printed so far. Grows at its end only; what branches print is added when they are joined.
+    /// The output so far. Grows at its end only; the output of branches is added when they are joined.
     pub fn printed(&self) -> &[Str] {
         match self.fibers.first() {
             Some(Some(root)) if self.ended.is_none() => &root.own.output.prints,
@@ -444,7 +443,8 @@ impl Machine {
         take_missed(&mut self.missed);
     }
 
-    /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has left.
+    /// Charges steps for work that the host has done for the program. It ends with its next slice if that is more than it has
+    /// left.
     pub fn charge(&mut self, steps: u64) {
         self.steps_used = self.steps_used.saturating_add(steps);
     }
@@ -470,7 +470,7 @@ impl Machine {
         self.account = account;
     }
 
-    /// Sets when the program has to end: later than before, if it has waited for somebody in the meantime.
+    /// Sets when the program has to end: later than before, if it has waited for people in the meantime.
     pub fn set_deadline(&mut self, deadline: Option<Deadline>) {
         self.deadline = deadline;
     }

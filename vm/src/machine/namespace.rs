@@ -1,4 +1,4 @@
-//! The user namespace: what `def` stores, kept from program to program of a session.
+//! The user namespace: the definitions of `def`, kept from program to program of a session.
 
 use super::library::Library;
 use crate::code::DefInfo;
@@ -22,7 +22,7 @@ struct NamespaceSlot {
     shadows: bool,
 }
 
-/// What a name stands for.
+/// The binding of a name.
 #[derive(Clone, Debug)]
 pub struct Binding {
     /// The value.
@@ -69,7 +69,7 @@ impl Namespace {
         self.entries[slot as usize].binding.as_ref().map(|binding| &binding.value)
     }
 
-    /// What the name of a slot stands for.
+    /// The binding of the name in a slot.
     pub(super) fn binding(&self, slot: u32) -> Option<&Binding> {
         self.entries[slot as usize].binding.as_ref()
     }
@@ -87,7 +87,7 @@ impl Namespace {
         &self.entries[slot as usize].name
     }
 
-    /// What `name` stands for.
+    /// The binding of `name`.
     pub fn get(&self, name: &str) -> Option<&Binding> {
         let slot = *self.slots.get(name)?;
         self.entries[slot as usize].binding.as_ref()

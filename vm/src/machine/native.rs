@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::meter::{self, Held};
 use crate::value::{Value, drop_many};
 
-/// How to go on after a call has been set up or finished.
+/// How to continue after a call has been set up or finished.
 pub(super) enum Landing {
     /// A code frame is on top; run it.
     Code,
@@ -117,8 +117,8 @@ impl Machine {
         }
     }
 
-    /// What comes next after a builtin has said what it wants, or why the fiber stops. `from_frame`: it is a frame that
-    /// said so, the one on top. Part of its callers, so that what is to be called is moved once.
+    /// The next action for a builtin's request, or why the fiber stops. `from_frame`: the request comes from the frame on top.
+    /// Inlined into its callers, so that the callee is moved once.
     #[inline(always)]
     fn follow(
         &mut self,
@@ -164,8 +164,8 @@ impl Machine {
     }
 }
 
-/// Resumes the walk with this number for its next element; those of loops inside its own have ended. Bytes of others may name one
-/// that is not there.
+/// Resumes the walk with this number for its next element; those of loops inside its own have ended. Untrusted bytes may name
+/// one that does not exist.
 fn take_step(fiber: &mut Fiber, number: usize) -> Result<Next> {
     fiber.walks.truncate(number.saturating_add(1));
     if fiber.walks.len() <= number {

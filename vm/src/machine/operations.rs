@@ -1,4 +1,4 @@
-//! What single instructions do beyond their fast paths.
+//! The slow paths of single instructions.
 
 use super::env::Env;
 use crate::code::{Function, Op};
@@ -50,7 +50,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> Result<Value> {
     Ok(Value::bool(crate::value::equal(a, b)))
 }
 
-/// A read of a constant key where it was found last time. `None` says nothing: go on with [`find`].
+/// A read of a constant key at the place of the last hit. `None` is inconclusive: continue with [`find`].
 #[inline(always)]
 pub(super) fn find_at(map: &Value, key: &Value, guess: &Cell<u32>) -> Option<Value> {
     let Value::Map(map) = map else { return None };
@@ -91,7 +91,7 @@ pub(super) struct Binary {
 
 macro_rules! binaries {
     ($($name:literal $run:path: $popped:ident $locals:ident $local:ident $local_int:ident $int:ident;)*) => {
-        /// The operation behind an instruction, if it has one.
+        /// The operation of an instruction, if it has one.
         pub(super) fn binary(op: Op) -> Option<Binary> {
             let (name, run, operands): (_, fn(&Value, &Value) -> Result<Value>, _) = match op {
                 $(
@@ -168,12 +168,12 @@ pub(super) fn check_sequential(value: &mut Value, walked: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a map pattern takes apart: of a list, the map of its pairs; of anything else, itself.
+/// The map that a map pattern destructures: for a list, the map of its pairs; for anything else, the value itself.
 pub(super) fn check_map(value: &mut Value) -> Result<()> {
     if matches!(value, Value::List(_) | Value::Queue(_)) { keyword_arguments(value) } else { Ok(()) }
 }
 
-/// Makes a map of `k v k v …` and of a map behind them; one value alone stands for itself.
+/// Makes a map of `k v k v …` and of a map after them; one value alone stands for itself.
 pub(crate) fn keyword_arguments(value: &mut Value) -> Result<()> {
     let (Value::Vector(args) | Value::List(args) | Value::Queue(args)) = &*value else { return Ok(()) };
     let count = args.len();
@@ -202,7 +202,7 @@ pub(crate) fn keyword_arguments(value: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// What a map pattern finds under a key that is no number; in what is no map, what `get` finds there.
+/// The value that a map pattern finds under a key that is no number; in a value that is no map, the result of `get`.
 pub(super) fn entry(value: &Value, key: &Value) -> Option<Value> {
     match value {
         Value::Map(map) => map.get_flexible(key).cloned(),

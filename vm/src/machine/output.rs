@@ -1,5 +1,5 @@
-//! What a program gives out besides its value: prints, attachments, notes of builtins on what they left out, and of the compiler
-//! on what it reads as something else.
+//! A program's output besides its value: prints, attachments, notes of builtins on parts that they left out, and of the
+//! compiler on numbers that it reads as others.
 
 use super::portable;
 use crate::error::{Error, Reason, Result};
@@ -25,7 +25,7 @@ struct More {
     blobs: Vec<Rc<Blob>>,
     bytes: u64,
     notes: Vec<Str>,
-    /// What has been printed inside `with-out-str`, while there is one around.
+    /// The output captured inside `with-out-str`, while there is one around.
     captured: Option<Vec<Str>>,
 }
 
@@ -42,7 +42,7 @@ portable!(More { blobs, bytes, notes, captured }
     if |more: &More| more.bytes == more.blobs.iter().map(|blob| blob.content().len()).sum::<u64>());
 
 impl Output {
-    /// Adds the output of a branch, or of what came later.
+    /// Appends the output of a branch, or later output.
     pub(super) fn append(&mut self, mut later: Output) {
         self.prints.append(&mut later.prints);
         if let Some(mut later) = later.more {
@@ -56,19 +56,19 @@ impl Output {
         }
     }
 
-    /// Whether what is printed becomes a text of the program.
+    /// Whether printed text becomes a text of the program.
     pub(super) fn is_captured(&self) -> bool {
         self.more.as_ref().is_some_and(|more| more.captured.is_some())
     }
 
-    /// Captures what is printed from here on.
+    /// Captures printed text from here on.
     pub(super) fn begin_capture(&mut self) -> Capture {
         let captured = &mut self.more.get_or_insert_default().captured;
         let is_outermost = captured.is_none();
         Capture { from: captured.get_or_insert_default().len(), is_outermost }
     }
 
-    /// Adds an entry, or a piece to what is captured.
+    /// Adds an entry, or a piece to the capture.
     pub(super) fn print(&mut self, text: Str) {
         match self.more.as_mut().and_then(|more| more.captured.as_mut()) {
             Some(captured) => captured.push(text),
@@ -76,7 +76,7 @@ impl Output {
         }
     }
 
-    /// What has been captured since `capture` began.
+    /// The output captured since `capture` began.
     pub(super) fn end_capture(&mut self, capture: Capture) -> Vec<Str> {
         let Some(more) = &mut self.more else { return Vec::new() };
         if capture.is_outermost {
@@ -86,7 +86,7 @@ impl Output {
         captured.split_off(capture.from.min(captured.len()))
     }
 
-    /// Adds a sentence for whoever reads the value, once, and the first few only.
+    /// Adds a sentence for the reader of the value, once, and the first few only.
     pub(super) fn note(&mut self, note: Str) {
         let notes = &mut self.more.get_or_insert_default().notes;
         if notes.len() < MAX_NOTES && notes.iter().all(|told| told.as_str() != note.as_str()) {
@@ -101,7 +101,7 @@ impl Output {
         more.blobs.push(blob);
     }
 
-    /// Whether what is attached passes `limit` bytes.
+    /// Whether the attachments exceed `limit` bytes.
     pub(super) fn check_attached(&self, limit: u64) -> Result<()> {
         let Some(attached) = self.more.as_ref().filter(|more| !more.blobs.is_empty()) else { return Ok(()) };
         let text = if limit == 0 {

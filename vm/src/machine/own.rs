@@ -1,4 +1,4 @@
-//! What a builtin reaches of the fiber that it runs in.
+//! The part of a fiber that its builtins can reach.
 
 use super::output::Output;
 use crate::value::Map;
@@ -6,9 +6,9 @@ use crate::value::Map;
 /// The own things of one fiber.
 #[derive(Default)]
 pub(super) struct Own {
-    /// What it gives out.
+    /// Its output.
     pub(super) output: Output,
-    /// What the memoized functions that it has called came to, by function and arguments. A branch begins with what its parent
-    /// knows, and what it adds ends with it, so that nothing depends on the order of replies. Most programs have none.
+    /// Results of the memoized functions that it has called, by function and arguments. A branch begins with those of its
+    /// parent, and its own additions end with it, so that nothing depends on the order of replies. Most programs have none.
     pub(super) remembered: Option<Map>,
 }

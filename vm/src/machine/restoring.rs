@@ -1,4 +1,4 @@
-//! What a graph of values refers to, in a machine or a session that is being restored.
+//! The references of a graph of values, in a machine or a session that is being restored.
 
 use super::host_call::reply_keyword;
 use super::{Library, Namespace};

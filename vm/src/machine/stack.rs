@@ -136,7 +136,7 @@ impl Stack {
         &mut self.places[index]
     }
 
-    /// Takes the closure at `index`, if that is what lies there.
+    /// Takes the closure at `index`, if the value there is one.
     #[inline]
     pub(super) fn take_closure(&mut self, index: usize) -> Option<Rc<Closure>> {
         match &mut self.places[index] {
@@ -197,7 +197,7 @@ impl Stack {
         taken
     }
 
-    /// Moves the values from `from` on down to `to`; what lies in between is dropped.
+    /// Moves the values from `from` on down to `to`; the values in between are dropped.
     #[inline]
     pub(super) fn move_down(&mut self, from: usize, to: usize) {
         let count = self.height - from;
@@ -243,7 +243,7 @@ pub(super) fn copy(value: &Value) -> Value {
     }
 }
 
-/// Drops what lies in these places.
+/// Drops the values in these places.
 #[inline(always)]
 pub(super) fn clear(places: &mut [Value]) {
     for place in places {

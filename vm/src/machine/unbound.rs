@@ -1,4 +1,4 @@
-//! What to say of a name that means nothing (language.md 3.14).
+//! Messages about an unbound name (language.md 3.14).
 
 use super::absent::{Advice, advice};
 use super::{Library, Namespace};
@@ -56,7 +56,7 @@ fn hint(name: &str, local: &[Rc<str>], namespace: &Namespace) -> String {
     hint_among(name, &known_names(local, namespace), &mut Search::new())
 }
 
-/// What a name may have been meant to be: the language's own, those of the session, and those of the text.
+/// The names that an unknown one may be a misspelling of: the language's own, those of the session, and those of the text.
 fn known_names<'n>(local: &'n [Rc<str>], namespace: &'n Namespace) -> Vec<&'n str> {
     let builtins = namespace.library().all().iter().map(|builtin| builtin.name);
     let defined = namespace.bindings();
@@ -152,8 +152,8 @@ fn described(advice: Advice) -> String {
     }
 }
 
-/// The hint about several names that mean nothing: that of the first one which the language lacks, since whatever stands
-/// inside its call is often only a consequence, or else that of the first one which has any.
+/// The hint about several unbound names: that of the first one which the language lacks, since the others are often only a
+/// consequence inside its call, or else that of the first one which has any.
 fn first_hint(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> String {
     let names = &names[..names.len().min(MOST_HINTED)];
     let absent = |name: &&&str| matches!(advice(name), Some(Advice::Absent(_) | Advice::Write(_)));
@@ -166,8 +166,8 @@ fn first_hint(names: &[&str], local: &[Rc<str>], namespace: &Namespace) -> Strin
     hints.find(|(_, hint)| !hint.is_empty()).map_or_else(String::new, |(name, hint)| named(name, &hint))
 }
 
-/// A search for similar names on behalf of one error. What it compares is bounded, so that a text full of names that mean nothing
-/// costs no more than one with a few; the bound counts letters, so that equal texts have equal hints.
+/// A search for similar names on behalf of one error. Its comparisons are bounded, so that a text full of unbound names costs
+/// no more than one with a few; the bound counts letters, so that equal texts have equal hints.
 struct Search {
     pairs_left: usize,
 }

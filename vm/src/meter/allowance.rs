@@ -1,22 +1,22 @@
-//! What work may take that no machine runs: compilation of a program, before there is a machine.
+//! Limits for work without a machine: compilation of a program, before there is one.
 
 use super::{Account, Deadline, Reservation, overdue, pending_work, set_work_limit};
 use crate::error::{Error, Result};
 use std::rc::Rc;
 
-/// What a piece of work may take.
+/// The limits of a piece of work.
 pub struct Allowance {
     /// Most bytes that it may hold at once.
     pub memory_bytes: u64,
     /// Most steps.
     pub steps: u64,
-    /// What its memory is reserved from, if that is shared.
+    /// The lender of its memory, if that is shared.
     pub reservation: Option<Rc<dyn Reservation>>,
     /// When it has to end.
     pub deadline: Option<Deadline>,
 }
 
-/// What a piece of work has taken.
+/// The resources used by a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
     /// Steps.

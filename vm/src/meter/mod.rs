@@ -1,8 +1,8 @@
 //! The meter of the machine that runs on this thread: memory that its values hold, and work that builtins do.
 //!
-//! A machine lives on one thread and only one runs at a time, so the meter is a thread-local. Values charge it
-//! where they are built and credit it where they are dropped, whoever drops them; a machine *installs* its own
-//! account while it runs ([`Account::install`]) and takes it along when it stops.
+//! A machine lives on one thread and only one runs at a time, so the meter is a thread-local. Values charge it where they are
+//! built and credit it where they are dropped, by any owner; a machine *installs* its own account while it runs
+//! ([`Account::install`]) and takes it along when it stops.
 //!
 //! Two ways of refusing, because there are two kinds of callers:
 //!
@@ -14,8 +14,8 @@
 //!
 //! A builtin may work for long on little memory (values are shared), and a host sees its clock only between slices. So an
 //! account may come with a [`Deadline`], which is looked at each [`LOOK`] steps of one builtin's work, and whenever memory is
-//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the same
-//! places a builtin may pause ([`pausing`]).
+//! reserved; once it has passed, every charge is refused and every walk cuts itself short, as if the steps were used up. At the
+//! same places a builtin may pause ([`pausing`]).
 
 mod allowance;
 mod pausing;
@@ -32,16 +32,16 @@ use crate::error::{Error, Result};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What one machine has reserved of the memory that all machines of a process share. A machine reserves more than it
-/// needs at once, so that it asks seldom.
+/// A machine's reservation from the memory that all machines of a process share. A machine reserves more than it needs at once,
+/// so that it asks seldom.
 pub trait Reservation {
     /// Reserves `bytes` more; `false`, and no change, if they are not left.
     fn grow(&self, bytes: u64) -> bool;
 
-    /// Releases `bytes`. What is still reserved at the end is released when the reservation is dropped.
+    /// Releases `bytes`. The rest is released when the reservation is dropped.
     fn shrink(&self, bytes: u64);
 
-    /// How the program ends that could not have what it asked for last.
+    /// The error of a program whose last request for memory was refused.
     fn refusal(&self) -> Error {
         Error::memory_budget()
     }
@@ -52,7 +52,7 @@ pub trait Reservation {
 pub struct Deadline {
     /// Nanoseconds since any moment, never running backwards.
     pub clock: fn() -> u64,
-    /// What the clock shows when the program's time is over.
+    /// The reading of the clock when the program's time is over.
     pub at: u64,
     /// Milliseconds that the program was given, for the error's text.
     pub allowed_ms: u64,
@@ -63,23 +63,23 @@ const LOOK: u64 = 10_000;
 
 /// Smallest amount that a machine reserves.
 const SMALLEST_RESERVATION: i64 = 16 << 10;
-/// Largest amount that a machine reserves in advance: what a builtin builds between two looks at the clock.
+/// Largest amount that a machine reserves in advance: as much as a builtin builds between two readings of the clock.
 const LARGEST_RESERVATION: i64 = 512 << 10;
 /// Reserved bytes that are not in use, beyond which a machine that stops for a while releases some.
 const IDLE_RESERVATION: i64 = 1 << 20;
 
-/// Whether anything is charged at all. `--cfg ptc_unmetered` leaves the meters out, for `benches/meters`, which measures
-/// what they cost; it is no feature, so that no dependency can ask for it. Limits do not hold in such a build.
+/// Whether anything is charged at all. `--cfg ptc_unmetered` leaves the meters out, for `benches/meters`, which measures their
+/// cost; it is no feature, so that no dependency can ask for it. Limits do not hold in such a build.
 pub(crate) const METERED: bool = !cfg!(ptc_unmetered);
 
 struct Meter {
-    /// Number of the installed account, 0 for nobody's.
+    /// Number of the installed account, 0 for none.
     account: Cell<u64>,
-    /// Bytes held by values of the installed account. Negative when it frees what another one built.
+    /// Bytes held by values of the installed account. Negative when it frees values that another one built.
     live: Cell<i64>,
     /// Largest `live` since the account was opened.
     peak: Cell<i64>,
-    /// Bytes that `live` may reach without asking anybody.
+    /// Bytes that `live` may reach without a reservation.
     memory_limit: Cell<i64>,
     /// Bytes that `live` may reach at all; more than `memory_limit` only while a reservation is installed.
     ceiling: Cell<i64>,
@@ -89,11 +89,11 @@ struct Meter {
     work_limit: Cell<u64>,
     /// Value of `work` at which the program has no steps left.
     all_work: Cell<u64>,
-    /// When the machine has to end, if anybody says so.
+    /// When the machine has to end, if there is a deadline.
     deadline: Cell<Option<Deadline>>,
     /// Whether the deadline was found to have passed.
     overdue: Cell<bool>,
-    /// How the host takes the thread from what runs, if it does. Belongs to the thread's work and not to an account.
+    /// The host's hook for taking the thread, if it has one. Belongs to the thread's work and not to an account.
     pauses: Cell<Option<Pauses>>,
     /// Uncharged units of work since the host was last asked whether to pause.
     uncharged: Cell<u32>,
@@ -151,7 +151,7 @@ fn grow(m: &Meter, wanted: i64) -> Result<()> {
     Ok(())
 }
 
-/// Adds `bytes` to what the running machine holds. Never refuses; see [`reserve`] for large amounts.
+/// Adds `bytes` to the memory of the running machine. Never refuses; see [`reserve`] for large amounts.
 #[inline]
 pub(crate) fn charge_memory(bytes: usize) {
     if !METERED {
@@ -166,7 +166,7 @@ pub(crate) fn charge_memory(bytes: usize) {
     });
 }
 
-/// Takes `bytes` off what the running machine holds.
+/// Subtracts `bytes` from the memory of the running machine.
 #[inline]
 pub(crate) fn credit_memory(bytes: usize) {
     if !METERED {
@@ -212,7 +212,7 @@ fn beyond(m: &Meter) -> bool {
     false
 }
 
-/// Whether this deadline has passed; sees to it that nothing goes on if it has.
+/// Whether this deadline has passed; if so, makes all further work fail.
 fn has_passed(m: &Meter, deadline: Deadline) -> bool {
     let passed = m.overdue.get() || (deadline.clock)() >= deadline.at;
     if passed {
@@ -223,7 +223,7 @@ fn has_passed(m: &Meter, deadline: Deadline) -> bool {
     passed
 }
 
-/// What is charged to a program whose time is over.
+/// The charge for a program whose time is over.
 const OVERDRAFT: u64 = 1 << 62;
 
 /// The error of a program whose time was over in the middle of a builtin, if it was.
@@ -355,7 +355,7 @@ impl Held {
         self.0
     }
 
-    /// Charges `bytes` in all; refuses what goes beyond the limit, and charges no more than before then.
+    /// Charges `bytes` in all; refuses an amount beyond the limit, and then keeps the former charge.
     pub fn resize(&mut self, bytes: usize) -> Result<()> {
         match bytes.checked_sub(self.0) {
             Some(more) => {
@@ -375,7 +375,7 @@ impl Drop for Held {
     }
 }
 
-/// What one machine holds and may hold, while another one (or none) is installed on the thread.
+/// A machine's use of memory and its limits, while another one (or none) is installed on the thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     /// Its number on this thread, from 1.
@@ -410,7 +410,7 @@ impl Account {
         Account { granted: 0, ..Account::new(limit) }
     }
 
-    /// As [`install`](Account::install), with what it reserves from, and a time to end.
+    /// As [`install`](Account::install), with a lender of memory and a deadline.
     pub fn install_with(
         &mut self,
         reservation: Option<Rc<dyn Reservation>>,
@@ -423,7 +423,7 @@ impl Account {
         installed
     }
 
-    /// Releases what is reserved and far from being used.
+    /// Releases reserved memory that is far from being used.
     pub fn release_surplus(&mut self, reservation: &dyn Reservation) {
         let keep = self.live.max(0).saturating_add(self.live.max(0) / 4).saturating_add(SMALLEST_RESERVATION);
         let surplus = self.granted - keep;
@@ -481,7 +481,7 @@ impl Saved {
 }
 
 impl Meter {
-    /// Makes `state` the meter's, and gives the one of before.
+    /// Makes `state` the meter's, and returns the one of before.
     fn replace(&self, state: Saved) -> Saved {
         Saved {
             account: self.account.replace(state.account),

@@ -1,32 +1,32 @@
 //! Giving way in the middle of a builtin.
 //!
-//! A host that runs its machines on stacks of their own may stop one at any depth of calls and run another. It gives
-//! [`pausing`] two functions: whether it is time to give way, and how. They are asked wherever the clock is looked at:
-//! each [`LOOK`](super::LOOK) steps of one builtin's work, whenever memory is reserved, and in work that costs no steps ([`uncharged`]), such as freeing. Without such a
-//! host nothing here has any effect.
+//! A host that runs its machines on separate stacks may stop one at any depth of calls and run another. It gives [`pausing`]
+//! two functions: whether it is time to yield, and how. They are called wherever the clock is read: each [`LOOK`](super::LOOK)
+//! steps of one builtin's work, whenever memory is reserved, and in work that costs no steps ([`uncharged`]), such as freeing.
+//! Without such a host nothing here has any effect.
 //!
-//! What runs meanwhile on the thread must find it as if nobody was in the middle of anything. So all thread-locals
-//! of this crate that last from one charge to the next are put away for the time of a pause ([`Inside`]). A thread-local that is
-//! borrowed must not be left borrowed by a pause: whoever borrows one neither charges nor drops values until it is given back.
+//! Other work on the thread must find it as if there were no paused work. So all thread-locals of this crate that last from one
+//! charge to the next are put away for the time of a pause ([`Inside`]). A thread-local must not stay borrowed during a pause:
+//! code that borrows one neither charges nor drops values until the borrow ends.
 
 use super::{LOOK, METER, Meter, OVERDRAFT, RESERVATION, Reservation, Saved, has_passed, overdue};
 use crate::error::Result;
 use crate::value::{Deferred, Missed, replace_missed};
 use std::rc::Rc;
 
-/// How a host takes the thread from what runs on it.
+/// A host's hooks for taking the thread from running work.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// Whether others should have the thread now. Asked often, so it should cost no more than a look at a clock.
+    /// Whether others should have the thread now. Called often, so it should cost no more than reading a clock.
     pub is_due: fn() -> bool,
     /// Comes back when the work has the thread again.
     pub pause: fn() -> Resumed,
 }
 
-/// What a host wants of work that has paused.
+/// The host's answer to work that has paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumed {
-    /// It goes on.
+    /// It continues.
     GoOn,
     /// Its result is of no interest any more: everything is refused as if the time was over, so that it ends soon.
     CutShort,
@@ -52,8 +52,8 @@ pub fn pausing<R>(pauses: Pauses, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Counts work that costs the program no steps and cannot be refused, such as freeing or measuring so many values, and gives
-/// way after much of it.
+/// Counts work that costs the program no steps and cannot be refused, such as freeing or measuring so many values, and yields
+/// after much of it.
 #[inline]
 pub fn uncharged(values: usize) {
     METER.with(|m| {
@@ -66,7 +66,7 @@ pub fn uncharged(values: usize) {
     });
 }
 
-/// Gives way, if the host wants it, in work whose steps have been charged before it; refuses when the program's time is over.
+/// Yields, if the host wants it, in work whose steps have been charged before it; refuses when the program's time is over.
 pub(crate) fn pause() -> Result<()> {
     METER.with(|m| {
         if !m.deadline.get().is_some_and(|deadline| has_passed(m, deadline)) {
@@ -93,7 +93,7 @@ pub(super) fn give_way(m: &Meter) {
     }
 }
 
-/// What was in the middle of work: the thread-locals of this crate that mean something between two charges.
+/// The state of paused work: the thread-locals of this crate that have a meaning between two charges.
 struct Inside {
     meter: Saved,
     pauses: Option<Pauses>,
@@ -135,7 +135,7 @@ mod tests {
         static PAUSED: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// Does what another machine would do meanwhile.
+    /// Acts as another machine would meanwhile.
     fn another_machine() -> Resumed {
         PAUSED.set(PAUSED.get() + 1);
         let mut account = Account::new(1000);

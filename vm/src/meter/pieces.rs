@@ -1,7 +1,7 @@
 //! Long inputs in pieces, between which others may have the thread.
 //!
-//! For work whose steps are charged before it begins, and which may not be charged again as it goes: a loop over
-//! pieces gives way where a loop over everything would hold its thread to the end. What is short comes as one piece.
+//! For work whose steps are charged before it begins, and which may not be charged again as it proceeds: a loop over pieces
+//! yields where a loop over everything would hold its thread to the end. Short inputs come as one piece.
 
 use super::uncharged;
 use std::iter::from_fn;
@@ -81,7 +81,7 @@ pub(crate) fn text_pieces_back(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The piece, if there is one. Only what comes behind the first one counts: much may be found in the first pieces of a long rest.
+/// The piece, if there is one. Only pieces after the first one count: a search may end in the first pieces of a long rest.
 fn counted(piece: &str, is_first: bool) -> Option<&str> {
     if piece.is_empty() {
         return None;

@@ -174,7 +174,7 @@ pub(crate) fn divide(a: &Value, b: &Value) -> Result<Value> {
     }
 }
 
-/// What `quot`, `rem` and `mod` have in common: who may be divided by what.
+/// Shared by `quot`, `rem` and `mod`: the checks on their operands.
 fn dividing<'a>(a: &'a Value, b: &'a Value) -> Result<Pair<'a>> {
     let (Some(x), Some(y)) = (float(a), float(b)) else { return Err(Error::bad_arithmetic()) };
     let special = |v: &Value, x: f64| matches!(v, Value::Float(_)) && !x.is_finite();

@@ -1,4 +1,4 @@
-//! Integers of any size: what they cost, how large they may become, and their way to and from floats.
+//! Integers of any size: their cost, their limit, and conversions to and from floats.
 
 use crate::error::{Error, Reason, Result};
 use crate::meter;

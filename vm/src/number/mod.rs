@@ -1,6 +1,7 @@
 //! Arithmetic on the numbers of the language: integers of any size up to [`MAX_INTEGER_BITS`], and floats.
 //!
-//! What a program can make huge is charged and reserved before it is computed, and computed in pieces. A float operand makes the result a float.
+//! Results that a program can make huge are charged and reserved before they are computed, and computed in pieces. A float
+//! operand makes the result a float.
 
 mod arithmetic;
 mod big;

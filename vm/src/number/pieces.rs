@@ -1,8 +1,8 @@
 //! Products, quotients and decimal digits of very large integers, in pieces.
 //!
 //! One call of the crate that computes with integers may take 160 ms for an integer of [`MAX_INTEGER_BITS`], and nothing can
-//! give way inside it. So what is large is taken apart here until one call is under a millisecond, and each is charged for before
-//! it is made: products after Karatsuba, quotients after Burnikel and Ziegler, digits by halves.
+//! yield inside it. So large operands are split here until one call is under a millisecond, and each is charged for before it
+//! is made: products after Karatsuba, quotients after Burnikel and Ziegler, digits by halves.
 //!
 //! [`MAX_INTEGER_BITS`]: super::MAX_INTEGER_BITS
 
@@ -106,7 +106,7 @@ fn signed(negative: bool, magnitude: BigUint) -> BigInt {
     BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
 }
 
-/// What is held while integers of so many bits together are taken apart: shares of them, and of the result, at each level.
+/// The memory for splitting integers of so many bits together: parts of them, and of the result, at each level.
 fn scratch(bits: u64) -> Result<Held> {
     Held::new(bits as usize / 2)
 }

@@ -27,7 +27,7 @@ pub(super) fn query(address: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A part of a query without its escapes; what is no escape stays.
+/// A part of a query without its escapes; invalid escapes stay.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));

@@ -1,12 +1,12 @@
-//! Answers that come page by page: what of a page says that there is more, and which argument of the tool asks for it.
+//! Answers that come page by page: the signs in a page that there is more, and the argument of the tool that requests it.
 //!
 //! The names are those of public APIs: cursors and tokens, the id of the last item, offsets and totals, numbers of pages,
 //! addresses of the next page, and flags, in the page itself or in maps around its items (functions.md 32, decision 184).
 //!
-//! * [`Parameters`] — what a tool takes; [`Sent`] — what of that a call gave.
-//! * [`Page`] — a page that was read: where its items lie, and what it says.
-//! * [`Next`] — what comes next.
-//! * [`Standing`] — the same for whoever tells a reader of an answer that it is not all.
+//! * [`Parameters`] — a tool's parameters; [`Sent`] — a call's arguments for them.
+//! * [`Page`] — a page that was read: the place of its items, and its signs.
+//! * [`Next`] — the next page.
+//! * [`Standing`] — the same for notes to a reader of an answer that is not complete.
 
 mod address;
 mod names;

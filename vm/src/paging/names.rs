@@ -1,4 +1,4 @@
-//! The names that public APIs have for what they say of pages, without regard to case and punctuation.
+//! The names that public APIs have for their signs of pages, without regard to case and punctuation.
 
 use smallvec::SmallVec;
 
@@ -23,10 +23,10 @@ impl Plain {
     }
 }
 
-/// What an argument of a tool does for paging.
+/// The role of a tool's argument in paging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Takes what the page before gave.
+    /// Takes a value from the page before.
     Cursor,
     /// Takes the id of the last item.
     LastId,
@@ -38,7 +38,7 @@ pub enum Role {
     Limit,
 }
 
-/// What an argument of this name does. Names that mean it first stand first.
+/// The role of an argument of this name. Names are listed with the surest first.
 pub(super) fn role(plain: &str) -> Option<Role> {
     Some(match plain {
         "cursor"
@@ -96,10 +96,10 @@ pub(super) fn role(plain: &str) -> Option<Role> {
     })
 }
 
-/// What an entry of a page says, by its name. `strong`: the name means nothing else.
+/// The meaning of an entry of a page, by its name. `strong`: the name has no other meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// What asks for the next page.
+    /// A cursor for the next page.
     Cursor { strong: bool },
     /// The address of the next page.
     Address,
@@ -109,7 +109,7 @@ pub(super) enum Sign {
     Flag { is_more: bool, strong: bool },
     /// How many items there are in all.
     Total { strong: bool },
-    /// How many there are behind this page.
+    /// How many there are after this page.
     Remaining,
     /// How many pages there are; a flag where it is one (`last_page`).
     Pages { strong: bool },
@@ -125,7 +125,7 @@ pub(super) enum Sign {
     Link,
 }
 
-/// What an entry of this name says.
+/// The meaning of an entry of this name.
 pub(super) fn sign(plain: &str) -> Option<Sign> {
     Some(match plain {
         "nextcursor"
@@ -252,7 +252,7 @@ pub(super) fn sign(plain: &str) -> Option<Sign> {
     })
 }
 
-/// What an entry says whose name is not among the known ones: it may be made of their words.
+/// The meaning of an entry whose name is not among the known ones: it may be made of their words.
 fn other_sign(plain: &str) -> Option<Sign> {
     const PARTS: [&str; 9] = ["page", "cursor", "token", "offset", "marker", "link", "url", "start", "batch"];
     let rest = plain.strip_prefix("next").or_else(|| plain.strip_suffix("next"));
@@ -262,8 +262,8 @@ fn other_sign(plain: &str) -> Option<Sign> {
     (role(plain) == Some(Role::Cursor)).then_some(Sign::Cursor { strong: false })
 }
 
-/// Whether a name says how many items there are that lie under this key: `total_tickets`, `ticketCount`; and whether that may be
-/// of the page alone.
+/// Whether a name says how many items there are that lie under this key: `total_tickets`, `ticketCount`; and whether that may
+/// be of the page alone.
 pub(super) fn total_of(plain: &str, items: &str) -> Option<Sign> {
     let one = items.trim_end_matches('s');
     if one.is_empty() {

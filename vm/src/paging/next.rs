@@ -1,4 +1,4 @@
-//! What comes after a page.
+//! The next page.
 
 use super::address::query;
 use super::names::{Plain, Role};
@@ -10,16 +10,16 @@ use crate::value::Value;
 /// Arguments by name.
 pub(crate) type Arguments = Vec<(String, Value)>;
 
-/// What comes after a page.
+/// The page after a page.
 pub(crate) enum Next {
     /// Nothing: the page says so, or nothing speaks of pages at all.
     End,
     /// The page says that there is more, and these arguments ask for it.
     Page {
         arguments: Arguments,
-        /// What says so, for a reader.
+        /// The sign, for a reader.
         sign: String,
-        /// Whether nobody says which number the first page has: the one asked for may be the first once more.
+        /// Whether the number of the first page is unknown: the requested one may be the first once more.
         is_probe: bool,
         /// Whether a cursor or an address asks for it, so that one page may be like another.
         by_cursor: bool,
@@ -32,7 +32,7 @@ pub(crate) enum Next {
     Full { size: i64 },
 }
 
-/// What comes after `page`, which has so many items. `before`: how many there were before it; `None` if nobody knows.
+/// The page after `page`, which has so many items. `before`: how many there were before it; `None` if unknown.
 pub(crate) fn next(
     page: &Page<'_>,
     count: i64,
@@ -137,7 +137,7 @@ impl Following<'_, '_> {
         Next::Page { arguments, sign, is_probe: false, by_cursor: true }
     }
 
-    /// What of the page says that there is more, apart from cursors.
+    /// The sign in the page that there is more, apart from cursors.
     fn says_more(&self, before: Option<i64>) -> Option<String> {
         let signs = &self.page.signs;
         if let Some(more) = signs.more.filter(|more| more.what) {
@@ -161,8 +161,8 @@ impl Following<'_, '_> {
         None
     }
 
-    /// Whether a total says that this is all. Some count the items of the page under such a name: a full page with as many is no
-    /// proof, nor is any page where the name is `count`.
+    /// Whether a total says that this is all. Some count the items of the page under such a name: a full page with as many is
+    /// no proof, nor is any page where the name is `count`.
     fn is_total_reached(&self, before: Option<i64>) -> bool {
         let (Some(total), Some(_)) = (self.page.signs.total, self.consumed(before)) else { return false };
         let is_page_count = !total.strong && total.what == self.count;
@@ -429,7 +429,7 @@ impl Following<'_, '_> {
         first_of(parameter).unwrap_or(i64::from(counts_from_one))
     }
 
-    /// The page says nothing: the arguments may know how to go on.
+    /// The page has no signs: the arguments may tell how to continue.
     fn silent(&self) -> Next {
         let size = self.size();
         let is_full = size.is_some_and(|(size, _)| self.count >= size);
@@ -466,7 +466,7 @@ impl Following<'_, '_> {
     }
 }
 
-/// Whether an argument without a role may still take what a page gives, and is no credential.
+/// Whether an argument without a role may still take a value from a page, and is no credential.
 fn is_named_like_a_state(name: &str) -> bool {
     let plain = Plain::of(name);
     let has = |parts: &[&str]| parts.iter().any(|part| plain.as_str().contains(part));
@@ -478,7 +478,7 @@ fn shown(key: &str) -> String {
     crate::print::literal(&Value::str(key))
 }
 
-/// The argument of a tool that does not say what it takes.
+/// The argument of a tool that does not describe its parameters.
 fn undescribed(key: &str, value: &Value) -> String {
     let plain = Plain::of(key);
     match plain.as_str() {
@@ -499,8 +499,7 @@ fn undescribed(key: &str, value: &Value) -> String {
     }
 }
 
-/// What was asked for and what came, where a page has fewer items than the call asked for because the tool gives no more at a
-/// time.
+/// The requested and the received number, if a page has fewer items than the call requested because the tool limits them.
 pub(super) fn clamped(page: &Page<'_>, parameters: &Parameters, sent: &Sent) -> Option<(i64, i64)> {
     let asked = sent.limit()?;
     let said = page.signs.limit.map(|limit| limit.what);
@@ -510,8 +509,8 @@ pub(super) fn clamped(page: &Page<'_>, parameters: &Parameters, sent: &Sent) -> 
     (count == most).then_some((asked, most))
 }
 
-/// The arguments that what `:next` has read asks for: an address is read back, anything else goes to the argument that fits the
-/// key it was read from. `None` where no argument of the tool does.
+/// The arguments that the result of `:next` requests: an address is parsed, any other value goes to the argument that fits the
+/// key it was read from. `None` if no argument of the tool does.
 pub(crate) fn pairs(key: &str, value: &Value, parameters: &Parameters, sent: &Sent) -> Option<Arguments> {
     let page = Page::read(&Value::Nil, "", None);
     let following = Following { page: &page, parameters, sent, count: 0 };

@@ -1,11 +1,11 @@
-//! A page: where its items lie, and what it says.
+//! A page: the place of its items, and its signs.
 
 use super::names::{LISTS, Plain, WRAPPERS, is_envelope, is_side_list};
 use super::signs::Signs;
 use crate::value::{Map, Value, Vector};
 use smallvec::SmallVec;
 
-/// Most entries of one map that are looked at: what has more holds data by its keys.
+/// Most entries of one map that are examined: a larger map is keyed by data.
 pub(super) const MOST_ENTRIES: usize = 64;
 /// How deep items lie in maps.
 const MOST_DEPTH: usize = 5;
@@ -111,7 +111,7 @@ impl<'v> Page<'v> {
         }
     }
 
-    /// The list of items: of edges, what they lead to. `nil` where the page says that there are none.
+    /// The list of items: for edges, their nodes. `nil` if the page says that there are none.
     pub(crate) fn items(&self) -> Option<Value> {
         let Some(list) = self.list else {
             let says_none = self.signs.total.is_some_and(|total| total.what == 0)
@@ -149,7 +149,7 @@ impl<'v> Page<'v> {
         self.list.map_or_else(Vec::new, |_| self.path.iter().map(|key| (*key).to_owned()).collect())
     }
 
-    /// What names the last item: of edges their cursor, else the item's id.
+    /// The name of the last item: for edges their cursor, else the item's id.
     pub(super) fn last_item(&self, names: &[&str]) -> Option<Value> {
         let Some(Value::Map(last)) = elements(self.list?)?.last() else { return None };
         let found = |name: &&str| last.entry_named(name, false).map(|(_, value)| value.clone());

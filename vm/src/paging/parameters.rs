@@ -1,4 +1,4 @@
-//! What a tool takes, and what of that a call gave.
+//! A tool's parameters, and a call's arguments for them.
 
 use super::names::{Plain, Role, role};
 use crate::value::{Map, Value, Vector};
@@ -8,14 +8,14 @@ const MOST: usize = 64;
 /// Longest text of a call that is kept to be compared, in bytes.
 const LONGEST_TEXT: usize = 4096;
 
-/// What a parameter takes, as far as that matters here.
+/// The type of a parameter, as far as paging depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers.
     Number,
     /// Texts.
     Text,
-    /// Either, or nobody says.
+    /// Either, or unknown.
     Any,
 }
 
@@ -24,9 +24,9 @@ pub enum Kind {
 pub struct Parameter {
     /// Its name as the tool spells it.
     pub name: String,
-    /// What it takes.
+    /// Its type.
     pub kind: Kind,
-    /// What it is if it is not given.
+    /// Its default.
     pub default: Option<i64>,
     /// The least that it may be.
     pub minimum: Option<i64>,
@@ -39,7 +39,7 @@ impl Parameter {
         Plain::of(&self.name)
     }
 
-    /// What it does for paging. A page or a place that is a text is no number of ours.
+    /// Its role in paging. A page or a place that is a text is no number of ours.
     pub(super) fn role(&self) -> Option<Role> {
         match (role(self.plain().as_str())?, self.kind) {
             (Role::Offset, Kind::Text) if self.plain().as_str() == "offset" => Some(Role::Cursor),
@@ -60,7 +60,7 @@ impl Parameter {
     }
 }
 
-/// What a tool takes.
+/// The parameters of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     list: Vec<Parameter>,
@@ -72,7 +72,7 @@ impl Parameters {
         Parameters { list: list.into_iter().take(MOST).collect() }
     }
 
-    /// Whether the tool says what it takes.
+    /// Whether the tool describes its parameters.
     pub(super) fn are_known(&self) -> bool {
         !self.list.is_empty()
     }
@@ -90,7 +90,7 @@ impl Parameters {
         self.list.iter().any(|parameter| parameter.role().is_some())
     }
 
-    /// What an argument of this name does.
+    /// The role of an argument of this name.
     pub fn role(&self, name: &str) -> Option<Role> {
         let plain = Plain::of(name);
         match self.named(plain.as_str()) {
@@ -126,7 +126,7 @@ impl Parameters {
         Value::Vector(Vector::from_vec(self.list.iter().map(parameter).collect()))
     }
 
-    /// What [`to_value`](Self::to_value) has made; of any other value nothing.
+    /// Reads the output of [`to_value`](Self::to_value); empty for any other value.
     pub(crate) fn of_value(value: &Value) -> Parameters {
         let Value::Vector(list) = value else { return Parameters::default() };
         let parameter = |value: Value| {
@@ -165,7 +165,7 @@ struct SentArgument {
     value: Scalar,
 }
 
-/// What a call gave that chooses a page or its size.
+/// A call's arguments that choose a page or its size.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
     list: Vec<SentArgument>,
@@ -180,7 +180,7 @@ impl Sent {
         }
     }
 
-    /// What these arguments of a program give.
+    /// Those among these arguments of a program.
     pub(crate) fn of_map(arguments: &Map, parameters: &Parameters) -> Sent {
         let mut sent = Sent::default();
         for (key, value) in arguments.iter().take(MOST) {
@@ -212,7 +212,7 @@ impl Sent {
         self.number(Role::Limit).map(|(limit, _)| limit).filter(|limit| *limit > 0)
     }
 
-    /// The argument for the page behind the one whose number it gave.
+    /// The argument for the page after the one whose number it gave.
     pub(crate) fn next_page(&self) -> Option<(String, Value)> {
         let (page, name) = self.number(Role::Page)?;
         Some((name.to_owned(), Value::Int(page.checked_add(1)?)))

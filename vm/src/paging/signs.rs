@@ -1,4 +1,4 @@
-//! What a page says of itself and of what follows.
+//! A page's signs about itself and its successor.
 
 use super::address::{is_address, linked};
 use super::names::{Plain, Sign, is_envelope, sign, total_of};
@@ -29,10 +29,10 @@ pub(super) struct Said<'v, T> {
     pub(super) strong: bool,
 }
 
-/// All that a page says. What stands nearest to the items counts.
+/// All signs of a page. The sign nearest to the items counts.
 #[derive(Default)]
 pub(super) struct Signs<'v> {
-    /// What may ask for the next page, the surest first.
+    /// Candidates for the cursor of the next page, the surest first.
     pub(super) cursors: SmallVec<[Found<'v>; 2]>,
     /// The address of the next page.
     pub(super) address: Option<(&'v str, &'v str)>,
@@ -52,7 +52,7 @@ pub(super) struct Signs<'v> {
 }
 
 impl<'v> Signs<'v> {
-    /// What these maps say, those around the items first, which lie under this key.
+    /// The signs in these maps, those around the items first, which lie under this key.
     pub(super) fn of(maps: impl IntoIterator<Item = &'v Map>, items: &str) -> Signs<'v> {
         let mut signs = Signs { items: Plain::of(items), ..Signs::default() };
         maps.into_iter().for_each(|map| signs.take(map, 0));
@@ -174,8 +174,8 @@ impl<'v> Signs<'v> {
         self.total.is_some_and(|total| total.strong)
     }
 
-    /// `next` as a map: `{after link}`, `{href}`, `{page starting_after}`, `{offset path uri}`. One that says nothing of this is a
-    /// cursor that nobody can read.
+    /// `next` as a map: `{after link}`, `{href}`, `{page starting_after}`, `{offset path uri}`. One without any of these is an
+    /// unreadable cursor.
     fn take_next(&mut self, next: &'v Map, found: Found<'v>) {
         let mut is_read = false;
         for (inner, value) in entries(next) {

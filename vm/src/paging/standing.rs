@@ -1,4 +1,4 @@
-//! How much of all an answer is, for whoever tells its reader.
+//! An answer's share of the whole, for notes to its reader.
 
 use super::names::Role;
 use super::next::{Next, clamped, is_placed, next};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 /// Longest sentence of a page's own that is passed on, in characters.
 const MOST_SIGN: usize = 80;
 
-/// What is known of a call before its answer comes.
+/// The known facts of a call before its answer arrives.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// The tool.
     pub tool: Box<str>,
-    /// What it takes.
+    /// Its parameters.
     pub parameters: Arc<Parameters>,
-    /// What the call gave of that.
+    /// The call's arguments for them.
     pub sent: Sent,
     /// Whether `tool/pages` made the call, which follows pages by itself.
     pub by_pages: bool,
@@ -41,7 +41,7 @@ pub enum Way {
     Pages,
     /// A greater number of items at a time may: the argument for that.
     Limit(Box<str>),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub struct Standing {
     pub total: Option<u64>,
     /// Whether there is more.
     pub more: More,
-    /// What of the answer says so.
+    /// The sign in the answer.
     pub sign: Box<str>,
     /// How to get the rest.
     pub way: Way,

@@ -1,6 +1,6 @@
 //! Growing text whose size the program controls.
 //!
-//! What is large moves in pieces, between which others may have the thread: a copy of 40 MB takes ten milliseconds.
+//! Large texts move in pieces, between which others may have the thread: a copy of 40 MB takes ten milliseconds.
 
 use crate::error::Result;
 use crate::meter;
@@ -22,7 +22,7 @@ fn room(len: usize, capacity: usize, extra: usize) -> Result<Option<usize>> {
     Ok(Some(wanted))
 }
 
-/// Makes room for `extra` bytes, refusing what would pass the program's memory limit.
+/// Makes room for `extra` bytes, refusing an amount beyond the program's memory limit.
 #[inline]
 pub(crate) fn grow_string(out: &mut String, extra: usize) -> Result<()> {
     if let Some(capacity) = room(out.len(), out.capacity(), extra)? {
@@ -42,7 +42,7 @@ pub(crate) fn enlarge(out: &mut String, capacity: usize) {
     }
 }
 
-/// Appends `text`, refusing what would pass the program's memory limit. Charges no steps.
+/// Appends `text`, refusing an amount beyond the program's memory limit. Charges no steps.
 #[inline]
 pub(crate) fn append(out: &mut String, text: &str) -> Result<()> {
     grow_string(out, text.len())?;

@@ -1,9 +1,8 @@
 //! The readable form cut to a number of bytes, for hosts that show results (ruling 20).
 //!
-//! The cut falls between elements: of the outermost collection when that leaves at least half of the room
-//! used, else of the one inside it, and so on. Where one long string is what does not fit, the string itself
-//! is cut between graphemes and its quote closed. What is left out is counted, not built, as far as the budget
-//! allows.
+//! The cut falls between elements: of the outermost collection when that leaves at least half of the room used, else of the one
+//! inside it, and so on. If one long string does not fit, the string itself is cut between graphemes and its quote closed.
+//! Omitted parts are counted, not built, as far as the budget allows.
 
 use super::level::is_collection;
 use super::{Level, MAX_DEPTH, Path, number, scalar, text};
@@ -27,21 +26,21 @@ impl Default for Budget {
     }
 }
 
-/// A readable form, and what is missing from it.
+/// A readable form, and the omitted parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The text, brackets and quotes closed.
     pub text: String,
-    /// What was left out, if anything.
+    /// The omitted parts, if any.
     pub truncated: Option<Cut>,
     /// If the value is a string: how many bytes from its beginning the text shows.
     pub string_bytes: Option<usize>,
 }
 
-/// What a cut text shows of the whole.
+/// The shown part of the whole in a cut text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// What `shown` and `total` count.
+    /// The unit of `shown` and `total`.
     pub unit: CutUnit,
     /// How many are shown of the collection or string in which the cut fell.
     pub shown: usize,
@@ -55,7 +54,7 @@ pub struct Cut {
     pub at_least: bool,
 }
 
-/// What a [`Cut`] counts.
+/// The unit of a [`Cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutUnit {
     /// Elements or entries.
@@ -85,7 +84,7 @@ impl fmt::Display for Cut {
     }
 }
 
-/// Stands for what is left out of a collection.
+/// Marks omitted elements of a collection.
 const MARKER: &str = "...";
 /// A string is only cut inside when at least this many bytes of it can be shown.
 const LEAST_STRING: usize = 16;
@@ -105,7 +104,7 @@ pub fn render_capped(value: &Value, max_bytes: usize, budget: Budget) -> Rendere
     }
 }
 
-/// Why the text does not go on.
+/// Why the text ends.
 enum Stop {
     /// This value does not fit.
     Full(Value),
@@ -124,7 +123,7 @@ struct Capped {
     budget: Budget,
 }
 
-/// A place behind the last complete element of a level.
+/// A place after the last complete element of a level.
 struct Mark {
     /// Bytes of text up to there.
     len: usize,
@@ -176,7 +175,7 @@ impl Capped {
         Ok(())
     }
 
-    /// Notes that the text can be cut here: behind an element, not between a key and its value.
+    /// Notes that the text can be cut here: after an element, not between a key and its value.
     fn mark(&mut self) {
         let Some(level) = self.levels.last() else { return };
         // Every open level may need a marker of its own besides its bracket.
@@ -370,7 +369,7 @@ fn scalar_len(value: &Value, scratch: &mut String) -> u64 {
     scratch.len() as u64
 }
 
-/// What showing this one value costs of the budget's nodes.
+/// The cost of showing this one value, in the budget's nodes.
 fn cost(value: &Value) -> u64 {
     match value {
         Value::BigInt(n) => 1 + number::big_cost(n.get().bits()) / 16,

@@ -40,7 +40,7 @@ pub fn readable(value: &Value) -> Result<String> {
     Ok(out)
 }
 
-/// The plain form that `str` gives a top-level argument; fails as [`readable`] does.
+/// The plain form that `str` returns for a top-level argument; fails as [`readable`] does.
 pub fn plain(value: &Value) -> Result<String> {
     let mut out = String::new();
     write_plain(value, &mut out)?;
@@ -57,12 +57,12 @@ pub(crate) fn write_readable(value: &Value, out: &mut String) -> Result<()> {
     write_with(value, out, scalar::write)
 }
 
-/// Appends what `pr-str` gives: the readable form with symbols as their names. Charges and fails as [`write_readable`] does.
+/// Appends the output of `pr-str`: the readable form with symbols as their names. Charges and fails as [`write_readable`] does.
 pub(crate) fn write_in_text(value: &Value, out: &mut String) -> Result<()> {
     write_with(value, out, scalar::write_in_text)
 }
 
-/// Appends what `println` shows: what `pr-str` gives, with bare strings. Charges and fails as [`write_readable`] does.
+/// Appends the output of `println`: that of `pr-str`, with bare strings. Charges and fails as [`write_readable`] does.
 pub(crate) fn write_human(value: &Value, out: &mut String) -> Result<()> {
     write_with(value, out, |value, out| match value {
         Value::Str(_) => write_plain_scalar(value, out),
@@ -70,7 +70,7 @@ pub(crate) fn write_human(value: &Value, out: &mut String) -> Result<()> {
     })
 }
 
-/// Appends a value; `scalar` appends what is no collection.
+/// Appends a value; `scalar` appends values that are no collection.
 fn write_with(
     value: &Value,
     out: &mut String,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// Longest piece of a key that a path shows.
 const KEY_BYTES: usize = 40;
 
-/// Bytes after which a path goes on as `…`.
+/// Bytes after which a path continues as `…`.
 const LONGEST: usize = 400;
 
 /// A path that is being written.
@@ -49,7 +49,7 @@ impl Path {
         }
     }
 
-    /// A path that nobody can read helps nobody.
+    /// Longer paths are unreadable and therefore useless.
     fn has_room(&mut self) -> bool {
         if self.0.len() <= LONGEST {
             return true;

@@ -14,11 +14,11 @@ pub struct Preview {
     pub items: usize,
     /// Graphemes shown of each string; also narrows the maps around it. `None` shows strings whole.
     pub characters: Option<usize>,
-    /// Whether what is cut says how many of how many it shows: `[1 2 ...] (2/9)`.
+    /// Whether a cut shows its counts: `[1 2 ...] (2/9)`.
     pub counts: bool,
 }
 
-/// Bytes after which a preview shows nothing more, whatever its limits.
+/// Bytes after which a preview shows nothing more, for any limits.
 const MOST_BYTES: usize = 128 * 1024;
 /// Deepest level that a preview opens.
 const MOST_LEVELS: usize = 1_000;

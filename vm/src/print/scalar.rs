@@ -22,7 +22,7 @@ pub(super) fn write(value: &Value, out: &mut String) -> Result<()> {
     }
 }
 
-/// As [`write`] in a text that a program makes: a symbol is its name there and a keyword its name behind a colon, as in Clojure.
+/// As [`write`] in a text that a program makes: a symbol is its name there and a keyword its name after a colon, as in Clojure.
 /// Where a host shows them, they read back.
 pub(super) fn write_in_text(value: &Value, out: &mut String) -> Result<()> {
     let (colon, name) = match value {

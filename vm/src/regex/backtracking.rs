@@ -161,7 +161,7 @@ impl<M: Meter> Search<'_, M> {
         self.push(Backtrack::Restore { register: register as u32, value: old })
     }
 
-    /// Forgets the ways that have opened above `height`, but not what is to be undone.
+    /// Drops the alternatives opened above `height`, but not the undo entries.
     fn commit(&mut self, height: usize) {
         let mut kept = height;
         for i in height..self.stack.len() {
@@ -182,8 +182,8 @@ impl<M: Meter> Search<'_, M> {
         self.text[..at].chars().next_back()
     }
 
-    /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is looked
-    /// at and paid for in parts.
+    /// Where the grapheme ends that begins at `at`. It may be as long as the text, a letter under a million accents, and is
+    /// looked at and paid for in parts.
     fn grapheme_end(&self, at: usize) -> Searched<Option<usize>, M> {
         let rest = &self.text[at..];
         if rest.is_empty() {
@@ -332,7 +332,7 @@ impl<M: Meter> Search<'_, M> {
     }
 }
 
-/// What comes after an instruction.
+/// The next step after an instruction.
 enum Next {
     At(usize, usize),
     Fail,

@@ -1,9 +1,9 @@
 //! Where a match begins and where it ends in a long text, found in steps.
 //!
-//! The automata of `regex-automata` search a text in one go. Here two lazily built automata are driven byte by byte, and
-//! others may have the thread after each block of them: one goes forward to the end of the first match, the other one goes
-//! back from there to its beginning. What they have built of themselves may be kept or not; that changes no answer and
-//! no price, because steps are charged for the bytes alone.
+//! The automata of `regex-automata` search a text in one go. Here two lazily built automata are driven byte by byte, and others
+//! may have the thread after each block of them: one goes forward to the end of the first match, the other one goes back from
+//! there to its beginning. Their built states may be kept or not; that changes no answer and no price, because steps are
+//! charged for the bytes alone.
 //!
 //! They know no groups, and no word boundaries beside characters that are not ASCII. [`super::threads`] does.
 
@@ -263,7 +263,7 @@ impl Bounds {
     }
 }
 
-/// What is found when the last state, one byte behind the edge of what is searched, is this one.
+/// The result when the last state, one byte beyond the edge of the searched range, is this one.
 fn last(state: Option<LazyStateID>, edge: usize, found: Edge) -> Edge {
     match state {
         Some(state) if state.is_match() => Edge::At(edge),

@@ -10,8 +10,8 @@ const HORIZONTAL: &str = r"\t \xA0\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{20
 /// Vertical white space.
 const VERTICAL: &str = r"\n\x0B\f\r\x{85}\x{2028}\x{2029}";
 
-/// The class that an escape stands for, as the inside of brackets; the parser stands behind the backslash. `None`
-/// and no move when the escape is a character.
+/// The class that an escape stands for, as the inside of brackets; the parser stands after the backslash. `None` and no move
+/// when the escape is a character.
 pub(super) fn class_escape(parser: &mut Parser) -> Parsed<Option<String>> {
     let text = match parser.peek() {
         Some(c @ ('d' | 'D' | 'w' | 'W' | 's' | 'S')) => format!("\\{c}"),
@@ -112,7 +112,7 @@ fn posix_class(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The character that an escape stands for; the parser stands behind the backslash, which is at `start`.
+/// The character that an escape stands for; the parser stands after the backslash, which is at `start`.
 pub(super) fn escaped_char(parser: &mut Parser, start: usize) -> Parsed<char> {
     let Some(c) = parser.peek() else { return Err(parser.error("\\ at end of pattern")) };
     parser.at += 1;

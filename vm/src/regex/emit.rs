@@ -1,4 +1,4 @@
-//! Patterns in the syntax of the automata: what a syntax tree becomes again.
+//! Patterns in the syntax of the automata, written from a syntax tree.
 //!
 //! Automata know no lookahead, yet `$` holds before a line feed that ends the text. For such texts the line feed is
 //! replaced by a [mark](MARK), which an automaton of its own takes for the only line end (and everything that
@@ -21,7 +21,7 @@ pub(super) fn character_class(node: &Node) -> Option<String> {
     matches!(node, Node::Char { .. } | Node::Class { .. } | Node::Any { .. }).then(|| emit(node, false))?
 }
 
-/// Whether `node` may match a line feed. Of a class that is not understood, nobody knows.
+/// Whether `node` may match a line feed. For a class that is not understood, the answer is yes.
 pub(super) fn crosses_lines(node: &Node) -> bool {
     node.any(&|part| match part {
         Node::Char { char, .. } => *char == '\n',

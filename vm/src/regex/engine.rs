@@ -1,4 +1,4 @@
-//! A pattern and what has been built of it, and the cache of those that a thread has used.
+//! A pattern and its compiled forms, and the cache of those that a thread has used.
 //!
 //! A pattern is read when its value is made, in time linear in its text. Everything else is built at its first use, after
 //! the program that uses it has paid for it ([`Meter::pay`]).
@@ -21,13 +21,13 @@ use std::sync::LazyLock;
 
 /// Patterns that a thread keeps.
 const KEPT_PATTERNS: usize = 128;
-/// Bytes that they may take together, with what has been built of them.
+/// Bytes that they may take together, with their compiled forms.
 const KEPT_BYTES: usize = 4 << 20;
 /// Bytes of a pattern that has been read, and of a place in the cache.
 const READ_BYTES: usize = 1024;
 /// Bytes of its text and of its tree, which the linear engine has once more, for each byte of its text.
 const READ_BYTES_PER_BYTE: usize = 100;
-/// States times bytes of a search before which nobody else need have the thread: less than a tenth of a millisecond's.
+/// States times bytes of a search up to which it need not yield: less than a tenth of a millisecond's.
 const SHORT_GO: usize = 4_000;
 /// Bytes beyond its match that the price of a search covers, divided by the pattern's weight.
 const COVERED: usize = 64;
@@ -62,12 +62,12 @@ pub(super) struct Compiled {
 thread_local! {
     static KEPT: RefCell<Kept> = RefCell::default();
 
-    /// Bytes of all patterns on this thread, whoever has them.
+    /// Bytes of all patterns on this thread, with any owner.
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Compiled {
-    /// Counts what has been built of it.
+    /// Counts its compiled forms.
     fn measure(&self) {
         let built = self.linear.as_ref().map_or(0, Linear::built_bytes)
             + self.backtracking.get().and_then(Option::as_ref).map_or(0, Program::size);
@@ -83,7 +83,7 @@ impl Drop for Compiled {
     }
 }
 
-/// Bytes of all patterns on this thread with what has been built of them, and of the scratch memory that is kept.
+/// Bytes of all patterns on this thread with their compiled forms, and of the scratch memory that is kept.
 pub(crate) fn compiled_bytes() -> usize {
     BYTES.get() + KEPT.with_borrow(|kept| kept.searching.bytes + kept.stepping.bytes)
 }
@@ -118,7 +118,7 @@ impl Refusal {
         }
     }
 
-    /// What is wrong.
+    /// The fault.
     pub(crate) fn text(&self) -> &str {
         match self {
             Refusal::Unreadable(error) => &error.text,
@@ -156,7 +156,7 @@ impl Kept {
     }
 }
 
-/// Stands for the text of a pattern. The keys are made once a process, so that nobody can prepare two texts of one number.
+/// The hash of a pattern's text. The keys are made once a process, so that colliding texts cannot be prepared.
 fn text_hash(source: &str) -> u64 {
     static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     KEYS.hash_one(source)
@@ -209,7 +209,7 @@ impl Engine {
         read(source).map(Engine)
     }
 
-    /// What stands for a pattern's text in this process.
+    /// The number of a pattern's text in this process.
     pub(crate) fn number_of(source: &str) -> u64 {
         text_hash(source)
     }
@@ -308,8 +308,8 @@ impl Engine {
         Ok(self.search(meter, text, from, plan)?.map(|(groups, _)| groups))
     }
 
-    /// As [`find`](Engine::find), on a walk from match to match: charges what the search has looked at beyond its match, since
-    /// what is charged for the text covers no more than one look at each place.
+    /// As [`find`](Engine::find), on a walk from match to match: charges the bytes that the search has scanned beyond its
+    /// match, since the charge for the text covers no more than one scan of each place.
     pub(crate) fn find_next<M: Meter>(
         &self,
         meter: &M,
@@ -327,7 +327,7 @@ impl Engine {
         Ok(Some(groups))
     }
 
-    /// The first match, and the end of what was looked at if that is known.
+    /// The first match, and the end of the scanned range if that is known.
     fn search<M: Meter>(
         &self,
         meter: &M,
@@ -451,8 +451,8 @@ impl Engine {
         self.backtracking(meter)?.matches(meter, text)
     }
 
-    /// Gives way before a search of so many bytes that is made in one go and is no short one. It may make a state of an automaton at
-    /// each byte, so that a few of them take longer than their steps say.
+    /// Yields before a search of so many bytes that is made in one go and is no short one. It may make a state of an automaton
+    /// at each byte, so that a few of them take longer than their steps say.
     fn before_going<M: Meter>(&self, meter: &M, bytes: usize) -> Result<(), M::Refusal> {
         if bytes.saturating_mul(self.0.effort) < SHORT_GO { Ok(()) } else { meter.pause() }
     }

@@ -46,7 +46,7 @@ pub(super) struct Linear {
     end_of_text: bool,
 }
 
-/// What a search came to.
+/// The result of a search.
 pub(super) enum Found {
     /// Nothing.
     No,
@@ -166,7 +166,8 @@ impl Linear {
         self.sequence.get_or_init(|| Sequence::new(&self.node, self.groups)).as_ref()
     }
 
-    /// What tells where searches stop, in texts with a mark or others. Built at its first use; `None` if it is too large.
+    /// The automaton that finds where searches stop, in texts with a mark or others. Built at its first use; `None` if it is
+    /// too large.
     pub(super) fn looker(&self, variant: Variant) -> Option<&Looker> {
         let marked = variant == Variant::Marked;
         self.lookers[usize::from(marked)]
@@ -174,7 +175,7 @@ impl Linear {
             .as_ref()
     }
 
-    /// What finds matches in long texts. Built at its first use; `None` if it is too large.
+    /// The automata that find matches in long texts. Built at first use; `None` if they are too large.
     pub(super) fn bounds(&self, variant: Variant) -> Option<&Bounds> {
         let (marked, cell) = match variant {
             Variant::Find => (false, &self.bounds[0]),

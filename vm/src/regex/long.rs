@@ -1,8 +1,8 @@
 //! Searches in long texts, in the middle of which others may have the thread.
 //!
-//! What a search by the automata of [`super::linear`] takes is bounded by the states of the pattern times the bytes of the text,
-//! and it cannot be interrupted. So where that product is large the ends of the match are found [in steps](super::bounds). Its
-//! groups are left to those automata if it is short, and to [`super::threads`] otherwise.
+//! The time of a search by the automata of [`super::linear`] is bounded by the states of the pattern times the bytes of the
+//! text, and it cannot be interrupted. So where that product is large the ends of the match are found [in
+//! steps](super::bounds). Its groups are left to those automata if it is short, and to [`super::threads`] otherwise.
 
 use super::bounds::{Bound, Bounds, Walk};
 use super::engine::{Engine, Stepper};
@@ -31,7 +31,7 @@ impl Engine {
         (BETWEEN_PAUSES / self.0.effort / 8 * 8).max(SMALLEST_BLOCK)
     }
 
-    /// The first match at or after `from`. `None` when what finds it is too large.
+    /// The first match at or after `from`. `None` if the automata are too large.
     pub(super) fn find_in_steps<M: Meter>(
         &self,
         meter: &M,
@@ -52,7 +52,7 @@ impl Engine {
         self.with_groups(meter, linear, (bounds, variant), text, (bound, from)).map(Some)
     }
 
-    /// The match of the whole text. `None` when what finds it is too large.
+    /// The match of the whole text. `None` if the automata are too large.
     pub(super) fn matches_in_steps<M: Meter>(
         &self,
         meter: &M,
@@ -73,7 +73,7 @@ impl Engine {
         self.with_groups(meter, linear, (bounds, variant), text, (bound, 0)).map(Some)
     }
 
-    /// What finds matches in long texts, built at its first use.
+    /// The automata that find matches in long texts, built at first use.
     fn bounds<'l, M: Meter>(
         &self,
         meter: &M,

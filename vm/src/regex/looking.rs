@@ -16,7 +16,7 @@ use regex_automata::util::syntax;
 /// Bytes that are searched for a line end at a time.
 const LINE_BLOCK: usize = 64 << 10;
 
-/// The automaton that tells where a search stops.
+/// The automaton that finds where a search stops.
 #[derive(Debug)]
 pub(super) struct Looker {
     dfa: DFA,
@@ -57,8 +57,8 @@ impl Looker {
         &self.dfa
     }
 
-    /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes behind
-    /// the match, `block` of them at a time, so that it can stop a program that has no steps left.
+    /// Follows the search from `from` on, whose match ends at `end`, to where it stops. `charge` is given the bytes after the
+    /// match, `block` of them at a time, so that it can stop a program that has no steps left.
     pub(super) fn follow<R>(
         &self,
         cache: &mut Cache,

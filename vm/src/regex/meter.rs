@@ -1,6 +1,6 @@
-//! What a search asks before it works: the engines know no machine, only somebody who counts.
+//! The meter of a search: the engines know no machine, only this trait.
 
-/// Who counts the work of a search, and may refuse it.
+/// Counts the work of a search, and may refuse it.
 pub(crate) trait Meter {
     /// Why it refuses.
     type Refusal;
@@ -10,8 +10,8 @@ pub(crate) trait Meter {
     /// Charges steps of work that is about to be done.
     fn charge(&self, steps: u64) -> Result<(), Self::Refusal>;
 
-    /// Lets others have the thread, if it is time, in the middle of work whose steps have been charged before it. Refuses
-    /// when nobody waits for the work any more.
+    /// Lets others have the thread, if it is time, in the middle of work whose steps have been charged before it. Refuses when
+    /// the work is no longer wanted.
     fn pause(&self) -> Result<(), Self::Refusal>;
 
     /// Asks for memory that is about to be taken.
@@ -20,8 +20,8 @@ pub(crate) trait Meter {
     /// Charges memory that a search takes for itself.
     fn hold(&self, bytes: usize) -> Result<Self::Held, Self::Refusal>;
 
-    /// Whether this part of the pattern has been paid for already: each program pays once for what it uses, also where
-    /// another one has had it built.
+    /// Whether this part of the pattern has been paid for already: each program pays once for the parts it uses, also if
+    /// another one has had them built.
     fn has_paid(&self, part: Part) -> bool;
 
     /// Charges a part that is about to be built or used for the first time: its steps and its bytes. `pattern` stands for
@@ -29,7 +29,7 @@ pub(crate) trait Meter {
     fn pay(&self, pattern: u64, part: Part, steps: u64, bytes: usize) -> Result<(), Self::Refusal>;
 }
 
-/// What may be built of a pattern, each at its first use.
+/// The compiled forms of a pattern, each built at its first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub(crate) enum Part {
@@ -39,19 +39,19 @@ pub(crate) enum Part {
     Marked = 2,
     /// The automaton that matches whole texts.
     Whole = 4,
-    /// What tells where plain searches stop.
+    /// The automaton that finds where plain searches stop.
     Looker = 8,
-    /// What tells where searches in texts with a mark stop.
+    /// The automaton that finds where searches in texts with a mark stop.
     MarkedLooker = 16,
     /// The engine of short searches.
     Sequence = 32,
     /// The instructions of the backtracking engine.
     Instructions = 64,
-    /// What searches long texts in steps.
+    /// Searches long texts in steps.
     Bounds = 128,
-    /// What searches long texts with a mark in steps.
+    /// Searches long texts with a mark in steps.
     MarkedBounds = 256,
-    /// What matches whole long texts in steps.
+    /// Matches whole long texts in steps.
     WholeBounds = 512,
 }
 
@@ -74,5 +74,5 @@ impl<R> From<R> for Stop<R> {
     }
 }
 
-/// What a search comes to under a meter.
+/// The result of a search under a meter.
 pub(crate) type Searched<T, M> = Result<T, Stop<<M as Meter>::Refusal>>;

@@ -1,4 +1,4 @@
-//! Reads patterns: the Perl-compatible dialect of functions.md 22, with what Java adds to it.
+//! Reads patterns: the Perl-compatible dialect of functions.md 22, with Java's additions to it.
 
 use super::classes;
 use super::syntax::{Assertion, Greed, Node, Pattern};
@@ -8,7 +8,7 @@ use super::syntax::{Assertion, Greed, Node, Pattern};
 pub(crate) struct PatternError {
     /// Characters before the place.
     pub(super) position: usize,
-    /// What is wrong there.
+    /// The fault.
     pub(super) text: String,
 }
 
@@ -44,7 +44,7 @@ struct Flags {
     swap_greed: bool,
 }
 
-/// Digits of the least and the greatest number of a counted repetition, and the place behind it.
+/// Digits of the least and the greatest number of a counted repetition, and the place after it.
 type Counts<'t> = (&'t [char], Option<&'t [char]>, usize);
 
 pub(super) struct Parser {
@@ -170,8 +170,8 @@ impl Parser {
         Node::Class { text, ignore_case: self.flags.ignore_case }
     }
 
-    /// One thing that may be repeated, and whether it really may. `None` for what stands for nothing: comments,
-    /// flags; `\Q…\E` puts all but its last character into `parts` itself.
+    /// One thing that may be repeated, and whether it really may. `None` for syntax without a node: comments, flags; `\Q…\E`
+    /// puts all but its last character into `parts` itself.
     fn atom(&mut self, parts: &mut Vec<Node>) -> Parsed<Option<(Node, bool)>> {
         let Some(c) = self.peek() else { return Ok(None) };
         Ok(Some(match c {
@@ -424,7 +424,7 @@ impl Parser {
         Node::Backreference { group, ignore_case: self.flags.ignore_case }
     }
 
-    /// What begins with a backslash, outside classes.
+    /// Syntax that begins with a backslash, outside classes.
     fn escape(&mut self, parts: &mut Vec<Node>) -> Parsed<Option<(Node, bool)>> {
         let start = self.at;
         self.at += 1;
@@ -518,7 +518,7 @@ impl Parser {
         Ok(Some(group))
     }
 
-    /// What follows `\g`: `1`, `{1}`, `{-1}`, `{name}`.
+    /// The reference after `\g`: `1`, `{1}`, `{-1}`, `{name}`.
     fn group_reference(&mut self) -> Parsed<usize> {
         let braces = self.accept("{");
         if braces && self.peek().is_some_and(char::is_alphabetic) {

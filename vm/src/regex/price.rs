@@ -1,4 +1,4 @@
-//! What a pattern costs before anything is built of it, told by its syntax tree alone.
+//! The cost of a pattern before anything is built of it, computed from its syntax tree alone.
 //!
 //! Building an automaton cannot be interrupted, and one that gets too large has cost its time all the same. So the price is
 //! known before: it is charged to the program first, and a pattern that is too dear is left to the backtracking engine,
@@ -9,9 +9,9 @@ use super::syntax::{Greed, Node};
 
 /// Steps beyond which no automaton is built: some 3 ms.
 pub(super) const MOST_STEPS: u64 = 100_000;
-/// Steps that one automaton takes, whatever the pattern.
+/// Steps that every automaton takes.
 const BASE: u64 = 100;
-/// Steps of a character, and of whatever takes part in a pattern.
+/// Steps of a character, and of every other part of a pattern.
 const PART: u64 = 20;
 /// Steps of "any character", and of a class that has characters of every length.
 const ANY: u64 = 100;
@@ -19,9 +19,9 @@ const ANY: u64 = 100;
 const SOME_RANGES: u64 = 600;
 /// Steps of a class with many hundred ranges, such as `\w` and `\p{L}`.
 const MANY_RANGES: u64 = 6_000;
-/// Bytes of what is built, for each of its steps.
+/// Bytes of the compiled form, for each of its steps.
 const BYTES_PER_STEP: u64 = 16;
-/// Bytes of what is built, whatever the pattern.
+/// Bytes of the compiled form of every pattern.
 const BASE_BYTES: u64 = 8 << 10;
 /// Steps of an automaton that make each byte of text one step dearer to search.
 const STEPS_PER_WEIGHT: u64 = 1_000;

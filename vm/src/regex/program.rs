@@ -142,7 +142,7 @@ pub(super) struct Program {
     pub(super) classes: Vec<CharClass>,
     /// The texts of the classes, while it is written.
     class_texts: Vec<Box<str>>,
-    /// What `\w` matches.
+    /// The class that `\w` matches.
     pub(super) word: CharClass,
     /// How many registers it uses.
     pub(super) registers: usize,

@@ -19,7 +19,7 @@ impl<K, C> Default for Scratch<K, C> {
 }
 
 impl<K: PartialEq, C> Scratch<K, C> {
-    /// What is kept for `key`, which is not kept any more then.
+    /// Takes the cache kept for `key`.
     pub(super) fn take(&mut self, key: &K) -> Option<Box<C>> {
         let at = self.caches.iter().rposition(|(known, ..)| known == key)?;
         let (_, cache, bytes) = self.caches.remove(at);

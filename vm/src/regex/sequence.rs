@@ -1,9 +1,10 @@
 //! The engine for patterns with one way to match at each place: `code=(\d+)`, `(\w+)\s*=\s*(\d+)`, `^[^,]*,`.
 //!
-//! Such a pattern is a sequence of texts and of repeated classes, and what may follow a repetition cannot begin with a
-//! character that it takes. So each repetition takes all it can, nothing is ever reconsidered, and the groups are known
-//! with the match: one pass where the automata make three. They are still better at long searches, which are
-//! [left](SequenceMatch::Elsewhere) to them: no more than [`NEAR`] bytes are looked at in vain here, so that no search is quadratic.
+//! Such a pattern is a sequence of texts and of repeated classes, and the continuation of a repetition cannot begin with a
+//! character that it takes. So each repetition takes all it can, nothing is ever reconsidered, and the groups are known with
+//! the match: one pass where the automata make three. They are still better at long searches, which are
+//! [left](SequenceMatch::Elsewhere) to them: no more than [`NEAR`] bytes are scanned in vain here, so that no search is
+//! quadratic.
 
 use super::emit::character_class;
 use super::linear::Groups;
@@ -15,20 +16,20 @@ use smallvec::SmallVec;
 
 /// Bytes that a search may skip, or look at without success, before it is left to the automata.
 const NEAR: usize = 256;
-/// What a place where the pattern does not match costs of that, besides the bytes looked at.
+/// The share of a place without a match in that, besides the bytes scanned.
 const FAILED: usize = 8;
 /// Bytes that are searched for a text, and characters of a run, between two pauses.
 const PIECE: usize = 16 << 10;
 /// Most classes of a pattern; each takes some kilobytes at most.
 const MOST_CLASSES: usize = 8;
 
-/// What the search came to.
+/// The result of the search.
 pub(super) enum SequenceMatch {
     /// There is no match.
     No,
-    /// The match, and the end of what was looked at.
+    /// The match, and the end of the scanned range.
     Match(Groups, usize),
-    /// None begins before this place; the automata shall go on from there.
+    /// None begins before this place; the automata are to continue from there.
     Elsewhere(usize),
 }
 
@@ -56,7 +57,7 @@ enum Part {
     Close(usize),
 }
 
-/// What tells where a match may begin.
+/// The possible beginnings of a match.
 #[derive(Debug)]
 enum Start {
     /// With this text.
@@ -67,7 +68,7 @@ enum Start {
     Anywhere,
 }
 
-/// What a byte says about the character that it begins.
+/// The information in a byte about the character that it begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Member {
     No,
@@ -224,7 +225,7 @@ impl Sequence {
         self.parts[from..].iter().filter(|part| matches!(part, Part::Text(_) | Part::Run { .. }))
     }
 
-    /// Whether no repetition could give back what something behind it could take.
+    /// Whether no repetition could give back a character that a later part could take.
     fn is_determined(&self) -> bool {
         self.parts.iter().enumerate().all(|(at, part)| {
             let Part::Run { class, min, max } = part else { return true };

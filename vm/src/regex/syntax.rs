@@ -34,7 +34,7 @@ pub(super) enum Node {
     Alternate(Vec<Node>),
     /// A part several times.
     Repeat {
-        /// What is repeated.
+        /// The repeated part.
         node: Box<Node>,
         /// How often at least.
         min: u32,
@@ -45,7 +45,7 @@ pub(super) enum Node {
     },
     /// A condition on the text around the place.
     Look {
-        /// What must match, or must not.
+        /// The part that must match, or must not.
         node: Box<Node>,
         /// Whether it is about the text before the place.
         behind: bool,
@@ -104,7 +104,7 @@ pub(super) enum Greed {
 /// A pattern that has been read.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// What to match.
+    /// The part to match.
     pub(super) node: Node,
     /// How many groups are reported, the whole match not counted.
     pub(super) groups: usize,
@@ -148,8 +148,8 @@ impl Node {
             }
     }
 
-    /// How many characters a search may look at beyond its match, where that can be told: those of a longer way to match,
-    /// or of the next repetition at the end. A pattern such as `a.*z|a` may look at all that is left.
+    /// How many characters a search may scan beyond its match, where that is bounded: those of a longer alternative, or of the
+    /// next repetition at the end. A pattern such as `a.*z|a` may scan the whole rest.
     pub(super) fn overrun(&self) -> Option<usize> {
         if let (_, Some(most)) = self.width() {
             return Some(most);

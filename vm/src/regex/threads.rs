@@ -1,8 +1,8 @@
 //! A search that follows all ways to match at once, with their groups: a Pike machine.
 //!
-//! It knows everything that the automata know, at some ten times their price, so it is asked about long texts only
-//! where [`super::bounds`] cannot tell: what the groups of a long match are, and where words begin beside characters that are
-//! not ASCII. Each way at each place is charged.
+//! It supports everything that the automata do, at some ten times their price, so it is used for long texts only where
+//! [`super::bounds`] has no answer: the groups of a long match, and word boundaries beside characters that are not ASCII. Each
+//! alternative at each place is charged.
 
 use super::linear::Groups;
 use regex_automata::nfa::thompson::{NFA, State};
@@ -45,7 +45,7 @@ impl Ways {
     }
 }
 
-/// What is left to do at a place.
+/// The pending work at a place.
 enum Task {
     Visit(StateID),
     /// Puts a place back.

@@ -3,10 +3,10 @@
 use super::Value;
 use std::rc::Rc;
 
-/// An allocation behind a reference count.
+/// An allocation with a reference count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocation {
-    /// Where it is: no other allocation is there as long as anybody holds this one.
+    /// Its address: no other allocation has it as long as this one has an owner.
     pub(crate) address: usize,
     /// How many hold it.
     pub(crate) holders: usize,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Longest MIME type that is taken as it is, in bytes.
 const MAX_MIME_TYPE: usize = 127;
-/// What content is whose type nobody states.
+/// The type of content without a declared one.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 /// Bytes of base64 that are checked in one go, and that take as long as a value that is freed.
 const PIECE: usize = 32 << 10;
@@ -24,10 +24,10 @@ pub struct Blob {
     charged: usize,
 }
 
-/// What a [`Blob`] holds, as it leaves the program's thread.
+/// The content of a [`Blob`], as it leaves the program's thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobContent {
-    /// What kind of content block it is: `image`, `audio`, or `resource` for everything else.
+    /// The kind of content block: `image`, `audio`, or `resource` for everything else.
     pub kind: &'static str,
     /// Its MIME type.
     pub mime_type: Arc<str>,
@@ -49,7 +49,7 @@ impl BlobContent {
     }
 }
 
-/// Bytes behind base64 in either alphabet, with or without padding and white space.
+/// Bytes of base64 in either alphabet, with or without padding and white space.
 pub fn decoded_len(base64: &[u8]) -> u64 {
     let is_digit = |byte: u8| is_standard(byte) || matches!(byte, b'-' | b'_');
     // Counts of a byte are added up many at a time.
@@ -85,19 +85,19 @@ impl Blob {
         Ok(Some(Rc::new(Blob { content, charged })))
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn content(&self) -> &BlobContent {
         &self.content
     }
 
-    /// What a program sees of it, for instance `#<image image/png 48211 bytes>`.
+    /// The form that a program sees, for instance `#<image image/png 48211 bytes>`.
     pub(crate) fn label(&self) -> String {
         let BlobContent { kind, mime_type, .. } = &self.content;
         format!("#<{kind} {mime_type} {} bytes>", self.content.len())
     }
 }
 
-/// Base64 in the standard alphabet, with padding and without white space. Gives way on the way.
+/// Base64 in the standard alphabet, with padding and without white space. Yields regularly.
 fn normal(base64: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(base64.len() + 3);
     let mut padding = 0;

@@ -103,7 +103,7 @@ pub enum CombinatorKind {
 
 /// A function built from others by `comp`, `partial` and the like.
 pub struct Combinator {
-    /// What made it.
+    /// The function that made it.
     pub kind: CombinatorKind,
     /// The functions and values it was made from.
     pub parts: Vec<Value>,

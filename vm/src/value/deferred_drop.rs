@@ -49,8 +49,8 @@ pub(crate) fn drop_deferred(value: Value) {
     }
 }
 
-/// As [`drop_deferred`] for each of these values. Those that hold nothing counted stay as they are, for others there is `nil`:
-/// to whoever keeps them from being dropped, there is nothing left to drop.
+/// As [`drop_deferred`] for each of these values. Values without counted parts stay as they are, others are replaced by `nil`:
+/// for an owner that keeps them from being dropped, there is nothing left to drop.
 pub(super) fn drop_all(values: &mut [Value]) {
     meter::uncharged(values.len());
     let Some(first) = values.iter().position(|value| !value.is_immediate()) else { return };

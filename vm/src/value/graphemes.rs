@@ -1,4 +1,4 @@
-//! The graphemes of a text, one after the other, in a walk that gives way.
+//! The graphemes of a text, one after the other, in a walk that yields regularly.
 
 use crate::meter;
 use unicode_segmentation::{GraphemeCursor, GraphemeIncomplete};

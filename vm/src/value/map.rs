@@ -42,14 +42,13 @@ impl Map {
         Map(Ordered::tree(entries))
     }
 
-    /// A row of a large reply, whose members are scalars: its first member begins at `at`, their values at `places` behind that. `owed`
-    /// are the bytes that its strings will take as values, at least.
+    /// A row of a large reply, whose members are scalars: its first member begins at `at`, their values at `places` after that.
+    /// `owed` are the bytes that its strings will take as values, at least.
     pub(crate) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Map {
         Map(Ordered::unread(rows, at, places, owed))
     }
 
-    /// The same entries, whose reading `watch` learns of. What is made of the map by adding and removing entries is
-    /// watched as well.
+    /// The same entries, whose reading `watch` observes. Maps made from it by adding and removing entries are watched as well.
     pub(crate) fn watched(self, watch: Rc<ReplyWatch>) -> Map {
         Map(self.0.watched(watch))
     }
@@ -137,8 +136,8 @@ impl Map {
         }
     }
 
-    /// The value at `guess`, if the key there is the very allocation of the keyword `key`: what most reads of a constant
-    /// key come to. `None` says nothing.
+    /// The value at `guess`, if the key there is the very allocation of the keyword `key`: the common case of reads of a
+    /// constant key. `None` is inconclusive.
     #[inline]
     pub(crate) fn get_at_guess(&self, key: &Value, guess: u32) -> Option<&Value> {
         let (shape, values) = self.0.small()?;
@@ -197,12 +196,12 @@ impl Map {
         self.0.get_by(|key| compare_to_name(key, name, keyword))
     }
 
-    /// The value of exactly this key, to be changed in place; copied first where somebody else holds it.
+    /// The value of exactly this key, to be changed in place; copied first if it has another owner.
     pub fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
         self.0.get_mut(key)
     }
 
-    /// Sets exactly this key; in place when nobody else holds this map. An entry that exists keeps its key.
+    /// Sets exactly this key; in place if this map has no other owner. An entry that exists keeps its key.
     pub fn insert(&mut self, key: Value, value: Value) {
         self.0.insert(key, value);
     }
@@ -252,7 +251,7 @@ impl Map {
         matches!((self.shape(), other.shape()), (Some(a), Some(b)) if Rc::ptr_eq(a, b))
     }
 
-    /// What this consists of, read as little as it has been.
+    /// Its content, without reading further fields.
     pub(crate) fn contents(&self) -> Contents<'_, Value> {
         self.0.contents()
     }

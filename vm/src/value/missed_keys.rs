@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 /// Misses that one program keeps.
 const MOST: usize = 8;
-/// Longest name that is kept, in bytes: what is longer is data.
+/// Longest name that is kept, in bytes: longer ones are data.
 const LONGEST: usize = 64;
 /// Reads in vain from which on a key is looked for in rows.
 const OF_ROWS: u8 = 3;
@@ -63,7 +63,7 @@ fn name_of(key: &Value) -> Option<(&str, bool)> {
     (name.len() <= LONGEST).then_some((name, is_keyword))
 }
 
-/// What a program missed, and the names that there were.
+/// The keys that a program missed, and the names that there were.
 #[derive(Debug, Default)]
 pub(crate) struct Missed {
     /// In the order in which they were missed first, with how often they were looked for.
@@ -109,7 +109,7 @@ fn places(name: &str) -> [(usize, u64); 2] {
 }
 
 impl Missed {
-    /// What was missed before a program was stored; which names there were is not known.
+    /// The keys missed before a program was stored; the names that there were are unknown.
     pub(crate) fn restored(keys: Vec<MissedKey>) -> Missed {
         Missed { keys: keys.into_iter().map(|key| (key, 0)).collect(), names: Names::FULL }
     }
@@ -154,7 +154,7 @@ impl Missed {
 }
 
 thread_local! {
-    /// What the machine that runs on this thread has missed since the last [`take`].
+    /// The keys that the machine on this thread has missed since the last [`take`].
     static MISSED: RefCell<Missed> = RefCell::default();
 }
 
@@ -169,7 +169,7 @@ pub(super) fn note(shape: &Shape, key: &Value) {
     MISSED.with_borrow_mut(|missed| missed.note(shape, key));
 }
 
-/// Notes that maps of replies have the keys of `shape`. Keywords are those of the results of calls, which are not told of.
+/// Notes that maps of replies have the keys of `shape`. Keywords belong to the results of calls, which are not reported.
 pub(in crate::value) fn note_names(shape: &Shape) {
     MISSED.with_borrow_mut(|missed| {
         for key in shape.keys() {
@@ -180,12 +180,12 @@ pub(in crate::value) fn note_names(shape: &Shape) {
     });
 }
 
-/// Makes `missed` what has been missed, and gives what was: a pause puts away what belongs to the machine that pauses.
+/// Replaces the missed keys by `missed`, and returns the former: a pause puts away the state of the machine that pauses.
 pub(crate) fn replace(missed: Missed) -> Missed {
     MISSED.replace(missed)
 }
 
-/// Moves what was missed into `all`, which keeps the first few.
+/// Moves the missed keys into `all`, which keeps the first few.
 pub(crate) fn take(all: &mut Missed) {
     MISSED.with_borrow_mut(|missed| {
         if missed.names.has_some {

@@ -1,10 +1,9 @@
 //! Values of the language: immutable, persistent, reference counted on one thread.
 //!
-//! A [`Value`] is at most 16 bytes: immediate for `nil`, booleans, 64-bit integers and floats, one pointer
-//! otherwise. Every payload is one integer-like word at the same place ([`Float`] says why), which lets values travel
-//! in registers. Collections mutate in place when nobody else holds them (`Rc` with a count of one) and copy the
-//! path that changes otherwise. Everything that holds memory charges it to the [`meter`] when it
-//! is built and credits it when it is dropped.
+//! A [`Value`] is at most 16 bytes: immediate for `nil`, booleans, 64-bit integers and floats, one pointer otherwise. Every
+//! payload is one integer-like word at the same place ([`Float`] says why), which lets values travel in registers. Collections
+//! mutate in place if they have no other owner (`Rc` with a count of one) and copy the changed path otherwise. Everything that
+//! holds memory charges it to the [`meter`] when it is built and credits it when it is dropped.
 
 mod allocation;
 mod blob;
@@ -64,7 +63,7 @@ use num_bigint::BigInt;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A value of the language. What needs no reference count comes first, so that telling it is one comparison.
+/// A value of the language. Variants without a reference count come first, so that one comparison identifies them.
 #[derive(Default)]
 pub enum Value {
     /// `nil`
@@ -88,7 +87,7 @@ pub enum Value {
     Vector(Vector),
     /// A list: the elements of a vector, added and removed in front.
     List(Vector),
-    /// A queue: the elements of a vector, added behind and removed in front.
+    /// A queue: the elements of a vector, added at the back and removed in front.
     Queue(Vector),
     /// A map.
     Map(Map),
@@ -139,7 +138,7 @@ impl Drop for Big {
     }
 }
 
-/// The state of one level of `for`/`doseq`: what is still to come.
+/// The state of one level of `for`/`doseq`: the remaining elements.
 #[derive(Clone)]
 pub enum Cursor {
     /// Over a vector or a list, or the graphemes of a string as a vector.

@@ -10,8 +10,8 @@ pub(crate) fn parts_of_name(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a character beyond ASCII may stand in a name: a letter or a digit of any script. Alphabetic fillers that nobody sees
-/// may not.
+/// Whether a character beyond ASCII may stand in a name: a letter or a digit of any script. Invisible alphabetic fillers may
+/// not.
 pub fn is_letter_beyond_ascii(c: char) -> bool {
     let is_filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}');
     !c.is_ascii() && c.is_alphanumeric() && !is_filler

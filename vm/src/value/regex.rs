@@ -8,7 +8,7 @@ use ahash::AHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Bytes of all patterns on this thread with what has been built of them, in values or kept for the next ones.
+/// Bytes of all patterns on this thread with their compiled forms, in values or cached for the next ones.
 pub fn pattern_bytes() -> usize {
     regex::compiled_bytes()
 }
@@ -43,11 +43,11 @@ pub struct Regex {
 }
 
 thread_local! {
-    /// What the programs of this thread have paid for: for each account, the patterns by what stands for their texts.
+    /// The payments of this thread's programs: for each account, the patterns by the numbers of their texts.
     static PAID: RefCell<AHashMap<u64, AHashMap<u64, Paid>>> = RefCell::default();
 }
 
-/// What has been paid for of a pattern.
+/// The paid parts of a pattern.
 struct Paid {
     source: Box<str>,
     parts: u16,
@@ -72,7 +72,7 @@ pub(crate) fn paid_patterns(account: &Account) -> Vec<(Box<str>, u16)> {
     })
 }
 
-/// What a program has paid for of the patterns it has used. Forgotten with the machine that has this.
+/// The patterns that a program has paid for. Dropped with the machine that owns this.
 #[derive(Debug)]
 pub(crate) struct PaidPatterns(u64);
 
@@ -82,8 +82,8 @@ impl PaidPatterns {
         PaidPatterns(account.number())
     }
 
-    /// Notes that the program, whose account is installed, has paid for these parts of a pattern before. Whether it has not
-    /// been told so already, of parts that there are.
+    /// Notes that the program, whose account is installed, has paid for these parts of a pattern before. Returns whether the
+    /// note is valid and new.
     pub(crate) fn remember(&self, source: &str, parts: u16) -> Result<bool> {
         if parts == 0 || parts & !Part::ALL != 0 || source.len() > MAX_PATTERN_BYTES {
             return Ok(false);
@@ -280,7 +280,7 @@ impl Regex {
         Ok(self.find(text, 0, &plan)?.is_some())
     }
 
-    /// As [`find`](Regex::find), on a walk from match to match, which is charged for what it looks at beyond its matches.
+    /// As [`find`](Regex::find), on a walk from match to match, which is charged for bytes scanned beyond its matches.
     pub(crate) fn find_next(&self, text: &str, from: usize, plan: &Plan) -> Result<Option<Groups>> {
         Ok(self.engine.find_next(self, text, from, plan)?)
     }

@@ -1,10 +1,10 @@
-//! What becomes of the result of a call.
+//! Observation of the use of a call's result.
 
 use super::Value;
 use crate::paging::{Asked, Standing};
 use std::cell::{Cell, RefCell};
 
-/// What a program made of the result of a call. Whoever made the reply keeps one end, the result the other.
+/// A program's use of the result of a call. The maker of the reply keeps one end, the result the other.
 #[derive(Debug, Default)]
 pub struct ReplyWatch {
     looked_at: Cell<bool>,
@@ -35,7 +35,7 @@ impl ReplyWatch {
         self.standing.borrow().clone()
     }
 
-    /// The value of the answer has been read. What the tool takes, for `tool/pages`.
+    /// Notes that the value of the answer has been read. Returns the tool's parameters, for `tool/pages`.
     pub(crate) fn note_value(&self, value: &Value) -> Option<Value> {
         let asked = self.asked.as_ref()?;
         if asked.by_pages {

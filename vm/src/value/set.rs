@@ -58,7 +58,7 @@ impl Set {
         self.get(value).is_some()
     }
 
-    /// Adds `value`; in place when nobody else holds this set. An identical element stays.
+    /// Adds `value`; in place if this set has no other owner. An identical element stays.
     pub fn insert(&mut self, value: Value) {
         self.0.insert(value, ());
     }
@@ -74,7 +74,7 @@ impl Set {
         self.0.iter().map(|(value, ())| value)
     }
 
-    /// What this consists of, read as little as it has been.
+    /// Its content, without reading further fields.
     pub(crate) fn contents(&self) -> Contents<'_, ()> {
         self.0.contents()
     }

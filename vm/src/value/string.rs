@@ -13,7 +13,7 @@ pub struct Str(Rc<Text>);
 
 struct Text {
     text: CompactString,
-    /// Number of graphemes plus one, or 0 while nobody has asked.
+    /// Number of graphemes plus one, or 0 until it is computed.
     graphemes: Cell<u32>,
 }
 

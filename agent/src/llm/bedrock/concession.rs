@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// A set of concessions.
 pub(super) type Made = u8;
 
-/// Images of tool results are told of in words.
+/// Images of tool results are described in words.
 pub(super) const NO_TOOL_IMAGES: Made = 1;
 /// No cache points.
 pub(super) const NO_CACHE: Made = 1 << 1;

@@ -1,4 +1,4 @@
-//! What requests to AWS are authorized with.
+//! Credentials that authorize requests to AWS.
 
 use ptc_host::credentials::Secret;
 use ptc_host::environment::ProcessEnv;

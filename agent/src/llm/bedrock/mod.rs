@@ -18,10 +18,10 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use std::sync::Arc;
 
-/// A model behind `POST {base}/model/{model}/converse`.
+/// A model served at `POST {base}/model/{model}/converse`.
 ///
-/// Models differ in what they accept. A request that is refused because of a detail that can be said in another way
-/// (images of tools, cache points, a forced tool) is sent again without it, and the client remembers.
+/// Models differ in what they accept. A request refused for a detail that has a substitute (images of tools, cache points, a
+/// forced tool) is sent again without it, and the client remembers.
 #[derive(Clone)]
 pub struct Bedrock {
     endpoint: Endpoint,
@@ -93,7 +93,7 @@ impl Bedrock {
         }
     }
 
-    /// The headers that sign a body; none where a token stands for the signature.
+    /// The headers that sign a body; none if a token replaces the signature.
     fn signature(&self, url: &Address, body: &[u8]) -> Result<HeaderMap, LlmError> {
         let AwsCredentials::Keys { access_key_id, secret_key, session_token } = &self.credentials else {
             return Ok(HeaderMap::new());

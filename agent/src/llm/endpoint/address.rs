@@ -20,7 +20,7 @@ impl Address {
     /// Reads an address. User info is left out.
     ///
     /// # Errors
-    /// What is wrong with it, as the rest of a sentence that begins with what the address is.
+    /// The fault, as the rest of a sentence whose subject is the address.
     pub(in crate::llm) fn parse(text: &str) -> Result<Address, String> {
         let text = text.trim();
         let uri: Uri = text.parse().map_err(|error| format!("cannot be read: {error}"))?;
@@ -114,7 +114,7 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// A segment of a path: what would end it, or is none of a path's characters, as `%XX`.
+/// A segment of a path: characters that would end it, or that no path may hold, as `%XX`.
 fn encoded(segment: &str) -> String {
     segment.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@".contains(&byte) {

@@ -1,7 +1,7 @@
-//! The methods that every endpoint client has, whatever its protocol.
+//! The methods that every endpoint client has, independent of its protocol.
 
-/// Gives a client with the fields `endpoint` and `model` and the methods `ask` and `takes_images` its settings, its debug output, which
-/// shows no key, and the contract of a model.
+/// Gives a client with the fields `endpoint` and `model` and the methods `ask` and `takes_images` its settings, its debug
+/// output, which shows no key, and the contract of a model.
 macro_rules! endpoint_client {
     ($client:ident) => {
         impl std::fmt::Debug for $client {
@@ -18,7 +18,7 @@ macro_rules! endpoint_client {
                 self
             }
 
-            /// Sends requests over the connections of this HTTP client, which also says whose certificates are trusted.
+            /// Sends requests over the connections of this HTTP client, which also defines the trusted certificates.
             #[must_use]
             pub fn http(mut self, http: ptc_host::http::Client) -> $client {
                 self.endpoint.set_http(http);

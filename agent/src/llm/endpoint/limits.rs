@@ -13,7 +13,7 @@ pub struct TimeLimits {
     pub idle: Duration,
     /// From the request to the end of the answer; 600 s.
     pub total: Duration,
-    /// Bytes of the answer as it is sent; 16 MiB.
+    /// Bytes of the answer on the wire; 16 MiB.
     pub max_bytes: usize,
 }
 

@@ -97,7 +97,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Scrubs a secret from what the endpoint says.
+    /// Scrubs a secret from the endpoint's answers.
     pub(super) fn secret(&self, secret: &Secret) -> Result<(), LlmError> {
         self.redactor.register([secret]).map_err(|no_room| {
             LlmError::new(LlmErrorKind::Auth, format!("the key cannot be kept out of errors: {no_room}"))
@@ -247,7 +247,7 @@ fn is_version(segment: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether the caller's deadline is over, so that whatever ran out ran out for it.
+/// Whether the caller's deadline has passed, so that any timeout counts as the caller's.
 fn passed(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| time::now() >= deadline)
 }

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(in crate::llm) enum Flow {
     /// More is needed.
     More,
-    /// The answer is complete; what may follow, such as usage, is welcome but not waited for long.
+    /// The answer is complete; trailing events, such as usage, are welcome but not waited for long.
     Complete,
     /// Nothing may follow.
     End,
@@ -29,7 +29,7 @@ pub(in crate::llm) trait EventStream {
 /// Reads a stream to the end.
 ///
 /// # Errors
-/// What the reader says of an event; a stream that stops, is too long, or ends before the answer is complete.
+/// The reader's verdict on an event; an error if the stream stops, is too long, or ends before the answer is complete.
 pub(in crate::llm) async fn read_events(
     mut answer: EndpointResponse,
     endpoint: &Endpoint,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The revision of the protocol, where the base URL has none.
 const VERSION: &str = "v1beta";
 
-/// A model behind `POST {base}/v1beta/models/{model}:generateContent`.
+/// A model served at `POST {base}/v1beta/models/{model}:generateContent`.
 #[derive(Clone)]
 pub struct Gemini {
     endpoint: Endpoint,

@@ -92,7 +92,7 @@ fn contents(model: &str, messages: &[Message]) -> Vec<Json> {
     turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect()
 }
 
-/// The parts of what the model said.
+/// The parts of a model's message.
 fn said(
     model: &str,
     content: &str,

@@ -18,7 +18,7 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
     })
 }
 
-/// What came, piece by piece or at once.
+/// The answer, received in pieces or at once.
 #[derive(Default)]
 pub(super) struct Answer {
     content: Option<String>,
@@ -41,7 +41,7 @@ pub(super) enum Piece<'a> {
 }
 
 impl Answer {
-    /// Adds a chunk and tells `note` of its pieces.
+    /// Adds a chunk and reports its pieces to `note`.
     ///
     /// # Errors
     /// An error in it, or a prompt that was blocked.

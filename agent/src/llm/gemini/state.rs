@@ -1,4 +1,4 @@
-//! What the protocol wants back with a message: signatures of the thinking, and the ids that it gave to calls.
+//! Provider state that the protocol requires back with a message: signatures of the thinking, and the ids of calls.
 
 use crate::llm::ToolCallMsg;
 use ptc_host::json::Value as Json;

@@ -1,4 +1,4 @@
-//! Parsing of streamed responses: each event is an answer of its own, with the next parts.
+//! Parsing of streamed responses: each event is a complete answer with the next parts.
 
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, emit};

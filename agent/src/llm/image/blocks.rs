@@ -1,4 +1,4 @@
-//! Images in a tool's result, as blocks of MCP's shape: taken out for a model that sees them, told of in words to any
+//! Images in a tool's result, as blocks of MCP's shape: lifted out for a model that sees them, described in words for any
 //! other.
 
 use super::super::Message;

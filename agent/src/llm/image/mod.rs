@@ -1,4 +1,4 @@
-//! Images in a conversation: what a user shows, what a tool answers with, what a model makes.
+//! Images in a conversation: from users, from tools and from models.
 
 mod blocks;
 
@@ -12,7 +12,7 @@ use ptc_host::json::{Value as Json, json};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Most bytes of one image: what every provider takes.
+/// Most bytes of one image: every provider accepts this size.
 pub const MAX_IMAGE_BYTES: usize = 5 << 20;
 /// Longest address of an image.
 const MAX_URL: usize = 8 << 10;
@@ -172,7 +172,7 @@ impl Image {
         }
     }
 
-    /// Its address, if that is what it is given by.
+    /// Its address, if it is given by one.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match &self.0 {
@@ -181,8 +181,8 @@ impl Image {
         }
     }
 
-    /// The block with which a tool's result holds an image, as the tools of MCP give it: a model that sees images is given
-    /// the image, any other reads a line that says what it was.
+    /// The block that holds an image in a tool's result, in the form of MCP: a model that sees images is given the image, any
+    /// other reads a line that describes it.
     #[must_use]
     pub fn to_block(&self) -> Json {
         match self.parts() {
@@ -212,7 +212,7 @@ fn unreadable(why: &ImageError) {
     tracing::warn!(target: "ptc_runner.llm", %why, "an image that the model made is left out");
 }
 
-/// What it is, in a few words: no bytes and no address, which may be long or secret.
+/// A description in a few words: no bytes and no address, which may be long or secret.
 impl fmt::Display for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -260,7 +260,7 @@ impl TryFrom<Written> for Image {
 pub(crate) mod tests {
     use super::*;
 
-    /// The first bytes of a PNG, which is all that anybody looks at.
+    /// The first bytes of a PNG; no reader looks further.
     pub(crate) const PNG: &[u8] = b"\x89PNG\r\n\x1a\n....";
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) const VALID_ARGUMENTS: Made = 1 << 5;
 
 /// Images that a model made are not sent back to it.
 pub(super) const NO_MADE_IMAGES: Made = 1 << 6;
-/// Images of tool results are told of in words.
+/// Images of tool results are described in words.
 pub(super) const NO_TOOL_IMAGES: Made = 1 << 7;
 
 /// The concessions that an endpoint has needed so far.

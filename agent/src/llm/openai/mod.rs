@@ -18,10 +18,10 @@ use http::header::AUTHORIZATION;
 use ptc_host::credentials::Secret;
 use std::sync::Arc;
 
-/// A model behind `POST {base}/chat/completions`.
+/// A model served at `POST {base}/chat/completions`.
 ///
-/// Endpoints differ in what they accept. A request that is refused because of a detail that can be said in another way
-/// (`response_format`, `stream_options`, the name of `max_tokens`, …) is sent again without it, and the client remembers.
+/// Endpoints differ in what they accept. A request refused for a detail that has a substitute (`response_format`,
+/// `stream_options`, the name of `max_tokens`, …) is sent again without it, and the client remembers.
 #[derive(Clone)]
 pub struct OpenAi {
     endpoint: Endpoint,

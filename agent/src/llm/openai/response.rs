@@ -45,7 +45,7 @@ pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmE
     Ok(response)
 }
 
-/// Puts a response together from what the provider said.
+/// Assembles a response from the provider's content.
 pub(super) fn assemble(
     content: Option<String>,
     refusal: Option<String>,

@@ -1,4 +1,4 @@
-//! JSON Schema as OpenAI's strict mode takes it: every property required and optional ones nullable, no further properties,
+//! JSON Schema for OpenAI's strict mode: every property required and optional ones nullable, no further properties,
 //! alternatives as `anyOf`, references by themselves, and only the keywords that the endpoint knows.
 
 use ptc_host::json::{Map, Value as Json, json};

@@ -12,9 +12,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// A model whose conversations are written to a file.
 ///
-/// A request holds no key of the provider. What tools gave the model may hold other secrets: every text is scrubbed by the
-/// redactor that [`Recorder::redactor`] sets, before it is written. Each exchange is written as soon as it ends, so that a
-/// recording of a process that was killed is complete up to there.
+/// A request holds no key of the provider. Results of tools may hold other secrets: the redactor that [`Recorder::redactor`]
+/// sets scrubs every text before it is written. Each exchange is written as soon as it ends, so a recording of a killed process
+/// is complete up to that point.
 #[derive(Debug)]
 pub struct Recorder<L> {
     inner: L,
@@ -24,7 +24,7 @@ pub struct Recorder<L> {
 }
 
 impl<L: Llm> Recorder<L> {
-    /// Records what is said to `inner` into a new file that only this user can read.
+    /// Records the exchanges with `inner` into a new file that only this user can read.
     ///
     /// # Errors
     /// The file exists already, or cannot be made.
@@ -37,7 +37,7 @@ impl<L: Llm> Recorder<L> {
         Ok(Recorder { inner, file, redactor: Redactor::new(), broken: AtomicBool::new(false) })
     }
 
-    /// Scrubs what is written.
+    /// Scrubs the recorded texts.
     #[must_use]
     pub fn redactor(mut self, redactor: Redactor) -> Recorder<L> {
         self.redactor = redactor;

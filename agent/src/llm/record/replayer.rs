@@ -9,7 +9,7 @@ use ptc_host::json::Value as Json;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Why a recording cannot be read, or was not what happened.
+/// Why a recording cannot be read, or does not match the requests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
@@ -18,7 +18,7 @@ pub enum ReplayError {
     File {
         /// Which.
         path: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A line is no exchange.
@@ -26,7 +26,7 @@ pub enum ReplayError {
     Line {
         /// Which, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         detail: String,
     },
     /// Not everything was asked for.
@@ -39,9 +39,9 @@ pub enum ReplayError {
     },
 }
 
-/// A model that answers from a recording. Each recorded answer is given once, to a request that is equal in everything but
-/// its deadline; of equal ones the earlier comes first. A request that was not recorded fails and says where it differs
-/// from the next one that was.
+/// A model that answers from a recording. Each recorded answer is used once, for a request that is equal in everything but its
+/// deadline; among equal ones the earliest first. A request that was not recorded fails and says where it differs from the next
+/// recorded one.
 #[derive(Debug)]
 pub struct Replayer {
     exchanges: Mutex<Vec<Option<Exchange>>>,
@@ -104,7 +104,7 @@ impl Replayer {
     /// Whether everything was asked for.
     ///
     /// # Errors
-    /// What was not.
+    /// The lines that no request used.
     pub fn finish(&self) -> Result<(), ReplayError> {
         let exchanges = self.exchanges();
         let left: Vec<usize> =

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Says which provider an alias means.
 const DEFAULT_PROVIDER: &str = "LLM_DEFAULT_PROVIDER";
 
-/// Why a name of a model stands for no client.
+/// Why a model's name does not resolve to a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -27,16 +27,16 @@ pub enum ModelError {
         alias::names().join(", ")
     )]
     UnknownModel {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
     /// No provider of this name.
     #[error("unknown provider '{name}': there are {}", Provider::names().join(", "))]
     UnknownProvider {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
-    /// The provider does not have what the alias means.
+    /// The provider has no model for the alias.
     #[error("model '{alias}' is not available on {provider}: it is on {}", .on.join(", "))]
     NotOnProvider {
         /// The alias.
@@ -51,7 +51,7 @@ pub enum ModelError {
         "AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, are required for Bedrock models"
     )]
     NoAwsKeys,
-    /// Nobody says where a model of Bedrock is.
+    /// No region is set for a model of Bedrock.
     #[error("bedrock:{model} names no region: write bedrock:REGION/MODEL, or set AWS_REGION")]
     NoRegion {
         /// The model.
@@ -60,7 +60,7 @@ pub enum ModelError {
     /// `openai-compat:` without its two parts.
     #[error("'{name}' names no endpoint: write openai-compat:BASE_URL|MODEL")]
     NoEndpoint {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
     /// The environment holds no key for the provider.
@@ -93,7 +93,7 @@ pub struct ModelRef {
     pub base_url: Option<String>,
 }
 
-/// Prints `provider:model`, or `openai-compat:BASE_URL|model` without what a URL may hide.
+/// Prints `provider:model`, or `openai-compat:BASE_URL|model` without the parts of a URL that may be secret.
 impl fmt::Display for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ModelRef { provider, model, base_url } = self;
@@ -116,7 +116,7 @@ pub struct Connect {
     pub retry: RetryPolicy,
     /// Is notified of each retry.
     pub on_retry: Option<OnRetry>,
-    /// The connections; knows whose certificates are trusted.
+    /// The HTTP client, with its trusted certificates.
     pub http: Client,
     /// Learns the provider's key.
     pub redactor: Redactor,
@@ -138,7 +138,7 @@ impl ModelRef {
     /// With a `base_url` the provider is asked there, and a name without a provider is the endpoint's own name of a model.
     ///
     /// # Errors
-    /// The name stands for nothing.
+    /// The name does not resolve.
     pub fn parse(name: &str, base_url: Option<&str>, env: &ProcessEnv) -> Result<ModelRef, ModelError> {
         let name = name.trim();
         let unknown = || ModelError::UnknownModel { name: name.to_owned() };
@@ -181,10 +181,10 @@ impl ModelRef {
         }
     }
 
-    /// The model's client. The key comes from the environment, as does the address unless the name has one.
+    /// The model's client. The key is read from the environment, as is the address unless the name has one.
     ///
     /// # Errors
-    /// No key for a provider that wants one, or a base URL that is none. No text shows a key.
+    /// No key for a provider that needs one, or an invalid base URL. No text shows a key.
     pub fn connect(&self, env: &ProcessEnv, connect: &Connect) -> Result<Arc<dyn Llm>, ModelError> {
         let provider = self.provider;
         let key = provider.key(env);

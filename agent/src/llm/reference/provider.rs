@@ -116,7 +116,7 @@ impl Provider {
         }
     }
 
-    /// Its address: what its variable says, else its own. That of Bedrock is its region's where this is empty.
+    /// Its address: the value of its variable, else its own. Bedrock's is that of its region if this is empty.
     pub(super) fn base_url(self, env: &ProcessEnv) -> String {
         let (variable, own) = match self {
             OpenRouter => ("OPENROUTER_BASE_URL", "https://openrouter.ai/api/v1"),
@@ -142,8 +142,8 @@ impl fmt::Display for Provider {
     }
 }
 
-/// What `OLLAMA_HOST` means to a client: scheme and port may be missing, and the address that a server listens on to be
-/// reached from everywhere is reached here.
+/// The meaning of `OLLAMA_HOST` for a client: scheme and port may be missing, and a server's listening address for all
+/// interfaces becomes the local one.
 fn ollama_host(given: &str) -> String {
     let has_scheme = given.contains("://");
     let full = if has_scheme { given.to_owned() } else { format!("http://{given}") };

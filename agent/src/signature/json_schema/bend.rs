@@ -1,4 +1,4 @@
-//! Gives values the form that a schema declares, before they are checked.
+//! Bends values to the form that a schema declares, before they are checked.
 
 use super::super::check::is_integer;
 use super::super::coerce::{note, number};
@@ -11,14 +11,14 @@ use ptc_host::json::{Map, Value as Json};
 const MAX_DEPTH: usize = 200;
 
 impl Schema {
-    /// Gives the fields of objects their declared names (`a_b` and `a-b` are the same), and takes a null for a field
-    /// that may be absent but not null as absence: providers that enforce a schema require every field.
+    /// Renames the fields of objects to their declared names (`a_b` and `a-b` are the same), and takes a null for a field that
+    /// may be absent but not null as absence: providers that enforce a schema require every field.
     #[must_use]
     pub fn bend(&self, value: Json) -> Json {
         Bender { schema: self, warnings: None, looks: looks(&value) }.value(&self.0.root, value, "", 0)
     }
 
-    /// [`bend`](Schema::bend), and numbers and booleans that came as text are read. Gives what was read otherwise.
+    /// [`bend`](Schema::bend), and numbers and booleans given as text are read. Also returns the conversions made.
     pub(crate) fn coerce(&self, value: Json) -> (Json, Vec<String>) {
         let mut bender = Bender { schema: self, warnings: Some(Vec::new()), looks: looks(&value) };
         let value = bender.value(&self.0.root, value, "", 0);
@@ -28,7 +28,7 @@ impl Schema {
 
 struct Bender<'s> {
     schema: &'s Schema,
-    /// What was read as another type; `None` if nothing may be.
+    /// Conversions to another type; `None` if none are allowed.
     warnings: Option<Vec<String>>,
     /// Looks at schemas that are left: alternatives that refer to each other multiply.
     looks: usize,

@@ -10,7 +10,7 @@ use std::fmt;
 const MAX_TEXT: usize = 4000;
 /// Levels of an example.
 const MAX_EXAMPLE: usize = 6;
-/// Keywords that bound a value, as the text tells them.
+/// Keywords that bound a value, as the text shows them.
 const BOUNDS: [&str; 12] = [
     "minimum",
     "maximum",
@@ -352,7 +352,7 @@ impl<'s> Writer<'s> {
         self.out.push('}');
     }
 
-    /// Marks what was written since `start` as something that may be absent.
+    /// Marks the text written since `start` as something that may be absent.
     fn optional(&mut self, start: usize) {
         let text = &self.out[start..];
         match text.split_once(" (") {

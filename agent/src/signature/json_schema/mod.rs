@@ -1,8 +1,9 @@
 //! JSON Schema as a type of answers and arguments (agent.md 5).
 //!
-//! [`Schema::new`] reads a document and refuses what could not be checked; [`Schema::check`] checks values, and
-//! [`Schema::bend`] gives them the spelling that the schema declares. What [`schemars`](https://docs.rs/schemars) makes
-//! of Rust types is understood whole: references (recursive ones too), enums of every tagging, maps, tuples, bounds.
+//! [`Schema::new`] reads a document and refuses keywords that could not be checked; [`Schema::check`] checks values, and
+//! [`Schema::bend`] changes them to the spelling that the schema declares. All schemas that
+//! [`schemars`](https://docs.rs/schemars) makes of Rust types are supported: references (recursive ones too), enums of every
+//! tagging, maps, tuples, bounds.
 
 mod bend;
 mod describe;
@@ -41,7 +42,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// What kind of JSON satisfies a schema, as far as its root says.
+/// The kind of JSON that satisfies a schema, as far as its root says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Any text, or anything: nothing is checked.

@@ -1,4 +1,4 @@
-//! Reads schema documents: what cannot be checked is refused when an agent is built, not passed over when it runs.
+//! Reads schema documents: a keyword that cannot be checked is refused when an agent is built, not skipped when it runs.
 
 use super::{Document, Schema};
 use ptc_host::json::{Map, Number, Value as Json};
@@ -31,13 +31,13 @@ const NOTES: [&str; 14] = [
 ];
 const TYPES: [&str; 7] = ["string", "integer", "number", "boolean", "object", "array", "null"];
 
-/// A schema that cannot be read. Its `Display` is the detail behind `invalid signature: `.
+/// A schema that cannot be read. Its `Display` is the detail after `invalid signature: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("JSON Schema at {place}: {message}")]
 pub struct SchemaError {
     /// A JSON pointer, `#` for the whole.
     pub place: String,
-    /// What is wrong there.
+    /// The fault.
     pub message: String,
 }
 

@@ -57,7 +57,7 @@ struct Check<'s> {
     depth: usize,
     /// Looks at schemas that are left.
     left: usize,
-    /// Whether nobody reads what is wrong.
+    /// Whether messages are left out because no caller reads them.
     quiet: bool,
 }
 
@@ -415,7 +415,7 @@ fn numbers(map: &Map, number: &Number, path: &Path<'_>, out: &mut Mismatches) {
     }
 }
 
-/// What an integer format holds.
+/// The range of an integer format.
 fn range(format: &str) -> Option<(i128, i128)> {
     Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
@@ -466,7 +466,7 @@ fn sizes(
     }
 }
 
-/// Whether two values are the same; numbers by what they are, not how they are written.
+/// Whether two values are equal; numbers are compared by value, not by spelling.
 fn equal(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a == b || compare(a, b).is_some_and(std::cmp::Ordering::is_eq),
@@ -506,7 +506,7 @@ fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// A scalar as it is, cut short; of others what they are.
+/// A scalar as it is, cut short; other values by their kind.
 fn shown(value: &Json) -> String {
     match value {
         Json::Array(_) | Json::Object(_) | Json::Null => label(value).to_owned(),

@@ -1,4 +1,4 @@
-//! Requests for what an upstream has besides tools, within its filters.
+//! Requests for an upstream's resources, prompts and completions, within its filters.
 
 use crate::catalog::shown;
 use crate::config::NameFilter;
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// What an upstream lists, its filters applied and secrets removed.
+/// An upstream's list, with its filters applied and secrets removed.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// The objects as the upstream wrote them.
@@ -75,7 +75,7 @@ pub struct Listing {
     pub is_cut: bool,
 }
 
-/// What one upstream has besides tools.
+/// The resources, prompts and completions of one upstream.
 pub struct Features<'a> {
     name: &'a str,
     handle: &'a dyn Upstream,
@@ -85,11 +85,11 @@ pub struct Features<'a> {
     caller: Caller<'a>,
     /// Most bytes of one request.
     max_request_bytes: usize,
-    /// Who is told of the requests.
+    /// Receives the requests for the audit.
     audit: Option<Audit<'a>>,
 }
 
-/// Who is told of requests, and of which program they are, if of any.
+/// The audit of requests, and the program that makes them, if one does.
 #[derive(Clone, Copy)]
 struct Audit<'a> {
     to: &'a dyn CallAudit,
@@ -121,14 +121,14 @@ impl Audit<'_> {
 }
 
 impl Aggregator {
-    /// An account for answers to this principal that no program asked for, within the memory of all programs. What was
-    /// charged to it is given back when it is dropped.
+    /// An account for answers to this principal that no program requested, within the memory of all programs. Dropping it
+    /// releases its charges.
     pub fn account(&self, principal: &Arc<str>) -> Box<dyn Arrivals> {
         let budget = self.memory.as_ref().map(|memory| memory.of(Some(principal)));
         Box::new(ReplyCharge::new(ReplyMemory::new(u64::MAX, budget)))
     }
 
-    /// What the upstream of this name has besides tools; `None` if none of that name is configured.
+    /// The features of the upstream of this name besides tools; `None` if none of that name is configured.
     pub fn features(&self, upstream: &str) -> Option<Features<'_>> {
         let member = self.members.get(upstream)?;
         Some(Features::of(member, self).audited(self, None))
@@ -136,7 +136,7 @@ impl Aggregator {
 }
 
 impl<'a> Features<'a> {
-    /// Those of an upstream. Whoever asks has its own record of the requests.
+    /// Those of an upstream, without an audit: the caller records the requests itself.
     pub(super) fn of(member: &'a Member, aggregator: &'a Aggregator) -> Self {
         Self {
             name: &member.config.name,
@@ -166,12 +166,12 @@ impl<'a> Features<'a> {
         Self { caller, redactor, ..self }
     }
 
-    /// What serves the caller alone, where callers do not share one connection.
+    /// The instance that serves the caller alone, where callers do not share one connection.
     fn own(&self) -> Result<Option<Arc<dyn Upstream>>, CallFault> {
         self.handle.of_principal(self.caller.principal).transpose()
     }
 
-    /// What the upstream said at its latest start that it has.
+    /// The features that the upstream announced at its latest start.
     pub fn offers(&self) -> Offers {
         match self.own() {
             Ok(Some(own)) => own.introduction().offers,
@@ -197,7 +197,7 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// One page of a kind, from `cursor` on if given, and the cursor of the next one; nothing where the upstream has none.
+    /// One page of a kind, from `cursor` on if given, and the cursor of the next one; empty if the upstream has none.
     ///
     /// # Errors
     /// The fault of the request.
@@ -252,7 +252,7 @@ impl<'a> Features<'a> {
         items
     }
 
-    /// All of a kind, page by page; nothing where the upstream has none.
+    /// All of a kind, page by page; empty if the upstream has none.
     ///
     /// # Errors
     /// The fault of a request.
@@ -325,8 +325,8 @@ impl<'a> Features<'a> {
         self.ask(method, params, Some(subject), limits, arrivals).await
     }
 
-    /// Proposals for an argument of the prompt or template `subject`, and whether there are more; none where the
-    /// upstream has no completions.
+    /// Proposals for an argument of the prompt or template `subject`, and whether there are more; empty if the upstream has no
+    /// completions.
     ///
     /// # Errors
     /// As [`Features::read`].
@@ -362,10 +362,10 @@ impl<'a> Features<'a> {
         Ok((values, more))
     }
 
-    /// Has the upstream tell, or tell no more, that a resource has changed.
+    /// Subscribes to changes of a resource, or unsubscribes.
     ///
     /// # Errors
-    /// The fault of the request; `upstream_error` where the upstream tells of no changes, or in another way than by request.
+    /// The fault of the request; `upstream_error` if the upstream does not announce changes, or not by this request.
     pub async fn subscribe(&self, uri: &str, wanted: bool, limits: CallLimits) -> Result<(), CallFault> {
         let method = if wanted { "resources/subscribe" } else { "resources/unsubscribe" };
         let params = read_params(uri);
@@ -407,7 +407,7 @@ impl<'a> Features<'a> {
         checked
     }
 
-    /// Records a request that somebody wanted and that the upstream is not sent.
+    /// Records a request that was not sent to the upstream.
     pub(super) async fn record_unsent(&self, method: &'static str, params: &str, reason: FaultReason) {
         if let Some(audit) = self.audit {
             let params = ArgumentsDigest::of_sent(params.as_bytes()).await;
@@ -466,7 +466,7 @@ impl<'a> Features<'a> {
     }
 }
 
-/// Whether a reader sees all of the names of an item: what it is known by, and those of a prompt's arguments. Tools with other names are
+/// Whether all names of an item are visible to a reader: its own, and those of a prompt's arguments. Tools with other names are
 /// left out, too.
 fn has_plain_names(item: &Value) -> bool {
     let is_plain = |name: &Value| name.as_str().is_none_or(|name| !has_hidden(name));

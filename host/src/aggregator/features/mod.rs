@@ -1,4 +1,4 @@
-//! What upstreams have besides tools: resources, prompts, completions (upstreams.md 19).
+//! Features of upstreams besides tools: resources, prompts, completions (upstreams.md 19).
 //!
 //! `ask` sends the requests, within an upstream's filters; `program` answers the forms of programs. Clients of the server
 //! reach the same through [`Features`].

@@ -44,7 +44,7 @@ pub(in super::super) async fn answer(
     }
 }
 
-/// What may be taken of one answer.
+/// The limits of one answer.
 fn limits(aggregator: &Aggregator, run: &RunContext) -> CallLimits {
     CallLimits { deadline: run.deadline(), ..aggregator.limits.per_call() }
 }
@@ -134,7 +134,7 @@ async fn listing(
     Reply::Value(payload)
 }
 
-/// What is found, once somebody has signed in if that is needed; or the word of the world fault.
+/// The result, after a sign-in if one is needed; or the word of the world fault.
 async fn signed_in(
     aggregator: &Arc<Aggregator>,
     run: &Rc<RunContext>,

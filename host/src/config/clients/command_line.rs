@@ -1,11 +1,11 @@
-//! A command that holds its arguments, as clients with a shell take it: `"npx -y foo"`.
+//! A command that includes its arguments, as clients with a shell accept it: `"npx -y foo"`.
 
 use std::path::Path;
 
 use crate::child::resolve_command;
 use crate::environment::ProcessEnv;
 
-/// The words of `command`: itself where it is a program, or where only a shell could tell what it means.
+/// The words of `command`: the whole if it is a program, or if only a shell could interpret it.
 pub(super) fn words_of(command: String, folder: Option<&Path>, env: &ProcessEnv) -> Vec<String> {
     let path = env.get("PATH");
     if !command.contains(char::is_whitespace) || resolve_command(&command, folder, path).is_some() {

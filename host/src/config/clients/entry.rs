@@ -78,7 +78,7 @@ fn is_own_transport(word: &str) -> bool {
     word.starts_with("mcp_") || word == "openapi"
 }
 
-/// One server under translation. What was read is gone from `server`.
+/// One server under translation. Keys that were read are removed from `server`.
 struct Reading<'a> {
     name: &'a str,
     server: &'a mut Map,
@@ -120,7 +120,7 @@ impl Reading<'_> {
         Ok(disabled)
     }
 
-    /// By `type` or `transport`, and without them by what there is to reach.
+    /// By `type` or `transport`, and without them by the keys that are present.
     fn transport(&mut self) -> Result<&'static str, ConfigError> {
         let word = self.take(&["type", "transport"]);
         let has = |keys: &[&str]| keys.iter().any(|key| self.server.contains_key(key));

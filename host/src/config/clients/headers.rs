@@ -17,7 +17,7 @@ pub(super) fn names_secret(name: &str) -> bool {
     SECRET.iter().any(|part| lower.contains(part))
 }
 
-/// What the headers of one entry become.
+/// The translation of the headers of one entry.
 #[derive(Default)]
 pub(super) struct Headers {
     auth: Vec<Value>,

@@ -1,7 +1,7 @@
 //! Files in which MCP clients keep their servers, read as upstreams (ruling 63).
 //!
-//! Every client has a form of its own; they differ in names, and agree in what the names say. So an entry is read by the
-//! names that it holds, whoever wrote it:
+//! Every client has its own format; they differ in names, and agree in the meaning of each name. So an entry is read by the
+//! names that it holds, independent of the client:
 //!
 //! | Key of the servers | Clients |
 //! |---|---|
@@ -26,14 +26,14 @@ use crate::environment::ProcessEnv;
 /// The keys under which clients keep their servers, the commonest first.
 const KEYS: [&str; 5] = ["mcpServers", "servers", "mcp_servers", "context_servers", "mcp"];
 
-/// The servers of a client's file as upstreams: what an upstreams file of the same meaning holds.
+/// The servers of a client's file as upstreams: the content of an equivalent upstreams file.
 #[derive(Debug, Default)]
 pub struct ClientServers {
     /// By name: entries of an upstreams file.
     pub upstreams: Map,
     /// By name: bindings of an upstreams file, for the secrets in the clients' headers.
     pub credentials: Map,
-    /// What was read otherwise than written.
+    /// Warnings about values that were read otherwise than written.
     pub warnings: Vec<ConfigWarning>,
     /// The entries that cannot be read, each with its sentence.
     pub faults: Vec<ConfigError>,
@@ -50,14 +50,14 @@ pub fn servers_of(file: &Map) -> Option<&Map> {
     })
 }
 
-/// What is known of a client's file besides its text.
+/// The context of a client's file besides its text.
 #[derive(Clone, Copy, Debug)]
 pub struct FileContext<'a> {
-    /// Says what `${NAME:-default}` stands for and where `~` is.
+    /// Resolves `${NAME:-default}` and `~`.
     pub env: &'a ProcessEnv,
-    /// The absolute path of the project whose servers these are: commands start there.
+    /// The absolute path of the servers' project: commands start there.
     pub project: Option<&'a Path>,
-    /// Whether `$NAME` is a variable wherever it stands, as in Gemini CLI; else only where it is a whole value.
+    /// Whether `$NAME` is a variable anywhere in a value, as in Gemini CLI; else only as a whole value.
     pub bare_names: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn upstreams_of(servers: &Map, file: &FileContext<'_>) -> ClientServers {
 }
 
 impl ClientServers {
-    /// Adds `servers`, whose names are not there yet.
+    /// Adds `servers`, whose names must be new.
     pub fn read(&mut self, servers: &Map, file: &FileContext<'_>) {
         for (name, server) in servers {
             let translated = match server {

@@ -1,4 +1,4 @@
-//! What clients write for values that they know only when they start a server.
+//! Placeholders of clients for values that are known only when a server starts.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -43,7 +43,7 @@ pub(super) fn pieces(text: &str, bare_names: bool) -> Vec<Piece<'_>> {
         .collect()
 }
 
-/// The `$NAME` of a text without placeholders in braces, and what is between them.
+/// The `$NAME` of a text without placeholders in braces, and the text between them.
 fn bare(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut rest, mut from) = (text, 0);
@@ -116,7 +116,7 @@ fn of_dollar(inside: &str) -> Piece<'_> {
     if is_variable_name(name) { Piece::Variable { name, default } } else { Piece::Other(inside) }
 }
 
-/// `text` as the `env` of an upstreams file holds it: with `${NAME}` for what the environment has.
+/// `text` as the `env` of an upstreams file holds it: with `${NAME}` for variables of the environment.
 pub(super) fn in_env(upstream: &str, text: &str, file: &FileContext<'_>) -> Result<String, ConfigError> {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text, file.bare_names) {

@@ -1,4 +1,4 @@
-//! `auth` of type `oauth`: how a sign-in to an upstream is had and kept (auth.md 10.1).
+//! `auth` of type `oauth`: how sign-ins to an upstream are obtained and stored (auth.md 10.1).
 
 mod parse;
 
@@ -13,16 +13,16 @@ pub(super) use parse::check_plain_url;
 /// The `auth` object of an entry.
 #[derive(Clone, Debug)]
 pub struct OAuthConfig {
-    /// Who we are to the authorization server.
+    /// The client's identity at the authorization server.
     pub client: OAuthClient,
-    /// The scopes to ask for: `None` leaves that to what the servers say, an empty list asks for none.
+    /// The scopes to request: `None` leaves them to the servers, an empty list requests none.
     pub scopes: Option<Vec<String>>,
-    /// The value of `resource`, which travels exactly as it is written; an empty text leaves the parameter out. `None`:
-    /// what the upstream's metadata say, else its URL.
+    /// The value of `resource`, which is sent exactly as it is written; an empty text leaves the parameter out. `None`: the
+    /// value in the upstream's metadata, else its URL.
     pub resource: Option<String>,
     /// Where the browser is sent back to.
     pub redirect: OAuthRedirect,
-    /// How tokens are had.
+    /// How tokens are obtained.
     pub grant: OAuthGrant,
     /// Whose sign-in a call uses.
     pub identity: OAuthIdentity,
@@ -38,7 +38,7 @@ pub struct OAuthConfig {
     pub allow_hosts: Vec<String>,
 }
 
-/// Who we are to the authorization server.
+/// The client's identity at the authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OAuthClient {
     /// Found out at the sign-in.
@@ -109,7 +109,7 @@ impl OAuthRedirect {
     }
 }
 
-/// How tokens are had.
+/// How tokens are obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OAuthGrant {
     /// A person signs in with a browser.
@@ -196,7 +196,7 @@ impl OAuthConfig {
         lines.map(Secret::new).chain([key.pem.clone()]).collect()
     }
 
-    /// What an operator should know of the entry: which demands of MCP it drops.
+    /// Remarks for the operator on the entry: the requirements of MCP that it drops.
     pub fn remarks(&self) -> Vec<&'static str> {
         let mut remarks = Vec::new();
         if self.relax.missing_issuer {

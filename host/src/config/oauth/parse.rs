@@ -84,8 +84,8 @@ impl OAuthConfig {
     }
 }
 
-/// Refuses OAuth over plain HTTP beyond this machine, whatever the insecure opt-ins say. A URL that cannot be read is left
-/// to whoever reads it.
+/// Refuses OAuth over plain HTTP beyond this machine, regardless of the insecure opt-ins. A URL that cannot be read is left to
+/// the code that reads it.
 pub(in crate::config) fn check_plain_url(fields: &Fields<'_>, key: &'static str) -> Result<(), ConfigError> {
     let url = fields.get(key).and_then(Value::as_str).and_then(|text| Url::parse(text).ok());
     match url {

@@ -1,4 +1,4 @@
-//! Where an upstreams file is at fault: the sentences of what reads it and of its JSON schema, each with its place.
+//! Faults of an upstreams file with their places: the sentences of its reader and of its JSON schema.
 //!
 //! The reader ends at the first fault of an entry and knows no places. The schema (`docs/schema/upstreams.schema.json`,
 //! which editors use as well) sees everything at once, but nothing beyond the form. [`file_faults`] puts both together.
@@ -19,7 +19,7 @@ use crate::config_error::{ConfigError, ConfigPart};
 
 const SCHEMA: &str = include_str!("../../../../docs/schema/upstreams.schema.json");
 
-/// What is wrong at one place of an upstreams file.
+/// The fault at one place of an upstreams file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFault {
     /// The line, from 1.
@@ -37,8 +37,8 @@ impl fmt::Display for FileFault {
     }
 }
 
-/// All that is wrong with the upstreams file of this text, in the order of its lines. `refusal` is what its reader says, if
-/// it does not take the file. Empty where there are no places: the text is no JSON, or the file of an MCP client.
+/// All faults of the upstreams file of this text, in the order of its lines. `refusal` is the reader's error, if it refuses the
+/// file. Empty if there are no places: the text is no JSON, or the file of an MCP client.
 #[expect(clippy::disallowed_methods, reason = "entry point: file_faults()")]
 pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -81,7 +81,7 @@ pub fn file_faults(text: &str, refusal: Option<&ConfigError>) -> Vec<FileFault> 
     faults
 }
 
-/// What the reader's sentence is about, as closely as it can be told: a key that it names, else the whole entry.
+/// The subject of the reader's sentence, as precisely as possible: a key that it names, else the whole entry.
 fn place(fault: &ConfigError, file: &Value) -> Path {
     let root = Path::default();
     let whole = match &fault.part {
@@ -100,7 +100,7 @@ fn place(fault: &ConfigError, file: &Value) -> Path {
     named.map_or(whole.clone(), |(_, key)| whole.key(key))
 }
 
-/// Whether the reader's sentence says what the misfit is about.
+/// Whether the reader's sentence covers the misfit.
 fn tells(fault: &ConfigError, misfit: &Misfit) -> bool {
     let same_part = match &fault.part {
         ConfigPart::Upstream(name) => {

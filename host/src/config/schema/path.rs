@@ -16,7 +16,7 @@ enum Step {
 }
 
 impl Path {
-    /// What this key of the object here holds.
+    /// The value of this key of the object here.
     pub(super) fn key(&self, key: &str) -> Path {
         self.and(Step::Key(key.to_owned()))
     }

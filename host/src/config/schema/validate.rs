@@ -1,5 +1,5 @@
-//! A validator for the part of JSON Schema that the schema of the upstreams file uses. It says of each fault where it is
-//! and what to write.
+//! A validator for the part of JSON Schema that the schema of the upstreams file uses. It reports the place of each fault and
+//! the remedy.
 
 use std::collections::HashMap;
 
@@ -182,7 +182,7 @@ impl<'s> Validator<'s> {
     }
 }
 
-/// What the bounds of numbers, texts and lists say.
+/// The violated bounds of a number, text or list.
 fn extent(keywords: &Map, value: &Value) -> Option<String> {
     let bound = |key: &str| keywords.get(key).and_then(Value::as_u64);
     match value {
@@ -206,7 +206,7 @@ fn extent(keywords: &Map, value: &Value) -> Option<String> {
     }
 }
 
-/// What the value must be one of. The value itself is not shown: it may be a secret in the wrong place.
+/// The values to choose from. The value itself is not shown: it may be a secret in the wrong place.
 fn choice(choices: &[Value], value: &Value) -> String {
     let shown: Vec<String> = choices.iter().map(Value::to_string).collect();
     let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
@@ -216,7 +216,7 @@ fn choice(choices: &[Value], value: &Value) -> String {
     format!("must be {}{hint}", listed(&shown, "or"))
 }
 
-/// The detail with what the schema says of the place.
+/// The detail with the schema's description of the place.
 fn explained(detail: String, keywords: &Map) -> String {
     match keywords.get("description").and_then(Value::as_str) {
         Some(text) => format!("{detail}: {}", text.trim_end_matches('.')),

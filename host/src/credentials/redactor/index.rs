@@ -104,7 +104,7 @@ impl Index {
         self.filter[word] & bit != 0
     }
 
-    /// The length of the longest secret that `text` begins with; `head` is its first eight bytes. `work` counts what it took.
+    /// The length of the longest secret that `text` begins with; `head` is its first eight bytes. `work` counts the effort.
     pub(super) fn longest_at(&self, text: &[u8], head: u64, work: &mut usize) -> Option<usize> {
         let first = self.heads.partition_point(|other| *other < head);
         let count = self.heads[first..].partition_point(|other| *other == head);

@@ -1,7 +1,7 @@
 //! The secrets of each reader: those that concern everybody, and its own.
 //!
-//! Each principal's have an index of their own, so that secrets of others are not even compared with its texts: work that others
-//! could cause, and what they would learn by it, are theirs alone.
+//! Each principal's secrets have an index of their own, so that they are never compared with others' texts: no principal can
+//! cost others work or learn from the comparison.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::index::{Entry, Index};
 
-/// Who may see a text.
+/// The readers of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Reader {
-    /// Anybody: secrets that concern all.
+    /// Any reader: secrets that concern all.
     #[default]
     Anyone,
     /// One principal: its own secrets as well.
@@ -22,7 +22,7 @@ pub(super) enum Reader {
     Log,
 }
 
-/// What is looked for in one text.
+/// The indexes that apply to one text.
 pub(super) type Indexes = SmallVec<[Arc<Index>; 2]>;
 
 /// All secrets, by reader. Changes make another one.
@@ -50,7 +50,7 @@ impl ByReader {
         Self { common, own, all }
     }
 
-    /// What `reader` must not see.
+    /// The secrets that `reader` must not see.
     pub(super) fn of(&self, reader: &Reader) -> Indexes {
         let (first, own) = match reader {
             Reader::Log => (&self.all, None),

@@ -1,4 +1,4 @@
-//! Which secrets there are, whose they are, and how many bytes they may have.
+//! The registered secrets, their owners, and the limits on their bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ pub(super) const AFTERLIFE: Duration = Duration::from_secs(3600);
 pub(super) const MAX_COMMON_BYTES: usize = 256 << 10;
 /// Most bytes of the secrets of one principal's sign-ins.
 pub(super) const MAX_PRINCIPAL_BYTES: usize = 64 << 10;
-/// Most bytes of the secrets of all principals. Those of whoever has made no call for longest go first; they come back with the
-/// next call.
+/// Most bytes of the secrets of all principals. Those of the principal with the oldest last call go first; they come back with
+/// its next call.
 pub(super) const MAX_PRINCIPALS_BYTES: usize = 1 << 20;
-/// Shorter secrets of sign-ins are isolated and not scrubbed: whoever issues them could pick a word that others need.
+/// Shorter secrets of sign-ins are isolated and not scrubbed: their issuer could pick a word that others need.
 pub(super) const MIN_SIGN_IN_BYTES: usize = 16;
-/// What a short secret counts as: its forms cost as much besides their text.
+/// The least size that a secret counts as: the forms of a short one cost as much besides their text.
 const LEAST_COUNTED: usize = 64;
 
 /// There is no room for more secrets. Nothing was changed.
@@ -178,7 +178,7 @@ impl Ledger {
         Ok(Some(indexes.changed(&over, principal, entries)))
     }
 
-    /// Makes room among those of which `counts` says that they share it: what was replaced longest ago goes first.
+    /// Makes room among those of which `counts` says that they share it: the one replaced longest ago goes first.
     fn make_room(
         &self,
         counts: impl Fn(&Known) -> bool,

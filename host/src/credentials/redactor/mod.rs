@@ -1,8 +1,7 @@
 //! The second line of defence: replaces known secrets in text that leaves the process.
 //!
-//! Secrets of the operator, and of sign-ins that all share, are replaced in everything. Those of one principal's sign-ins
-//! are replaced in what that principal gets, and in the log: whoever issues or picks a token could blank others' texts
-//! otherwise.
+//! Secrets of the operator, and of sign-ins that all share, are replaced in everything. Those of one principal's sign-ins are
+//! replaced in that principal's texts, and in the log: otherwise the issuer of a token could blank others' texts.
 
 mod forms;
 mod index;
@@ -29,7 +28,7 @@ use scrubbing::Scrubbing;
 /// (ruling 34).
 pub(crate) const MIN_SECRET_BYTES: usize = index::HEAD;
 
-/// The principal of a pipe, of the command line, and of whoever has no name.
+/// The principal of a pipe, of the command line, and of unnamed callers.
 pub const PROCESS: &str = "process";
 
 /// Whose a sign-in is that all principals share.
@@ -41,8 +40,8 @@ const UNITS_PER_PIECE: usize = 2_000;
 /// Replaces every known secret by [`REDACTED`](super::REDACTED) in strings, and in the keys and strings of JSON values. A cheap
 /// handle: clones share one set of secrets. Before anything is registered it changes nothing.
 ///
-/// A handle is for a reader: [`new`](Self::new) makes one for texts that anybody may see,
-/// [`for_principal`](Self::for_principal) and [`for_log`](Self::for_log) make others of it.
+/// A handle is for a reader: [`new`](Self::new) makes one for texts that any reader may see;
+/// [`for_principal`](Self::for_principal) and [`for_log`](Self::for_log) derive others from it.
 ///
 /// It works on strings that users or upstreams control, before they are serialised; the structural isolation of
 /// [`Secret`] is what keeps secrets out of everything else.
@@ -54,9 +53,9 @@ pub struct Redactor {
 
 #[derive(Default)]
 struct Shared {
-    /// What is scrubbed. It is replaced as a whole, and made beside the lock.
+    /// The indexes in use. They are replaced as a whole, and built outside of the lock.
     indexes: RwLock<Arc<ByReader>>,
-    /// What the indexes are made of. Held by whoever adds secrets.
+    /// The source of the indexes. Locked while secrets are added.
     ledger: Mutex<Ledger>,
 }
 
@@ -72,7 +71,7 @@ impl Redactor {
         Self::default()
     }
 
-    /// The same secrets, for what `principal` gets.
+    /// The same secrets, for the texts of `principal`.
     #[must_use]
     pub fn for_principal(&self, principal: Option<&str>) -> Self {
         let own = principal.filter(|principal| !is_shared(principal));
@@ -80,14 +79,14 @@ impl Redactor {
         Self { shared: self.shared.clone(), reader }
     }
 
-    /// The same secrets, for the operator's log: it must hold none.
+    /// The same secrets, for the operator's log, which must not contain any.
     #[must_use]
     pub fn for_log(&self) -> Self {
         Self { shared: self.shared.clone(), reader: Reader::Log }
     }
 
-    /// Adds secrets of the operator's, each with the forms that common encodings give it, because an upstream may echo any
-    /// of them and each would hide the secret from a search. Secrets under [`MIN_SECRET_BYTES`] are left out.
+    /// Adds secrets of the operator, each with its forms in common encodings, because an upstream may echo any of them and each
+    /// would hide the secret from a search. Secrets under eight bytes are left out.
     ///
     /// # Errors
     /// They are more than is scrubbed.
@@ -95,12 +94,11 @@ impl Redactor {
         self.change(|ledger, known| ledger.register(known, secrets))
     }
 
-    /// The secrets of the sign-in `owner` are these from now on, and those that it had before go on being scrubbed for an
-    /// hour: answers with them may still be on their way. `principal` is whose sign-in it is. Secrets under 16 bytes are
-    /// left out.
+    /// Sets the secrets of the sign-in `owner`; those that it had before are scrubbed for another hour, as answers with them
+    /// may still be on their way. `principal` owns the sign-in. Secrets under 16 bytes are left out.
     ///
     /// # Errors
-    /// They are more than is scrubbed. What was known before is scrubbed as before.
+    /// They exceed the limit. Known secrets are scrubbed as before.
     pub fn replace(&self, owner: &str, principal: &str, secrets: &[Secret]) -> Result<(), NoRoom> {
         let principal: Option<Arc<str>> = (!is_shared(principal)).then(|| principal.into());
         let whose = (owner, principal.as_ref());
@@ -129,16 +127,16 @@ impl Redactor {
         self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is looked for in texts for this handle's reader.
+    /// The indexes that apply to texts for this handle's reader.
     fn indexes(&self) -> Indexes {
         self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).of(&self.reader)
     }
 
-    /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that
-    /// waits for it gives way between pieces of 64 KiB.
+    /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that waits
+    /// for it yields between pieces of 64 KiB.
     ///
-    /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind. A text
-    /// whose secrets take too long to find is replaced from there on.
+    /// Secrets that overlap in the text are replaced as one stretch, so that neither leaves a piece of itself behind. If
+    /// finding the secrets takes too long, the rest of the text is replaced as a whole.
     pub fn scrub<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(mut scrubbing) = self.scrubbing(text) else { return Cow::Borrowed(text) };
         while scrubbing.step() {
@@ -147,7 +145,7 @@ impl Redactor {
         scrubbing.finish()
     }
 
-    /// As [`scrub`](Self::scrub), for texts that may be long: others on this thread go on between its pieces.
+    /// As [`scrub`](Self::scrub), for texts that may be long: yields to other tasks of this thread between pieces.
     pub async fn scrub_in_pieces<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(mut scrubbing) = self.scrubbing(text) else { return Cow::Borrowed(text) };
         while scrubbing.step() {
@@ -164,8 +162,8 @@ impl Redactor {
         (!indexes.is_empty()).then(|| Scrubbing::new(text, indexes))
     }
 
-    /// How many bytes at the end of `text` may be the beginning of a secret: what is shown as it comes holds them back
-    /// until more has come.
+    /// How many bytes at the end of `text` may be the beginning of a secret: a streamed text holds them back until more has
+    /// arrived.
     pub fn unfinished(&self, text: &str) -> usize {
         let indexes = self.indexes();
         let longest = indexes.iter().map(|index| index.longest()).max().unwrap_or(0);
@@ -192,8 +190,8 @@ impl Redactor {
         }
     }
 
-    /// As [`scrub_string`](Self::scrub_string), for texts that nobody reads to their end: at most some `most` bytes of it,
-    /// with three dots behind them where something was cut. What comes later is not looked through.
+    /// As [`scrub_string`](Self::scrub_string), for texts that are shown in part: at most some `most` bytes of it, followed by
+    /// three dots if something was cut. The rest is not scanned.
     pub fn scrub_beginning(&self, text: String, most: usize) -> String {
         if text.len() <= most {
             return self.scrub_string(text);
@@ -209,8 +207,8 @@ impl Redactor {
         matches!(self.scrub(text), Cow::Owned(_))
     }
 
-    /// Scrubs every string and every object key inside a JSON value, whatever its depth. Two keys that become equal
-    /// by scrubbing keep the last value. Numbers are looked at too: a credential of digits may be echoed as one.
+    /// Scrubs every string and every object key inside a JSON value, at any depth. Two keys that become equal by scrubbing keep
+    /// the last value. Numbers are scanned too: a credential of digits may be echoed as one.
     pub fn scrub_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => {

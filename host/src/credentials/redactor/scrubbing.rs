@@ -18,12 +18,12 @@ pub(super) fn most_work(bytes: usize) -> usize {
     LEAST_WORK.saturating_add(bytes.saturating_mul(WORK_PER_BYTE))
 }
 
-/// A text in which secrets are being replaced. Secrets that overlap are replaced as one stretch, so that neither leaves a
-/// piece of itself behind. What would take too much work is replaced from there on.
+/// A text in which secrets are being replaced. Secrets that overlap are replaced as one stretch, so that neither leaves a piece
+/// of itself behind. Once the work exceeds its limit, the rest is replaced as a whole.
 pub(super) struct Scrubbing<'t> {
     text: &'t str,
     indexes: Indexes,
-    /// What comes next.
+    /// The position of the next byte.
     at: usize,
     /// The last stretch that was found, which the next secret may overlap.
     stretch: Option<(usize, usize)>,

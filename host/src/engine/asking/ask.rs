@@ -1,4 +1,4 @@
-//! `(ask {…})`: what a program asks a person itself (waiting.md 3.4).
+//! `(ask {…})`: a program's own question to a person (waiting.md 3.4).
 
 use super::desk::{Desk, Keep};
 use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
@@ -11,10 +11,10 @@ use ptc_vm::{Error, Reason};
 
 /// How often a question is asked again because its answer does not fit.
 const MOST_REPEATS: u8 = 3;
-/// Bytes of what is told of an answer that does not fit.
+/// Most bytes of a message about an answer that does not fit.
 const MAX_FAULT: usize = 1_000;
 
-/// Asks `message`, to be answered as `schema` says, and gives what the program gets.
+/// Asks `message` with a form for `schema`, and returns the reply to the program.
 pub(in crate::engine) async fn ask(desk: Desk, message: String, schema: Option<Vec<u8>>) -> Reply {
     let form = match &schema {
         None => Form::yes_or_no(),
@@ -78,7 +78,7 @@ pub(in crate::engine) async fn ask(desk: Desk, message: String, schema: Option<V
 struct Misfit {
     /// How often it has been asked again, this time included.
     repeats: u8,
-    /// What is wrong with the answer.
+    /// The fault in the answer.
     fault: String,
 }
 
@@ -89,7 +89,7 @@ impl Misfit {
         bytes
     }
 
-    /// Reads bytes of whatever origin.
+    /// Reads untrusted bytes.
     fn read(bytes: &[u8]) -> Option<Misfit> {
         let (repeats, fault) = bytes.split_first()?;
         let fault = visible_line(clip(std::str::from_utf8(fault).ok()?, MAX_FAULT)).into_owned();
@@ -128,7 +128,7 @@ fn programmer_fault(text: &str) -> Reply {
     Reply::Raise(Error::verbatim(Reason::RuntimeError, format!("runtime_error: ask: {text}")))
 }
 
-/// What the answer is bound to: all that is shown.
+/// The digest that binds the answer to everything shown.
 #[cfg(feature = "saved-sessions")]
 fn binding(message: &str, form: &Form) -> [u8; 32] {
     let mut digest = ring::digest::Context::new(&ring::digest::SHA256);

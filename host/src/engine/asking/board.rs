@@ -1,4 +1,4 @@
-//! What the calls of one program ask, and how it is put together for whoever answers.
+//! The open questions of one program's calls, assembled for the asker.
 
 use super::{Asker, MOST_OPEN};
 use crate::questions::{Answer, Answered, MAX_CALLS, OpenQuestion, Question, QuestionId, QuestionKind};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Whether a call cannot go on before others have been answered.
+/// Whether a call is blocked until other calls are answered.
 type IsStuck = Box<dyn Fn() -> bool>;
 
 /// The open questions of a program.
@@ -17,11 +17,11 @@ pub(in crate::engine) struct Board {
     /// Number of the last question.
     last: Cell<u32>,
     asking: RefCell<BTreeMap<CallId, Asking>>,
-    /// What calls of a restored program brought with them.
+    /// State that calls of a restored program carry from before.
     brought: RefCell<BTreeMap<CallId, Brought>>,
     /// Calls that may have to wait for others, and whether those wait for people now.
     queued: RefCell<BTreeMap<CallId, IsStuck>>,
-    /// Answers about sign-ins. Nobody is asked for the same one twice.
+    /// Answers about sign-ins. The same one is never requested twice.
     signed: RefCell<Vec<Note>>,
 }
 
@@ -29,7 +29,7 @@ pub(in crate::engine) struct Board {
 #[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
 pub(super) struct Asking {
     pub(super) questions: Vec<Asked>,
-    /// How it goes on in another process; `None` if it cannot.
+    /// How another process resumes it; `None` if it cannot.
     pub(super) kept: Option<Kept>,
     tell: oneshot::Sender<Vec<Answered>>,
 }
@@ -40,29 +40,29 @@ pub(super) struct Asked {
     pub(super) note: Note,
 }
 
-/// What is known of a question besides its text.
+/// The properties of a question besides its text.
 #[derive(Clone)]
 pub(super) struct Note {
     pub(super) kind: QuestionKind,
     pub(super) binding: [u8; 32],
-    /// Its number, once it has been put to anybody. Approvals that are shown together have the same.
+    /// Its number, once it has been asked. Approvals that are shown together have the same.
     pub(super) id: Option<QuestionId>,
     pub(super) answer: Option<Answer>,
     /// Whether the answer came while the program was away.
     pub(super) is_news: bool,
 }
 
-/// How a call goes on in another process.
+/// How another process resumes a call.
 #[cfg_attr(not(feature = "saved-sessions"), expect(dead_code, reason = "read where programs are written"))]
 #[derive(Clone)]
 pub(super) struct Kept {
     /// The request as bytes.
     pub(super) request: Vec<u8>,
-    /// What whoever answers it remembers.
+    /// The progress that the answering code saved.
     pub(super) progress: Option<Vec<u8>>,
 }
 
-/// What a call of a restored program has from before.
+/// The state that a call of a restored program has from before.
 pub(super) struct Brought {
     pub(super) progress: Option<Vec<u8>>,
     pub(super) notes: Vec<Note>,
@@ -72,7 +72,7 @@ pub(super) struct Brought {
 type Group<'a> = (QuestionId, Vec<&'a Question>);
 
 impl Board {
-    /// A board without questions; without an asker nobody can be asked.
+    /// A board without questions; without an asker no question can be answered.
     pub(in crate::engine) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
         Board {
             asker,
@@ -84,7 +84,7 @@ impl Board {
         }
     }
 
-    /// Whoever has the questions answered.
+    /// The asker, which obtains answers.
     pub(in crate::engine) fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.asker.as_ref()
     }
@@ -99,7 +99,7 @@ impl Board {
         self.asking.borrow().len()
     }
 
-    /// Whether none of `calls` calls goes on without an answer: each asks, or waits for one that does.
+    /// Whether each of `calls` calls is blocked on an answer: it asks, or waits for one that does.
     pub(in crate::engine) fn is_quiescent(&self, calls: usize) -> bool {
         let asking = self.asking.borrow();
         if asking.is_empty() || asking.len() == calls {
@@ -110,7 +110,7 @@ impl Board {
         asking.len() + stuck.count() == calls
     }
 
-    /// Has `is_stuck` asked whether `call` can go on.
+    /// Registers `is_stuck`, which says whether `call` is blocked.
     pub(super) fn may_queue(&self, call: CallId, is_stuck: IsStuck) {
         self.queued.borrow_mut().insert(call, is_stuck);
     }
@@ -121,8 +121,7 @@ impl Board {
         drop(removed);
     }
 
-    /// What is open, and has been numbered now if it was not: at most [`MOST_OPEN`] questions. Calls that ask more than the program may are
-    /// told so.
+    /// The open questions, numbered now if they were not: at most [`MOST_OPEN`]. Calls that exceed the program's limit fail.
     pub(in crate::engine) fn open(&self) -> Vec<OpenQuestion> {
         let most = self.most_questions();
         let mut asking = self.asking.borrow_mut();
@@ -142,8 +141,8 @@ impl Board {
         groups.into_iter().map(|group| shown(&group)).collect()
     }
 
-    /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question that is one too
-    /// many.
+    /// Numbers questions in the order of their calls while fewer than [`MOST_OPEN`] are open. The result: calls with a question
+    /// that is one too many.
     fn number(&self, asking: &mut BTreeMap<CallId, Asking>, most: u32) -> Vec<CallId> {
         let open = |asked: &Asked| asked.note.id.filter(|_| asked.note.answer.is_none());
         let mut ids: Vec<QuestionId> =
@@ -195,7 +194,8 @@ impl Board {
         too_many
     }
 
-    /// Notes answers, and tells the calls that have all of theirs. Answers to what is not open are nobody's. Whether there was any.
+    /// Records answers, and wakes the calls that have all of theirs. Answers to questions that are not open are ignored.
+    /// Returns whether any was accepted.
     pub(in crate::engine) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
         let mut asking = self.asking.borrow_mut();
         let mut any = false;
@@ -227,8 +227,8 @@ impl Board {
         }
     }
 
-    /// Tells of the sign-ins that `call` waited for when its program was written, and that were answered since: it may never ask again.
-    /// `question`: what asks for a sign-in at its upstream.
+    /// Reports the sign-ins that `call` waited for when its program was suspended, and that were answered since: it may never
+    /// ask again. `question`: the request for a sign-in at its upstream.
     pub(super) fn tell_sign_ins(&self, call: CallId, question: impl FnOnce() -> Option<Question>) {
         let is_news = |note: &&mut Note| note.kind == QuestionKind::SignIn && note.is_news;
         let mut brought = self.brought.borrow_mut();
@@ -244,7 +244,7 @@ impl Board {
         }
     }
 
-    /// Takes the questions of `call`. They are answered at once if all the answers are there, or if nobody can be asked.
+    /// Takes the questions of `call`. They are resolved at once if all the answers are there, or if there is no asker.
     pub(super) fn ask(
         &self,
         call: CallId,
@@ -292,7 +292,7 @@ impl Board {
         Err(told)
     }
 
-    /// What is known of a sign-in that was asked for before.
+    /// The note on a sign-in that was requested before.
     fn known(&self, question: &Question) -> Option<Note> {
         let signed = self.signed.borrow();
         signed.iter().find(|note| question.kind == note.kind && question.binding == note.binding).cloned()
@@ -307,12 +307,12 @@ impl Board {
         }
     }
 
-    /// Forgets what a call asks that is no longer of interest.
+    /// Removes the questions of a call that no longer needs the answers.
     pub(super) fn withdraw(&self, call: CallId) {
         drop(self.asking.borrow_mut().remove(&call));
     }
 
-    /// What a restored call remembers.
+    /// The saved progress of a restored call.
     pub(super) fn progress(&self, call: CallId) -> Option<Vec<u8>> {
         self.brought.borrow().get(&call)?.progress.clone()
     }
@@ -323,7 +323,7 @@ impl Board {
         look(&self.asking.borrow(), self.last.get(), &self.signed.borrow())
     }
 
-    /// Puts back what a program had when it was written, with the answers that have come since.
+    /// Restores the questions of a suspended program, with the answers that have arrived since.
     #[cfg(feature = "saved-sessions")]
     pub(super) fn put_back(
         &self,
@@ -363,7 +363,7 @@ fn goes_with(first: &Question, other: &Question) -> bool {
         && other.is_shown_whole()
 }
 
-/// What is shown of a group.
+/// The question shown for a group.
 fn shown((id, questions): &Group<'_>) -> OpenQuestion {
     let question = match questions.as_slice() {
         [one] => (*one).clone(),

@@ -14,14 +14,15 @@ pub struct Desk {
     call: CallId,
 }
 
-/// How a call that waits goes on once its program has left this process.
+/// How a waiting call continues once its program has left this process.
 #[derive(Debug)]
 pub enum Keep {
-    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its answer at once.
+    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its
+    /// answer at once.
     Again {
         /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
         request: Vec<u8>,
-        /// What whoever answers it wants to remember; [`Desk::progress`] gives it back.
+        /// The progress that the answering code saves; [`Desk::progress`] returns it.
         progress: Option<Vec<u8>>,
     },
     /// It cannot: a connection is held open.
@@ -29,7 +30,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Of a call of an upstream's tool, with what whoever answers it wants to remember.
+    /// Of a call of an upstream's tool, with the progress that the answering code saves.
     pub(crate) fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> Keep {
         Keep::again(&HostRequest::Upstream(call.clone()), progress)
     }
@@ -52,18 +53,18 @@ impl Desk {
         Desk { run, call }
     }
 
-    /// What this call wanted to remember when its program was written.
+    /// The progress that this call saved when its program was suspended.
     pub fn progress(&self) -> Option<Vec<u8>> {
         self.run.board.progress(self.call)
     }
 
-    /// Tells of the sign-ins that this call waited for when its program was written, and that were answered since. `question`: what asks
-    /// for a sign-in at its upstream.
+    /// Reports the sign-ins that this call waited for when its program was suspended, and that were answered since. `question`:
+    /// the request for a sign-in at its upstream.
     pub fn tell_sign_ins(&self, question: impl FnOnce() -> Option<Question>) {
         self.run.board.tell_sign_ins(self.call, question);
     }
 
-    /// Whether there is anybody who might be asked.
+    /// Whether there is an asker.
     pub fn has_asker(&self) -> bool {
         self.run.board.asker().is_some()
     }
@@ -73,14 +74,14 @@ impl Desk {
         self.run.board.most_questions()
     }
 
-    /// Has `is_stuck` asked whether this call cannot go on before others of its program have been answered, until the result is dropped.
+    /// Registers `is_stuck`, which says whether this call is blocked on others of its program, until the result is dropped.
     pub(crate) fn may_queue(&self, is_stuck: impl Fn() -> bool + 'static) -> MayQueue<'_> {
         self.run.board.may_queue(self.call, Box::new(is_stuck));
         MayQueue(self)
     }
 
-    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as not under
-    /// way. Dropped, it asks no longer.
+    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as
+    /// not under way. Dropped, it asks no longer.
     pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
         let count = questions.len();
         if count == 0 {
@@ -108,7 +109,7 @@ impl Drop for MayQueue<'_> {
     }
 }
 
-/// Withdraws what a call asks.
+/// Withdraws the questions of a call when dropped.
 struct Withdraw<'a>(&'a Desk);
 
 impl Drop for Withdraw<'_> {

@@ -1,9 +1,9 @@
 //! Programs that wait for people (waiting.md 2 and 3).
 //!
-//! Calls ask at their [`Desk`]. Once nothing of the program can go on without an answer, the engine hands all open questions to the
-//! request's [`Asker`]: it has them answered while the program waits here, or says [`Verdict::Leave`]. The program is written then
-//! (the module `leaving`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same request goes on with it, in this process
-//! or another one (the module `returning`).
+//! Calls ask at their [`Desk`]. Once every call of the program is blocked on an answer, the engine hands all open questions to
+//! the request's [`Asker`]: it obtains answers while the program stays resident, or returns [`Verdict::Leave`]. The program is
+//! serialized then (the module `leaving`), its eval ends with [`Suspended`](super::Suspended), and another eval of the same
+//! request resumes it, in this process or another one (the module `returning`).
 
 mod ask;
 mod board;
@@ -38,21 +38,21 @@ pub const MOST_SNAPSHOT_BYTES: usize = 16 << 20;
 
 /// Has the questions of one program answered.
 pub trait Asker: Send + Sync {
-    /// Whether anybody can answer such a question. Otherwise the call that asks is told so at once.
+    /// Whether such a question can be answered. Otherwise the call that asks fails at once.
     fn can_ask(&self, question: &Question) -> bool {
         let _ = question;
         true
     }
 
-    /// Asks what is open, at most [`MOST_OPEN`] questions; nothing of the program can go on without an answer. The time until the
-    /// verdict is not the program's. What is not among the answers stays open.
+    /// Asks the open questions, at most [`MOST_OPEN`]; the program is blocked until then. The time until the verdict does not
+    /// count as the program's. Questions without an answer stay open.
     fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict>;
 
-    /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends with
-    /// answers.
+    /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends
+    /// with answers.
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
 
-    /// An answer of [`Resume::answers`] was taken by the call that had asked: told once for each call that the question was about.
+    /// The call that asked has taken an answer of [`Resume::answers`]: called once for each call that the question was about.
     fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {
         let _ = (id, question, answer);
     }
@@ -68,19 +68,19 @@ pub trait Asker: Send + Sync {
     }
 }
 
-/// What becomes of a program whose questions are open.
+/// The asker's verdict on a program with open questions.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// It goes on where it is.
+    /// It continues where it is.
     Answered(Vec<(QuestionId, Answer)>),
     /// It is written, and its eval ends.
     Leave,
 }
 
-/// How an eval goes on with a program that was written.
+/// How an eval resumes a suspended program.
 #[derive(Clone)]
 pub struct Resume {
-    /// What [`Suspended`](super::Suspended) had: bytes of whatever origin.
+    /// The snapshot of [`Suspended`](super::Suspended): untrusted bytes.
     pub snapshot: Bytes,
     /// Answers by question. Questions without one are asked again.
     pub answers: Vec<(QuestionId, Answer)>,
@@ -88,9 +88,9 @@ pub struct Resume {
     pub gate: Option<Arc<dyn Gate>>,
 }
 
-/// Whether a program that was written may go on: it does so once only.
+/// Admits the resume of a suspended program, which may happen only once.
 pub trait Gate: Send + Sync {
-    /// Lets it go on. Its time does not count as the program's.
+    /// Admits the resume. Its time does not count as the program's.
     ///
     /// # Errors
     /// Why it does not.

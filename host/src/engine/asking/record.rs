@@ -1,6 +1,6 @@
-//! What the host adds to the snapshot of a machine: the calls that wait, and what the answer of the program will say of it.
+//! The host's part of a snapshot: the waiting calls, and the records for the program's answer.
 //!
-//! Everything is read as if an enemy had written it.
+//! All bytes are untrusted.
 
 use super::board::{Board, Brought, Note};
 use crate::engine::call_log::CallLog;
@@ -31,7 +31,7 @@ pub(super) struct Record {
     pub(super) last_question: u32,
     /// Answers about sign-ins.
     pub(super) signed: Vec<Note>,
-    /// What it has taken of its caps, as `RunContext::taken` has it.
+    /// The used part of its caps, in the form of `RunContext::taken`.
     pub(super) taken: [u32; 4],
     pub(super) records: Vec<CallRecord>,
     /// For some of the records, by index: the place of the watch among the machine's.
@@ -80,7 +80,7 @@ pub(super) fn write(
     Some(to.into_bytes())
 }
 
-/// Reads what [`write`] has written.
+/// Reads the output of [`write`].
 pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     let mut from = Reader::new(bytes);
     if unread(from.byte())? != VERSION {
@@ -121,7 +121,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Record, ResumeFault> {
     Ok(Record { used, last_question, signed, taken, records, watches, catalog_ops, pending, brought })
 }
 
-/// What of the calls' log is written: records as they are now, and which of the machine's watches are theirs.
+/// The part of the calls' log that is written: current records, and which of the machine's watches belong to them.
 pub(super) fn logged(log: &CallLog, watched: &[Rc<ReplyWatch>]) -> (Vec<CallRecord>, Vec<(usize, usize)>) {
     let (records, watches) = log.as_settled();
     let place = |watch| watched.iter().position(|known| Rc::ptr_eq(known, watch));
@@ -251,7 +251,7 @@ fn read_page(from: &mut Reader<'_>) -> Result<PageRecord, ResumeFault> {
     })
 }
 
-/// Overviews and samples stay behind: they are for reports of what has just happened.
+/// Overviews and samples stay behind: they are for immediate reports.
 fn read_call(from: &mut Reader<'_>) -> Result<CallRecord, ResumeFault> {
     Ok(CallRecord {
         server: text(from)?,

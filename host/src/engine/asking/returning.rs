@@ -1,4 +1,4 @@
-//! A program that was written goes on: in this process or another one.
+//! Resumes a suspended program, in this process or another one.
 
 use super::Resume;
 use super::leaving::code_digest;
@@ -24,17 +24,17 @@ const MOST_GRANTED: u64 = 1 << 30;
 /// Most bytes of program texts that are compiled for one program.
 const MOST_TEXT: usize = 4 << 20;
 
-/// A program that goes on.
+/// A resumed program.
 pub(in crate::engine) struct Returned {
     pub(in crate::engine) machine: Machine,
     pub(in crate::engine) context: RunContext,
     /// The calls that it waits for. They are answered from the start.
     pub(in crate::engine) pending: Vec<PendingCall>,
-    /// What the values that it was granted have taken of the process's memory.
+    /// The process memory that its granted values use.
     pub(in crate::engine) granted: Option<Rc<MemoryReservation>>,
 }
 
-/// Why it does not go on.
+/// Why it is not resumed.
 pub(in crate::engine) struct NotReturned {
     pub(in crate::engine) failure: Failure,
     pub(in crate::engine) fault: Option<ResumeFault>,

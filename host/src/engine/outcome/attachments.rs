@@ -1,11 +1,11 @@
-//! What a program attached to its reply.
+//! A program's attachments to its reply.
 
 use crate::memory::HeldMemory;
 use ptc_vm::value::BlobContent;
 use std::sync::Arc;
 
-/// Binary content that goes out with a program's value, in the order in which it was attached. Clones share it; it counts
-/// in the memory of all programs until the last of them is gone.
+/// Binary content that is sent with a program's value, in the order in which it was attached. Clones share it; it counts in the
+/// memory of all programs until the last of them is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Attachments {
     contents: Arc<[BlobContent]>,
@@ -18,7 +18,7 @@ impl Attachments {
         Attachments { contents: contents.into(), _held: held.map(Arc::new) }
     }
 
-    /// These contents, which were kept elsewhere than in a program's memory.
+    /// These contents, which are not held in a program's memory.
     pub fn of(contents: Vec<BlobContent>) -> Attachments {
         Attachments::new(contents, None)
     }

@@ -22,7 +22,7 @@ pub struct CallRecord {
     /// The tool.
     pub tool: String,
     /// The arguments as they were sent: a JSON object, scrubbed, for session journals and diagnostics; not part of
-    /// `upstream_calls`. `None` where they are longer than [`CallRecord::MAX_ARGS_BYTES`].
+    /// `upstream_calls`. `None` where they are longer than 4 KiB.
     #[serde(skip)]
     pub args: Option<Box<str>>,
     /// Whether it worked.
@@ -38,21 +38,20 @@ pub struct CallRecord {
     /// Of a call that failed, whether it may have reached the upstream and so have run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<bool>,
-    /// What the upstream or the transport said.
+    /// The error of the upstream or the transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Bytes of the upstream's result as compact JSON, of a failed call as far as it had arrived; `None` where nothing
-    /// had.
+    /// Bytes of the upstream's result as compact JSON, for a failed call as far as it had arrived; `None` if nothing had.
     pub result_bytes: Option<u64>,
     /// Whether the answer passed the byte cap.
     pub oversize: bool,
     /// How the request was authenticated, for HTTP upstreams with credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<CallAuth>,
-    /// The HTTP status that a fault came from.
+    /// The HTTP status that caused a fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// What the value looked like, for models and diagnostics; not part of `upstream_calls`.
+    /// An overview of the value, for models and diagnostics; not part of `upstream_calls`.
     #[serde(skip)]
     pub overview: Option<ResultOverview>,
     /// Whether the program looked at the result of a call that failed; not part of `upstream_calls`.
@@ -61,32 +60,33 @@ pub struct CallRecord {
     /// The blocks of an answer that has more than its value shows; not part of `upstream_calls`.
     #[serde(skip)]
     pub blocks: Option<AnswerBlocks>,
-    /// What the reader should know of arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
+    /// A note for the reader about arguments that the tool does not describe; not part of `upstream_calls`. Not scrubbed.
     #[serde(skip)]
     pub argument_note: Option<Box<str>>,
-    /// What was wrong with its answer, which was read all the same; not part of `upstream_calls`.
+    /// The fault in an answer that could be read all the same; not part of `upstream_calls`.
     #[serde(skip)]
     pub answer_note: Option<Box<str>>,
     /// The beginning of the value's JSON, of the first few tools that a program calls; not part of `upstream_calls`.
     #[serde(skip)]
     pub sample: Option<Box<[u8]>>,
-    /// The beginning of the value as text, scrubbed, for whoever has to go on without its program; not part of `upstream_calls`.
+    /// The beginning of the value as text, scrubbed, for a reader who has to continue without the program; not part of
+    /// `upstream_calls`.
     #[serde(skip)]
     pub beginning: Option<Box<str>>,
     /// The shape of the sample, scrubbed, once there is a need to show it; not part of `upstream_calls`.
     #[serde(skip)]
     pub seen_shape: Option<String>,
-    /// Which page of what the answer is; not part of `upstream_calls`.
+    /// The position of the answer in a paged listing; not part of `upstream_calls`.
     #[serde(skip)]
     pub page: Option<Box<PageRecord>>,
 }
 
-/// Which page of what an answer is, for the notes of a reply (decision 184).
+/// The position of an answer in a paged listing, for the notes of a reply (decision 184).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRecord {
-    /// Stands for the arguments without those that choose a page: pages of one thing are of one group.
+    /// A hash of the arguments without those that choose a page: pages of one listing belong to one group.
     pub group: u64,
-    /// Stands for all arguments.
+    /// A hash of all arguments.
     pub whole: u64,
     /// Whether `tool/pages` asked for it, which follows pages by itself.
     pub by_pages: bool,
@@ -95,8 +95,8 @@ pub struct PageRecord {
 }
 
 impl CallRecord {
-    /// The shape of the value, `{"count" int, "matches" [{"id" int "title"}]}`: keys and types, but no keys that are data. `None`
-    /// where the value was not sampled. Of a text, what it is: `CSV of "id" "title"`. Not scrubbed.
+    /// The shape of the value, `{"count" int, "matches" [{"id" int "title"}]}`: keys and types, but no keys that are data.
+    /// `None` if the value was not sampled. For a text, its kind: `CSV of "id" "title"`. Not scrubbed.
     pub fn shape(&self) -> Option<String> {
         answer_shape(self.sample.as_deref()?)
     }
@@ -110,16 +110,16 @@ impl CallRecord {
 pub struct AnswerBlocks {
     /// How many there are.
     pub count: usize,
-    /// Where `:value` comes from.
+    /// The source of `:value`.
     pub value: ValueSource,
 }
 
-/// Where the `:value` of an answer of several blocks comes from.
+/// The source of the `:value` of an answer of several blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueSource {
     /// The first block.
     FirstBlock,
-    /// The first text, behind blocks of other kinds.
+    /// The first text, after blocks of other kinds.
     FirstText,
     /// The structured content beside the blocks.
     Structured,

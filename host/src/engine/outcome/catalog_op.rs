@@ -3,7 +3,7 @@
 use ptc_mcp::json::Value;
 use std::time::Duration;
 
-/// What a program asked the catalog of the upstreams, and what became of it (upstreams.md 13.6).
+/// A program's request to the catalog of the upstreams, and its outcome (upstreams.md 13.6).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CatalogOp {
     /// `servers`, `apropos`, `dir`, `doc` or `meta`.
@@ -12,7 +12,7 @@ pub struct CatalogOp {
     pub args: Value,
     /// Why its answer was `nil`: the word of the world fault; `None` if it was answered.
     pub reason: Option<&'static str>,
-    /// What is missing in its answer.
+    /// A note on missing parts of its answer.
     pub note: Option<String>,
     /// From the program's question to the answer.
     pub duration: Duration,

@@ -10,12 +10,12 @@ pub struct Failure {
     pub reason: Reason,
     /// The full sentence.
     pub message: String,
-    /// How to repair the program: text that goes on right behind the message.
+    /// How to repair the program: text to append to the message.
     pub hint: Option<String>,
     /// Where in the program, if that is known.
     pub position: Option<Position>,
     /// The definition of an earlier program of the session in which it failed; `position` is `None` then.
-    pub definition: Option<FailedDefinition>,
+    pub definition: Option<Box<FailedDefinition>>,
     /// The readable form of the value given to `fail`.
     pub payload: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// The message with its hint: what people and models read.
+    /// The message with its hint, as people and models read it.
     pub fn full_message(&self) -> String {
         format!("{}{}", self.message, self.hint.as_deref().unwrap_or_default())
     }
@@ -64,9 +64,11 @@ impl From<&Error> for Failure {
             message: error.message().to_owned(),
             hint: error.hint().map(str::to_owned),
             position: error.position(),
-            definition: error.definition().map(|definition| FailedDefinition {
-                source: definition.source.as_ref().to_owned(),
-                position: definition.position,
+            definition: error.definition().map(|definition| {
+                Box::new(FailedDefinition {
+                    source: definition.source.as_ref().to_owned(),
+                    position: definition.position,
+                })
             }),
             payload: error.payload().map(|_| error.message().to_owned()),
         }

@@ -25,11 +25,11 @@ use std::time::Duration;
 /// How an eval ended.
 #[derive(Clone, Debug)]
 pub struct EvalOutcome {
-    /// The value, or why there is none.
+    /// The value, or the failure.
     pub result: Result<FinalValue, Failure>,
-    /// The print log, kept whatever the result.
+    /// The print log, kept for any result.
     pub prints: Vec<String>,
-    /// What it attached to its reply; nothing if it failed.
+    /// Its attachments to its reply; empty if it failed.
     pub attachments: Attachments,
     /// Steps used.
     pub steps: u64,
@@ -37,25 +37,25 @@ pub struct EvalOutcome {
     pub memory_peak_bytes: u64,
     /// Calls of upstream tools, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
-    /// What it asked the catalog, in order of the answers.
+    /// Its requests to the catalog, in order of the answers.
     pub catalog_ops: Vec<CatalogOp>,
     /// Names that the program defined or changed in its session, sorted; empty without one.
     pub changed: Vec<String>,
     /// Whether `(return …)` ended the program, rather than its last form or a failure.
     pub returned: bool,
-    /// What its session holds now, or why nothing was stored; only for sessions under rules.
+    /// The current content of its session, or why nothing was stored; only for sessions under rules.
     pub session: Option<Box<SessionReport>>,
     /// Why its session could not be used, so that it never ran.
     pub session_fault: Option<SessionFault>,
     /// The program has not ended: it waits for answers, and this is all that is left of it here. There is no result then.
     pub suspended: Option<Box<Suspended>>,
-    /// Why the bytes of a program that was to go on are none, so that it never ran.
+    /// Why the bytes of a suspended program could not be read, so that it never ran.
     pub resume_fault: Option<ResumeFault>,
-    /// Keys that it looked for in maps of tools' results which have others, if it came to an error or to nothing; if it came to
-    /// something, those that it looked for in rows and that no map has.
+    /// Keys that it looked up in vain in maps of tools' results, if it ended with an error or without a value; if it has a
+    /// value, those that it looked up in rows and that no map has.
     pub missed_keys: Vec<MissedKey>,
-    /// What builtins say of values that they left something out of, and the compiler of numbers that it reads as others, if it
-    /// came to a value.
+    /// Notes of builtins on values that they left something out of, and of the compiler on numbers that it reads as others, if
+    /// it came to a value.
     pub notes: Vec<String>,
     /// From the program's first step to its end.
     pub duration: Duration,
@@ -96,7 +96,7 @@ impl EvalOutcome {
 pub struct FinalValue {
     /// The readable form, as far as it was asked for.
     pub text: String,
-    /// What `text` leaves out, if anything.
+    /// The parts that `text` leaves out, if any.
     pub cut: Option<ptc_vm::print::Cut>,
     /// The text itself, without quotes and escapes, where the value is a string with line breaks: as much of it as `text`
     /// shows. Only where bytes were asked for.

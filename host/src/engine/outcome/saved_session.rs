@@ -1,10 +1,10 @@
-//! Sessions that outlive their process, as an engine is told of them.
+//! Sessions that outlive their process, as the engine receives and returns them.
 
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a store has of a session.
+/// A stored session.
 #[derive(Clone, Debug)]
 pub struct SavedSession {
     /// Its version.
@@ -13,8 +13,8 @@ pub struct SavedSession {
     pub blob: Option<Bytes>,
 }
 
-/// A session as bytes, to be put into a store as its next version. What the engine has of the session is of no version until
-/// somebody says that the store took it.
+/// A session as bytes, to be put into a store as its next version. The engine's session has no version until the caller
+/// confirms that the store took it.
 #[derive(Clone, Debug)]
 pub struct SessionDraft {
     /// The bytes.
@@ -23,7 +23,7 @@ pub struct SessionDraft {
 }
 
 impl SessionDraft {
-    /// A draft, and what tells whether the store has taken it.
+    /// A draft, and the flag that says whether the store has taken it.
     #[cfg(feature = "saved-sessions")]
     pub(in crate::engine) fn new(blob: Bytes) -> (SessionDraft, Arc<AtomicBool>) {
         let kept = Arc::<AtomicBool>::default();

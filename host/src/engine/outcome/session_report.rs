@@ -5,13 +5,13 @@ use super::SessionDraft;
 /// The limit that a program's definitions would break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// What is too large: `bindings`, `memory_bytes` or `binding_bytes`.
+    /// The exceeded quantity: `bindings`, `memory_bytes` or `binding_bytes`.
     pub field: &'static str,
     /// The limit's name, for instance `max_bindings`.
     pub limit: &'static str,
-    /// What the session would hold; at least that much where measuring stopped early.
+    /// The size that the session would have; at least that much where measuring stopped early.
     pub actual: u64,
-    /// What it may hold.
+    /// The limit.
     pub max: u64,
     /// The binding, where one is to blame.
     pub name: Option<String>,
@@ -37,7 +37,7 @@ pub struct Changed {
     pub cut: bool,
 }
 
-/// What a session holds after a program, or would hold.
+/// The content of a session after a program, or the rejected one.
 #[derive(Clone, Debug, Default)]
 pub struct SessionReport {
     /// Names that are new or have another value, with a preview of it, sorted.

@@ -1,4 +1,4 @@
-//! A program that left its process while it waits for answers, and what becomes of one that cannot go on.
+//! A suspended program that waits for answers, and the faults of one that cannot be resumed.
 
 use crate::questions::OpenQuestion;
 use bytes::Bytes;
@@ -9,16 +9,16 @@ use std::fmt;
 pub struct Suspended {
     /// The program, for [`Resume`](crate::engine::Resume).
     pub snapshot: Bytes,
-    /// What it waits for.
+    /// The questions that it waits for.
     pub questions: Vec<OpenQuestion>,
 }
 
-/// Why bytes are no program that can go on. The texts are those of waiting.md 2.5.
+/// Why bytes cannot be resumed as a program. The texts are those of waiting.md 2.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeFault {
     /// Another build has written them.
     OtherBuild,
-    /// They are none of ours, or were changed; the word says which part is wrong.
+    /// They are not ours, or were changed; the word says which part is wrong.
     Invalid(&'static str),
 }
 

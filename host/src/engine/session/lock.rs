@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// How a value is shown beside its name.
 const SHOWN: Preview = Preview { items: 10, characters: Some(120), counts: true };
-/// How an oversized result is shown in what stands for it.
+/// The form of the marker that replaces an oversized result.
 const MARKER: Preview = Preview { items: 10, characters: Some(200), counts: true };
 /// How far above a limit sizes are still measured exactly.
 const EXACT: u64 = 4;
@@ -30,7 +30,7 @@ pub(in super::super) struct SessionLock {
     place: Rc<RefCell<SessionPlace>>,
     /// All but the namespace, which the program has: an empty one stands here.
     state: SessionState,
-    /// The process had no memory for what a program left in the journal.
+    /// The process had no memory for the program's journal.
     journal_refused: bool,
     rules: Option<Arc<dyn SessionRules>>,
     committed: Option<Rc<Committed>>,
@@ -70,8 +70,8 @@ impl SessionLock {
         self.rules.as_ref().is_some_and(|rules| rules.keeps_journal()).then(|| self.state.journal.clone())
     }
 
-    /// Takes over what a program left in the journal, whatever it ended with. If the process has no memory for it, the
-    /// journal stays as it was, and the program fails.
+    /// Takes over a program's journal, however it ended. If the process has no memory for it, the journal stays as it was, and
+    /// the program fails.
     pub(in super::super) fn note(&mut self, journal: Option<Map>, summaries: Vec<(Str, Value)>) {
         let Some(journal) = journal else { return };
         if let (Some(reservation), Some(rules)) = (&self.state.reservation, &self.rules) {
@@ -101,13 +101,13 @@ impl SessionLock {
         self.rules.as_ref().is_some_and(|rules| rules.keeps_after_fail())
     }
 
-    /// Gives the session its state back as it was.
+    /// Restores the session's former state.
     pub(in super::super) fn roll_back(self, namespace: Namespace) {
         self.give_back(namespace, None);
     }
 
-    /// Stores what a program left, if the rules allow it: its definitions, and its result unless there is none. Without
-    /// rules everything is stored and there is nothing to report.
+    /// Stores a program's results, if the rules allow it: its definitions, and its value unless there is none. Without rules
+    /// everything is stored and there is nothing to report.
     pub(in super::super) fn commit(
         mut self,
         namespace: Namespace,
@@ -224,7 +224,7 @@ impl SessionLock {
         Ok(Some(draft))
     }
 
-    /// Reserves what definitions, history and journal hold of the process's memory, if there is as much.
+    /// Reserves process memory for definitions, history and journal, if there is enough.
     fn reserve(&self, bytes: u64) -> bool {
         self.state.reservation.as_ref().is_none_or(|reservation| reservation.resize(bytes))
     }

@@ -23,7 +23,7 @@ impl SessionPlace {
         SessionPlace { state: Some(SessionState::default()), committed: None }
     }
 
-    /// Looks at what was committed last; `None` while an eval without rules runs.
+    /// Views the state committed last; `None` while an eval without rules runs.
     pub fn view<R>(&self, look: impl FnOnce(&SessionView<'_>) -> R) -> Option<R> {
         if let Some(state) = &self.state {
             let bindings =
@@ -34,7 +34,7 @@ impl SessionPlace {
         Some(committed.view(look))
     }
 
-    /// What it holds, if it is of this version and no eval runs.
+    /// A copy of its content, if it is of this version and no eval runs.
     #[cfg(feature = "saved-sessions")]
     pub(in super::super) fn copy_of(&self, version: u64) -> Option<Committed> {
         let state = self.state.as_ref().filter(|state| state.saved_version() == version)?;
@@ -59,7 +59,7 @@ impl SessionPlace {
         self.state.take()
     }
 
-    /// Gives back what was taken.
+    /// Gives the taken state back.
     #[cfg(feature = "saved-sessions")]
     pub(in super::super) fn give_back(&mut self, state: SessionState) {
         self.state = Some(state);
@@ -84,7 +84,7 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// The session of this key, made if there is none.
+    /// The session of this key, created if it is missing.
     pub fn open(&self, key: &SessionKey) -> Rc<RefCell<SessionPlace>> {
         self.sessions
             .borrow_mut()
@@ -98,7 +98,8 @@ impl SessionStore {
         self.sessions.borrow().get(key).cloned()
     }
 
-    /// Makes `state` the session of this key. Gives its place, and what was there before, to be dropped where freeing may take its time.
+    /// Makes `state` the session of this key. Returns its place, and the previous state, to be dropped where freeing may take
+    /// its time.
     #[cfg(feature = "saved-sessions")]
     pub(in super::super) fn put(
         &self,
@@ -116,7 +117,7 @@ impl SessionStore {
         removed.map(|place| self.closed.borrow_mut().push(Box::new(place))).is_some()
     }
 
-    /// What was closed, and what session `key` has forgotten, to be freed where others can have the thread meanwhile.
+    /// Closed sessions, and the discarded values of session `key`, to be freed where others can have the thread meanwhile.
     pub(in super::super) fn take_discarded(&self, key: &str) -> Discarded {
         let mut discarded = self.closed.take();
         if let Some(place) = self.get(key)
@@ -132,7 +133,7 @@ impl SessionStore {
         self.sessions.borrow().len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -23,7 +23,7 @@ impl SessionState {
         }
     }
 
-    /// The session as bytes, with what is saved besides.
+    /// The session as bytes, with the data that is saved besides values.
     pub(in super::super) fn save(&mut self, about: &[u8]) -> ptc_vm::Result<SessionDraft> {
         let [first, second, third] = &self.history;
         let values = Values {
@@ -40,7 +40,7 @@ impl SessionState {
         Ok(self.next_version(draft.finish(about)))
     }
 
-    /// What was forgotten, to be freed.
+    /// Discarded values, to be freed.
     pub(in super::super) fn take_discarded(&mut self) -> Discarded {
         std::mem::take(&mut self.discarded)
     }
@@ -52,7 +52,7 @@ impl SessionState {
         look(&SessionView { bindings, history: &self.history, sizes: &self.sizes })
     }
 
-    /// The same, with what it holds reserved.
+    /// The same, with memory reserved for its content.
     pub(in super::super) fn reserving(mut self, held: MemoryReservation) -> ptc_vm::Result<SessionState> {
         let bytes = self.memory_bytes().saturating_add(self.history_sizes.iter().sum());
         if !held.resize(bytes.saturating_add(self.journal_bytes)) {

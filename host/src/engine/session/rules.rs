@@ -16,7 +16,7 @@ pub struct SessionLimits {
     pub history_entry_bytes: u64,
 }
 
-/// Decides what a session keeps, and is notified of its changes.
+/// Decides the content that a session keeps, and is notified of its changes.
 pub trait SessionRules: Send + Sync {
     /// The limits.
     fn limits(&self) -> SessionLimits;
@@ -30,7 +30,7 @@ pub trait SessionRules: Send + Sync {
         None
     }
 
-    /// What is saved of the session besides its values. Asked after [`commit`](SessionRules::commit).
+    /// Data saved with the session besides its values. Requested after [`commit`](SessionRules::commit).
     fn about(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -46,12 +46,12 @@ pub trait SessionRules: Send + Sync {
         false
     }
 
-    /// What the history keeps for a result that is larger than `max_bytes`; `None` for a preview that says so.
+    /// The replacement in the history for a result that is larger than `max_bytes`; `None` for a preview that says so.
     fn shortened(&self, _value: &Value, _max_bytes: u64) -> Option<Value> {
         None
     }
 
-    /// Whether the session keeps a journal for `task` (language.md 3.11) and what `step-done` noted.
+    /// Whether the session keeps a journal for `task` (language.md 3.11) and the notes of `step-done`.
     fn keeps_journal(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@ const WHOLE: u64 = 1;
 const LIST: u64 = 6;
 /// A map, before its entries.
 const MAP: u64 = 5;
-/// A function, before what it captured.
+/// A function, before its captured values.
 const FUNCTION: u64 = 37;
 
 /// Bytes of a value that stands alone. Counting stops soon after `cap`: the result is then above it and a lower bound.

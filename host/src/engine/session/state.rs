@@ -26,9 +26,9 @@ pub struct SessionState {
     pub history: [Value; 3],
     /// Programs that succeeded.
     pub turn: u64,
-    /// Values that `task` stored by id, for sessions whose rules keep a journal. Kept whatever a program ends with.
+    /// Values that `task` stored by id, for sessions whose rules keep a journal. Kept however a program ends.
     pub journal: Map,
-    /// What `step-done` noted, under the same condition: id and summary, in order.
+    /// The notes of `step-done`, under the same condition: id and summary, in order.
     pub summaries: Vec<(Str, Value)>,
     /// Bytes of each binding by the table of [`measure`], sorted by name. Kept for sessions under rules only.
     pub(super) sizes: Vec<(Rc<str>, u64)>,
@@ -36,20 +36,20 @@ pub struct SessionState {
     pub(super) history_sizes: [u64; 3],
     /// Bytes of the journal and the summaries by the same table; kept for sessions under rules within a budget.
     pub(super) journal_bytes: u64,
-    /// What definitions, remembered results and the journal have taken of the process's memory; kept for sessions under
-    /// rules within a budget.
+    /// The process memory reserved for definitions, remembered results and the journal; kept for sessions under rules within a
+    /// budget.
     pub(super) reservation: Option<MemoryReservation>,
     /// The version under which it is saved; 0 if it is not.
     #[cfg(feature = "saved-sessions")]
     pub(super) version: u64,
-    /// Whether the store has taken that version; it has what it gave.
+    /// Whether the store has taken that version; a session that came from the store counts as taken.
     #[cfg(feature = "saved-sessions")]
     pub(super) kept: Option<Arc<AtomicBool>>,
-    /// What was forgotten and is not freed yet: that may take long, so it is done in turns.
+    /// Discarded values that are not freed yet: freeing may take long, so it is done in turns.
     pub(super) discarded: Discarded,
 }
 
-/// Values that nobody wants any more.
+/// Discarded values.
 pub(in super::super) type Discarded = Vec<Box<dyn Any>>;
 
 impl Default for SessionState {
@@ -90,7 +90,7 @@ impl SessionState {
         draft
     }
 
-    /// It is not what any version has.
+    /// Marks that it matches no stored version.
     #[cfg(feature = "saved-sessions")]
     pub(in super::super) fn lose_version(&mut self) {
         self.kept = Some(Arc::default());
@@ -127,7 +127,7 @@ impl SessionState {
         self.discarded.push(Box::new(std::mem::take(&mut self.history)));
     }
 
-    /// Gives back what forgotten definitions and results had taken.
+    /// Releases the reservation of discarded definitions and results.
     pub(super) fn release_surplus(&self) {
         let bytes = self.memory_bytes() + self.history_sizes.iter().sum::<u64>() + self.journal_bytes;
         if let Some(reservation) = self.reservation.as_ref().filter(|reservation| reservation.bytes() > bytes)
@@ -167,9 +167,9 @@ impl Committed {
     }
 }
 
-/// A view of what a session holds.
+/// A view of a session's content.
 pub struct SessionView<'s> {
-    /// Names and what they stand for, sorted by name.
+    /// Names and their bindings, sorted by name.
     pub bindings: Vec<(&'s str, &'s Binding)>,
     /// The last three results, latest first.
     pub history: &'s [Value; 3],

@@ -1,7 +1,7 @@
 //! The order of turns: principals first, then the programs of one principal, least served first.
 //!
-//! Each principal has a count of the time that its programs have had, and each program one of its own. Who comes new, or comes back
-//! from waiting, starts where those are that are served now: nobody saves up turns.
+//! Each principal has a count of the time that its programs have had, and each program one of its own. A principal that is new,
+//! or returns from waiting, starts at the count of those being served now, so turns cannot be saved up.
 //!
 //! A turn costs time in proportion to the logarithm of the principals that wait: who is next is read from indexes, which
 //! [`Order::change`] keeps up to date.
@@ -10,17 +10,17 @@ use ahash::AHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Identifies what waits in the queue.
+/// Identifies an entry in the queue.
 pub(super) type Place = (u64, u64);
 
-/// What a principal has had, and a number that tells it from others that have had as much.
+/// A principal's used time, and a number that breaks ties.
 type Rank = (u64, u64);
 
-/// What waits for a turn, by principal.
+/// Entries that wait for a turn, by principal.
 pub(super) struct Turns<P, T> {
     lines: AHashMap<P, Line<T>>,
     order: Order<P>,
-    /// What the principal that was served last had had.
+    /// The used time of the principal that was served last.
     floor: u64,
     /// Numbers of places and lines, in order of arrival.
     next: u64,
@@ -31,7 +31,7 @@ pub(super) struct Turns<P, T> {
 struct Order<P> {
     /// Those that may have a turn.
     ready: BTreeMap<Rank, P>,
-    /// Those that may have one while nobody begins anything.
+    /// Those that may have one while nothing new may begin.
     ready_to_go_on: BTreeMap<Rank, P>,
     /// Those that wait for nothing.
     idle: BTreeMap<Rank, P>,
@@ -39,20 +39,20 @@ struct Order<P> {
     most_stacks: usize,
 }
 
-/// What waits for a turn of one principal, by what it has had, then by arrival.
+/// Entries of one principal that wait for a turn, by used time, then by arrival.
 struct Line<T> {
     number: u64,
     served: u64,
     floor: u64,
-    /// What needs a stack to begin.
+    /// Entries that need a stack to begin.
     fresh: BTreeMap<Place, T>,
-    /// What is in the middle of something, and holds a stack.
+    /// Paused entries, which hold a stack.
     paused: BTreeMap<Place, T>,
-    /// What goes on without a stack.
+    /// Entries that continue without a stack.
     stackless: BTreeMap<Place, T>,
 }
 
-/// What something that waits has to do with stacks.
+/// How a waiting entry relates to stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stacks {
     /// It needs one.
@@ -140,7 +140,7 @@ impl<P: Clone> Order<P> {
 }
 
 impl<P: Clone + Eq + Hash, T> Turns<P, T> {
-    /// Nobody waits. A principal whose programs hold `most_stacks` begins nothing new.
+    /// An empty queue. A principal whose programs hold `most_stacks` begins nothing new.
     pub(super) fn new(most_stacks: usize) -> Self {
         let (ready, ready_to_go_on, idle) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let order = Order { ready, ready_to_go_on, idle, most_stacks };
@@ -158,7 +158,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
         self.waiting > 0 && self.lines.get(principal).is_some_and(is_program)
     }
 
-    /// Queues what has had `served`.
+    /// Queues an entry that has used `served`.
     pub(super) fn push(&mut self, principal: &P, served: u64, stacks: Stacks, item: T) -> Place {
         self.next += 1;
         let (number, floor) = (self.next, self.floor);
@@ -188,13 +188,13 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
         Some((principal, place, stacks))
     }
 
-    /// What has its turn now, for a look.
+    /// The entry whose turn it is, without taking it.
     pub(super) fn next(&self, may_begin: bool) -> Option<&T> {
         let (principal, place, stacks) = self.first(may_begin)?;
         self.lines.get(principal)?.waiting(stacks).get(&place)
     }
 
-    /// Takes what has its turn now. Nobody begins anything new unless `may_begin`.
+    /// Takes the entry whose turn it is. Nothing new begins unless `may_begin`.
     pub(super) fn pop(&mut self, may_begin: bool) -> Option<(P, Place, T)> {
         let (principal, place, stacks) = self.first(may_begin)?;
         let principal = principal.clone();
@@ -205,7 +205,7 @@ impl<P: Clone + Eq + Hash, T> Turns<P, T> {
         Some((principal, place, item))
     }
 
-    /// Takes what waits at this place.
+    /// Takes the entry at this place.
     pub(super) fn take(&mut self, principal: &P, place: Place) -> Option<T> {
         let kinds = [Stacks::Needs, Stacks::Holds, Stacks::None];
         kinds.into_iter().find_map(|stacks| self.remove(principal, place, stacks))

@@ -21,11 +21,11 @@ use crate::time;
 use crate::upstream::lifecycle::Started;
 use crate::upstream::{CallFault, FaultReason, ToolInfo};
 
-/// What a server was found to speak, remembered over restarts.
+/// The protocol that a server was found to speak, remembered over restarts.
 #[derive(Debug, Default)]
 pub(super) struct Remembered(AtomicU8);
 
-/// What a server may be found to speak.
+/// The protocols of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spoken {
     Handshake,

@@ -1,4 +1,4 @@
-//! What a server says on a stream that stays open beside the calls: what has changed and, up to 2025-11-25, what it asks.
+//! A server's messages on a stream that stays open beside the calls: announced changes and, up to 2025-11-25, its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,8 +53,8 @@ pub(super) fn may_ask(endpoint: &Endpoint, session: &HttpSession) -> bool {
     session.era == Era::Handshake && session.old_stream.is_none() && endpoint.inbound.answers_questions()
 }
 
-/// Listens for as long as the session lives, if the server announces changes or may ask something, and nobody listens yet. The result
-/// tells when the server has been heard or will not be.
+/// Listens for as long as the session lives, if the server announces changes or may send requests, and no listener exists yet.
+/// The result resolves when the server has been heard or will not be.
 pub(super) fn spawn(
     endpoint: &Arc<Endpoint>,
     session: &Arc<HttpSession>,

@@ -57,7 +57,7 @@ impl Mirrors {
 /// Whether a tool's annotations keep the rules; a client must not offer a tool that breaks them.
 ///
 /// # Errors
-/// What is wrong with the tool.
+/// The fault of the tool.
 pub(super) fn admit(tool: &ToolInfo) -> Result<(), String> {
     annotations(tool).map(drop)
 }

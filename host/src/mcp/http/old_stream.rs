@@ -1,5 +1,5 @@
-//! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all that the server says, whose first event names
-//! the endpoint that messages are posted to.
+//! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all messages of the server; its first event names the
+//! endpoint that messages are posted to.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ const HOLD: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the answer to a post may lag behind the reply on the stream before its connection is given up.
 const POST_PATIENCE: Duration = Duration::from_millis(250);
 
-/// An open stream, and who waits for what on it. Dropped, it is closed, which is how such a session ends.
+/// An open stream, and the requests that wait on it. Dropping it closes the stream, which is how such a session ends.
 #[derive(Debug)]
 pub(super) struct OldStream {
     shared: Arc<Shared>,
@@ -48,11 +48,11 @@ pub(super) struct OldStream {
 
 struct Shared {
     waiting: Mutex<HashMap<u64, oneshot::Sender<(Answer, usize)>>>,
-    /// The longest event worth keeping: the largest answer that anybody may get.
+    /// The longest event worth keeping: the largest answer that any request may get.
     cap: AtomicUsize,
     /// How it ended, if it has.
     end: watch::Sender<Option<End>>,
-    /// Whether nobody needs it any more.
+    /// Whether it is no longer needed.
     unused: watch::Sender<bool>,
 }
 
@@ -67,7 +67,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first end counts. Whoever waits is told.
+    /// The first end counts. Fails all waiting requests.
     fn end(&self, end: End) {
         let fault = end.fault.clone();
         self.end.send_if_modified(|first| first.is_none().then(|| *first = Some(end)).is_some());
@@ -225,7 +225,7 @@ async fn open_body(endpoint: &Endpoint, connect: Duration) -> Result<Body, CallF
     Ok(response.body)
 }
 
-/// Reads up to the event that names where messages go. Yields what else came with it.
+/// Reads up to the event that names the target for messages. Yields the other events that arrived with it.
 async fn read_endpoint(
     endpoint: &Endpoint,
     body: &mut Body,
@@ -290,7 +290,7 @@ fn too_long(max: usize, received: usize) -> CallFault {
     body_fault(HttpError::TooLarge { max, received: received as u64 }, true)
 }
 
-/// Reads a stream for as long as anybody needs it.
+/// Reads a stream for as long as it is needed.
 #[derive(Clone)]
 struct Reader {
     endpoint: Arc<Endpoint>,
@@ -362,7 +362,7 @@ impl Reader {
         is_wanted
     }
 
-    /// Reads an event: what is to be answered, and whether it is an answer that was waited for.
+    /// Reads an event: the replies to send, and whether it is an expected answer.
     fn read(&self, event: &Event) -> (Vec<Reply>, bool) {
         let mut replies = Vec::new();
         if event.name.is_some() {
@@ -375,7 +375,7 @@ impl Reader {
         (replies, is_wanted)
     }
 
-    /// Hands replies to those who wait for them. Whether anybody does.
+    /// Delivers answers to the waiting requests. Returns whether any was expected.
     #[expect(clippy::disallowed_methods, reason = "entry point: Reader.deliver")]
     fn deliver(&self, data: &Bytes) -> bool {
         let Ok(messages) = parse(data, MAX_BATCH) else { return false };

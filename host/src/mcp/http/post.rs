@@ -76,9 +76,9 @@ pub(super) struct Endpoint {
     pub(super) store: Arc<CredentialStore>,
     /// Whose tokens requests carry, if they need one.
     pub(super) sign_in: Option<Arc<SignIn>>,
-    /// What the server says unasked.
+    /// Handles the server's unsolicited messages.
     pub(super) inbound: Arc<Inbound>,
-    /// Told of what has changed, on whatever stream that is said.
+    /// Receives announced changes, from any stream.
     pub(super) announce: Box<dyn Fn(UpstreamEvent) + Send + Sync>,
 }
 
@@ -87,19 +87,19 @@ pub(super) struct Outgoing<'a> {
     /// Its id, if it is a request.
     pub(super) id: Option<u64>,
     pub(super) method: &'a str,
-    /// What it calls or asks for by name: the tool, the prompt, the resource's URI.
+    /// The name in the request: of the tool or the prompt, or the resource's URI.
     pub(super) subject: Option<&'a str>,
     /// Arguments that go into headers.
     pub(super) mirrored: Vec<(HeaderName, HeaderValue)>,
     pub(super) body: Vec<u8>,
     /// The account of the answer's bytes.
     pub(super) arrivals: Option<&'a dyn Arrivals>,
-    /// For whom it is called, if it is a call.
+    /// The caller, if it is a call.
     pub(super) caller: Option<Caller<'a>>,
 }
 
 impl<'a> Outgoing<'a> {
-    /// A message on nobody's behalf.
+    /// A message without a caller.
     pub(super) fn plain(id: Option<u64>, method: &'a str, body: Vec<u8>) -> Self {
         Self { id, method, subject: None, mirrored: Vec::new(), body, arrivals: None, caller: None }
     }
@@ -116,7 +116,7 @@ pub(super) enum HttpReply {
 /// The answer to a request of the server.
 pub(super) struct Reply(pub(super) inbound::Answer);
 
-/// What a server wants to know of us on the stream of a call, while its answer to the call is read.
+/// The server's requests on the stream of a call, while its answer to the call is read.
 #[derive(Default)]
 struct Asked {
     open: Arc<OpenQuestions>,
@@ -153,7 +153,7 @@ pub(super) type Answer = Result<HttpReply, CallFault>;
 /// The `error` of a reply.
 pub(super) struct RpcFailure {
     pub(super) error: RpcError,
-    /// What it came with, whatever that is.
+    /// Its status, of any kind.
     pub(super) status: StatusCode,
     /// Whether it carries the id of the request.
     pub(super) is_addressed: bool,
@@ -249,7 +249,7 @@ impl Endpoint {
         apart(body.len(), move || read_json(&body, id)).await
     }
 
-    /// Posts a notification or a reply. Yields the status, whatever it is.
+    /// Posts a notification or a reply. Yields any status.
     pub(super) async fn notify(
         &self,
         session: &HttpSession,
@@ -314,8 +314,8 @@ impl Endpoint {
         self.send(&common, request, (tool, asking), limits).await
     }
 
-    /// Sends a request, with the token of its sign-in if it has one. `tool`: what it calls; and what is asked meanwhile, which is not
-    /// its own time.
+    /// Sends a request, with the token of its sign-in if it has one. `tool` names the called tool; the time of questions that
+    /// `asking` handles meanwhile does not count.
     pub(super) async fn send(
         &self,
         common: &HeaderMap,
@@ -486,8 +486,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a stream of the server's own messages (`GET`), from behind `last_id` on if given. `caller`: for whom the call was made whose
-    /// own stream it was.
+    /// Opens a stream of the server's own messages (`GET`), from after `last_id` if given. `caller`: the caller of the call
+    /// that owned the stream.
     pub(super) async fn open_stream(
         &self,
         session: &HttpSession,
@@ -630,8 +630,8 @@ impl Endpoint {
         }
     }
 
-    /// Answers requests that a server of the handshake era sent on a stream that no call opened: in their order what is known, and the
-    /// rest when it is. In the modern era there are no such requests, and a client must not post answers.
+    /// Answers requests that a server of the handshake era sent on a stream that no call opened: known answers in their order,
+    /// and the rest when they are known. In the modern era there are no such requests, and a client must not post answers.
     pub(super) async fn send_replies(
         self: &Arc<Self>,
         session: &Arc<HttpSession>,
@@ -658,8 +658,8 @@ impl Endpoint {
         }
     }
 
-    /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`.
-    /// `caller`: for whom the call was made on whose own stream it came, and `link` what its requests have to do with it.
+    /// The answer to `id`, if the event holds it. Requests of the server are answered through `replies`. `caller`: the caller
+    /// of the call that owns the stream, and `link` how its requests relate to that call.
     #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.read_event")]
     pub(super) fn read_event(
         &self,
@@ -705,7 +705,7 @@ impl Endpoint {
         Failure::Unauthorized(explain(fault, &self.entry.url, &self.entry.auth, after))
     }
 
-    /// What an answer outside 2xx means.
+    /// The meaning of an answer outside 2xx.
     #[expect(clippy::disallowed_methods, reason = "entry point: Endpoint.refusal")]
     pub(super) async fn refusal(
         &self,
@@ -778,7 +778,7 @@ struct Wanted<'a> {
     caller: Option<Caller<'a>>,
 }
 
-/// What came of taking up a stream again.
+/// The outcome of resuming a stream.
 enum Resumed {
     Body(Body),
     SessionLost,
@@ -868,7 +868,7 @@ fn read_json(body: &Bytes, id: u64) -> Result<HttpReply, Failure> {
     }
 }
 
-/// The answer to `id` in a text that is almost JSON: read as what it means, or the fault that says what is wrong with it.
+/// The answer to `id` in a text that is almost JSON: the mended reading, or a fault that describes the defect.
 #[expect(clippy::disallowed_methods, reason = "entry point: mended_answer()")]
 fn mended_answer(text: &Bytes, id: u64) -> Option<Answer> {
     let broken = |text: &[u8], at: usize| {

@@ -19,17 +19,17 @@ pub(crate) struct HttpSession {
     pub(super) era: Era,
     /// The value of `mcp-protocol-version`; `None` before it is agreed upon.
     pub(super) version: Option<HeaderValue>,
-    /// Whether the server announces changes of what it has.
+    /// Whether the server announces changes of its lists.
     pub(super) announces: bool,
-    /// Whether the server can be told which log messages are wanted.
+    /// Whether the server accepts a log level.
     pub(super) logs: bool,
-    /// Whether the server names what it has, and no tools among it.
+    /// Whether the server lists its capabilities, without tools.
     pub(super) leaves_out_tools: bool,
     /// The stream that all is said on, if the server speaks HTTP+SSE of 2024-11-05.
     pub(super) old_stream: Option<Arc<OldStream>>,
-    /// Whether somebody listens for them already.
+    /// Whether a listener for them exists.
     pub(super) listening: AtomicBool,
-    /// What calls take turns by, if the server was found to serve one connection at a time.
+    /// Lock for calls, if the server was found to serve one connection at a time.
     turns: OnceLock<tokio::sync::Mutex<()>>,
     /// Whether a request failed in a way that a server may have which forgot the session.
     doubtful: AtomicBool,
@@ -76,7 +76,7 @@ impl HttpSession {
         }
     }
 
-    /// A session over a stream of 2024-11-05. What comes on it is heard without anybody listening for it.
+    /// A session over a stream of 2024-11-05. Messages on it arrive without a separate listener.
     pub(super) fn over_stream(stream: OldStream) -> Self {
         let session = Self::new(Era::Handshake, None);
         Self { old_stream: Some(Arc::new(stream)), listening: AtomicBool::new(true), ..session }
@@ -111,7 +111,7 @@ impl HttpSession {
         }
     }
 
-    /// Whether the server has to be asked; who is told so asks.
+    /// Whether the server has to be checked; the caller that gets `true` does so.
     pub(super) fn take_doubt(&self) -> bool {
         self.doubtful.load(Ordering::Relaxed) && self.doubtful.swap(false, Ordering::Relaxed)
     }
@@ -121,7 +121,7 @@ impl HttpSession {
         self.turns.get_or_init(Default::default);
     }
 
-    /// What calls take turns by, where they have to come one after the other.
+    /// The lock for calls that have to be sequential.
     pub(super) fn turns(&self) -> Option<&tokio::sync::Mutex<()>> {
         self.turns.get()
     }

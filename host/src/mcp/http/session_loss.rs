@@ -6,7 +6,7 @@ use ptc_mcp::RpcError;
 
 use super::post::RpcFailure;
 
-/// Codes of errors that speak of messages and not of what a tool did.
+/// Codes of errors that concern messages rather than a tool's effect.
 const ABOUT_MESSAGES: [i64; 3] = [-32000, -32001, RpcError::INVALID_REQUEST];
 /// Words, one of which stands beside `session` where it is the session that is wrong.
 const LOST: [&str; 27] = [

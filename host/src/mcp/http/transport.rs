@@ -28,18 +28,18 @@ use crate::upstream::refused::explain_start;
 use crate::upstream::signed::heed;
 use crate::upstream::{Call, CallFault, CallLimits, CallReply, FaultReason, Phase, Query, ToolInfo, Visits};
 
-/// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is taken to
-/// have opened it.
+/// How long a start waits for the stream on which the server may ask. One that is silent until it has something to say on it is
+/// taken to have opened it.
 const LISTEN_PATIENCE: Duration = Duration::from_millis(250);
 /// How long a server is asked whether it knows the session.
 const DOUBT_LIMIT: Duration = Duration::from_secs(2);
 /// How long the last words to a server may take.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(1);
 
-/// A tool server behind a Streamable HTTP endpoint.
+/// A tool server at a Streamable HTTP endpoint.
 ///
-/// Calls run on connections of the shared client's pool, on the runtime of whoever calls; starts run on the runtime
-/// given at construction.
+/// Calls run on connections of the shared client's pool, on the caller's runtime; starts run on the runtime given at
+/// construction.
 pub type HttpUpstream = McpUpstream<HttpTransport>;
 
 /// How an endpoint is greeted, asked and left.
@@ -306,8 +306,8 @@ impl HttpTransport {
         self.exchange(lifecycle, session, outgoing, query.limits).await
     }
 
-    /// A new session for a request that was refused because the server has forgotten its session, and what is left of the
-    /// request's limits. The start takes none of its own time, as that of a first call takes none.
+    /// A new session for a request that was refused because the server has forgotten its session, and the rest of the request's
+    /// limits. The start takes none of its own time, as that of a first call takes none.
     async fn begin_anew(
         &self,
         lifecycle: &SessionLifecycle,
@@ -417,7 +417,7 @@ async fn watch(ended: impl Future<Output = End>, session: Arc<HttpSession>, life
     }
 }
 
-/// What is said to a greeted server for as long as its session lives: what it shall tell of, and that roots have changed.
+/// Sends a greeted server its settings for as long as its session lives: the wanted announcements, and changes of roots.
 async fn settle(endpoint: Arc<Endpoint>, session: Arc<HttpSession>, lifecycle: SessionLifecycle) {
     let inbound = &endpoint.inbound;
     if session.era == Era::Modern {

@@ -36,7 +36,7 @@ pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct StdioConnection {
     /// The upstream's name, for logs.
     pub(super) name: Arc<str>,
-    /// What the child says unasked.
+    /// Handles the child's unsolicited messages.
     pub(super) inbound: Arc<Inbound>,
     next_id: AtomicU64,
     state: Mutex<PipeState>,
@@ -45,7 +45,7 @@ pub(crate) struct StdioConnection {
     base_cap: usize,
     /// Whether requests carry modern `_meta`.
     pub(super) modern: AtomicBool,
-    /// Whether the server names what it has, and no tools among it.
+    /// Whether the server lists its capabilities, without tools.
     pub(super) leaves_out_tools: AtomicBool,
     /// The pipe to the child broke.
     pub(super) broken: Notify,
@@ -133,7 +133,8 @@ impl StdioConnection {
     /// Sends the request that `encode` builds from its id, and waits for the answer.
     ///
     /// The call's own time starts when its first byte is written, and stands still while `stopwatch` does, as does the
-    /// deadline. Dropping the future takes the request back; if it was written and may be cancelled, the child is told.
+    /// deadline. Dropping the future cancels the request; if it was written and may be cancelled, the child gets a
+    /// notification.
     pub(super) async fn request(
         &self,
         encode: impl FnOnce(u64) -> Vec<u8>,
@@ -313,7 +314,7 @@ impl StdioConnection {
         Poll::Ready(())
     }
 
-    /// Closes the child's standard input and fails what is in flight. The first end counts.
+    /// Closes the child's standard input and fails the requests in flight. The first end counts.
     pub(super) fn close(&self, mut end: End) {
         let mut state = self.lock();
         if state.end.is_some() {

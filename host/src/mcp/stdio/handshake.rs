@@ -23,8 +23,8 @@ use crate::upstream::{CallFault, CallLimits, ToolInfo};
 /// The time that a child whose start failed gets for each step of its shutdown.
 const FAILED_START_GRACE: Duration = Duration::from_millis(500);
 
-/// Errors by which a server says that it knows no `initialize`, or not without `_meta`: invalid requests and params, unknown methods, and
-/// those of the modern era.
+/// Errors by which a server says that it knows no `initialize`, or not without `_meta`: invalid requests and params, unknown
+/// methods, and those of the modern era.
 const NO_HANDSHAKE: [i64; 6] = [
     RpcError::METHOD_NOT_FOUND,
     RpcError::INVALID_REQUEST,
@@ -68,7 +68,7 @@ pub(super) async fn start(
     }
 }
 
-/// What is said to a greeted child without waiting for an answer: what it shall tell of, and later that roots have changed.
+/// Sends a greeted child its settings without waiting for an answer: the wanted announcements, and later changes of roots.
 fn settle(connection: &Arc<StdioConnection>, lifecycle: &Lifecycle<StdioConnection>, hello: &ServerHello) {
     let inbound = &connection.inbound;
     if connection.era() == Era::Modern {

@@ -24,7 +24,7 @@ use crate::time::{self, timeout};
 use crate::upstream::CallFault;
 use crate::upstream::lifecycle::{End, EndKind, Lifecycle, closed};
 
-/// How long a child whose pipe broke may take to be gone, so that its exit status can be told.
+/// How long to wait for the exit of a child whose pipe broke, so that its exit status can be reported.
 const EXIT_PATIENCE: Duration = Duration::from_millis(1000);
 /// How long the last bytes of a child that is gone may take to arrive.
 const DRAIN_PATIENCE: Duration = Duration::from_millis(500);
@@ -186,7 +186,7 @@ fn says_something(message: &Message<'_>) -> bool {
     message.method.is_some() || message.result.is_some() || message.error.is_some() || message.id.is_some()
 }
 
-/// A message that goes on on the next line.
+/// A message that continues on the next line.
 struct Begun {
     text: BytesMut,
     nesting: Nesting,
@@ -199,7 +199,7 @@ impl Begun {
         Self { text: BytesMut::from(text), nesting }
     }
 
-    /// With one more line; what is left of it.
+    /// Appends one more line; returns the rest.
     fn and(
         mut self,
         connection: &Arc<StdioConnection>,
@@ -237,7 +237,7 @@ impl Begun {
     }
 }
 
-/// Handles one line. `begun`: what may go on with it; what may go on with the next one is what this gives.
+/// Handles one line. `begun`: an unfinished message that may continue with it; returns the one that may continue with the next.
 #[expect(clippy::disallowed_methods, reason = "entry point: dispatch()")]
 fn dispatch(
     connection: &Arc<StdioConnection>,
@@ -292,7 +292,7 @@ fn take_pieces(
     None
 }
 
-/// Fails the request that is answered by a text which ceases to be JSON at `at`: what carries the id of a request is no noise.
+/// Fails the request whose answer is a text that ceases to be JSON at `at`: a text with the id of a request is not noise.
 fn fail_broken(connection: &StdioConnection, text: &[u8], at: usize) -> bool {
     let fault = || {
         let what = complaint(text, at);

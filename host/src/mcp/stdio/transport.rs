@@ -54,8 +54,8 @@ impl StdioUpstream {
         self
     }
 
-    /// Counts lines on their way in what the process may take; one that there is no room for is dropped, and fails the
-    /// call that it answers.
+    /// Counts lines on their way in the memory of the process; a line without room is dropped, and fails the call that it
+    /// answers.
     #[must_use]
     pub fn within(mut self, memory: Option<MemoryBudget>) -> Self {
         self.transport.memory = memory;

@@ -15,7 +15,7 @@ impl Form {
     /// Checks the content of an answer. Content that is absent is an empty object.
     ///
     /// # Errors
-    /// The first field that does not fit: its name, what was found, what is wanted.
+    /// The first field that does not fit: its name, the value found, the value wanted.
     pub fn check(&self, content: &Value) -> Result<(), String> {
         let Value::Object(content) = content else {
             return Err(format!("the content must be an object, got {}", shown(content)));
@@ -32,10 +32,10 @@ impl Form {
 }
 
 impl Field {
-    /// Checks what an answer has for this field.
+    /// Checks an answer's value for this field.
     ///
     /// # Errors
-    /// The field's name, what was found, what is wanted.
+    /// The field's name, the value found, the value wanted.
     pub fn check(&self, value: Option<&Value>) -> Result<(), String> {
         let Some(value) = value else {
             return match self.required {
@@ -80,7 +80,7 @@ impl Wanted {
         }
     }
 
-    /// What is wanted, as it stands behind "wanted".
+    /// The wanted kind, as it follows "wanted".
     #[must_use]
     pub fn words(&self) -> String {
         match self {

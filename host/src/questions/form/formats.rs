@@ -3,7 +3,7 @@
 use super::StringFormat;
 
 impl StringFormat {
-    /// Whether `text` looks so. Addresses are checked for their parts, not for what mail servers take.
+    /// Whether `text` has this format. Addresses are checked for their parts, not for the rules of mail servers.
     pub(super) fn matches(self, text: &str) -> bool {
         match self {
             StringFormat::Email => is_email(text),
@@ -13,7 +13,7 @@ impl StringFormat {
         }
     }
 
-    /// What is wanted, in words.
+    /// The wanted format, in words.
     pub(super) fn wanted(self) -> &'static str {
         match self {
             StringFormat::Email => "an email address",
@@ -54,7 +54,7 @@ fn is_date(text: &str) -> bool {
     }
 }
 
-/// RFC 3339 5.6. A leap second is one of any minute, since nobody knows them all.
+/// RFC 3339 5.6. A leap second may be in any minute, since the list of them is open.
 fn is_date_time(text: &str) -> bool {
     let Some((date, time)) = text.split_at_checked(10) else { return false };
     let time = time.as_bytes();

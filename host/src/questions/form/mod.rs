@@ -1,7 +1,7 @@
 //! Forms: the restricted JSON Schema of elicitation (waiting.md 3.2), as the published revisions of MCP define it in
 //! `PrimitiveSchemaDefinition`.
 //!
-//! A form is a flat list of fields. [`Form::parse`] refuses what is none, [`Form::check`] says whether an answer fits,
+//! A form is a flat list of fields. [`Form::parse`] refuses anything else, [`Form::check`] says whether an answer fits,
 //! [`Form::to_json`] writes it for a client. Texts that people read lose their hidden characters when a form is read.
 
 mod check;
@@ -13,7 +13,7 @@ mod write;
 use ptc_mcp::Revision;
 use ptc_mcp::json::Number;
 
-/// What a person is asked to fill in. Without fields it is a question that is answered with yes or no.
+/// The fields that a person is asked to fill in. Without fields it is a question that is answered with yes or no.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {
     fields: Vec<Field>,
@@ -26,21 +26,21 @@ pub struct Field {
     pub name: String,
     /// How it is labelled.
     pub title: Option<String>,
-    /// What is told about it.
+    /// The explanation for the person.
     pub description: Option<String>,
     /// Whether an answer must have it.
     pub required: bool,
-    /// What fits.
+    /// The values that fit.
     pub wanted: Wanted,
 }
 
-/// What fits into a field, and what stands there before anything is filled in. A default is of the field's type; whether it
-/// fits in all else is only told when it is taken.
+/// The values that fit into a field, and its initial value. A default is of the field's type; its other constraints are checked
+/// only when it is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// Text.
     String {
-        /// What it must look like.
+        /// The required format.
         format: Option<StringFormat>,
         /// How many characters it may have.
         length: Length,
@@ -51,14 +51,14 @@ pub enum Wanted {
     },
     /// A number.
     Number {
-        /// Between what.
+        /// The bounds.
         range: Range,
         /// The default.
         default: Option<Number>,
     },
     /// A number without fraction.
     Integer {
-        /// Between what.
+        /// The bounds.
         range: Range,
         /// The default.
         default: Option<Number>,
@@ -74,7 +74,7 @@ pub enum Wanted {
         choices: Vec<Choice>,
         /// The default's value.
         default: Option<String>,
-        /// Whether titles were told as `enumNames`, and are told so: the deprecated way, which later revisions still have.
+        /// Whether titles were given as `enumNames`, and are written so: the deprecated way, which later revisions still have.
         has_enum_names: bool,
     },
     /// Some of several texts.
@@ -91,14 +91,14 @@ pub enum Wanted {
 /// One of the texts to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What an answer says.
+    /// The value in an answer.
     pub value: String,
-    /// What a person reads instead. A value with hidden characters always has a title.
+    /// The text that a person reads instead. A value with hidden characters always has a title.
     pub title: Option<String>,
 }
 
 impl Choice {
-    /// What a person reads.
+    /// The text that a person reads.
     #[must_use]
     pub fn label(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.value)
@@ -123,7 +123,7 @@ pub struct Range {
     pub max: Option<Number>,
 }
 
-/// What a text must look like.
+/// The required format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringFormat {
     /// `user@example.com`
@@ -152,7 +152,7 @@ impl StringFormat {
     }
 }
 
-/// What a schema is refused for.
+/// Why a schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormFault {
     /// It is no flat form; where and why.
@@ -163,7 +163,7 @@ pub enum FormFault {
     Secret(String),
 }
 
-/// The two sets of what clients understand.
+/// The two sets of features that clients understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormDialect {
     /// 2025-06-18: no multi-select, titles of choices as `enumNames`, defaults of booleans only.
@@ -173,7 +173,7 @@ pub enum FormDialect {
 }
 
 impl FormDialect {
-    /// What a client of `revision` understands.
+    /// The dialect of a client of `revision`.
     #[must_use]
     pub fn of(revision: Revision) -> FormDialect {
         match revision {

@@ -1,5 +1,5 @@
-//! Reads schemas. They come from programs and upstreams, and are read strictly: what a client would not know how to show
-//! is refused.
+//! Reads schemas. They come from programs and upstreams, and are read strictly: constructs that clients could not show are
+//! refused.
 
 use ptc_mcp::json::{Map, Number, Value, parse_within, repeated_key};
 
@@ -8,9 +8,10 @@ use super::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFo
 use crate::text::clip;
 use crate::visible::{has_hidden, visible, visible_line};
 
-/// Levels of a schema's text: the deepest are the choices of a multi-select, and one more tells what is wrong there.
+/// Levels of a schema's text: the deepest are the choices of a multi-select, and one more lets the message name the fault
+/// there.
 const MAX_LEVELS: usize = 16;
-/// Bytes of what was found that a fault shows.
+/// Bytes of an offending value that a fault shows.
 const MAX_SHOWN: usize = 100;
 
 impl Form {
@@ -22,8 +23,8 @@ impl Form {
         Self::read(text).map(|(form, _)| form)
     }
 
-    /// Reads the schema of a program, whose maps have no order: its required fields come first, in the order in which it
-    /// requires them.
+    /// Reads the schema of a program, whose maps have no order: its required fields go first, in the order in which it requires
+    /// them.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -145,7 +146,7 @@ fn field(name: &str, schema: &Value, required: bool) -> Result<Field, String> {
     })
 }
 
-/// What each field may say besides what it wants.
+/// The keywords that each field may have besides its constraints.
 const ANNOTATIONS: [&str; 2] = ["title", "description"];
 
 /// Refuses keywords besides `type`, annotations and `allowed`.

@@ -1,6 +1,6 @@
 //! Names and titles of fields that would ask for secrets (waiting.md 3.2).
 
-/// What a secret is called, without `-` and `_`.
+/// Names of secrets, without `-` and `_`.
 const SECRETS: [&str; 24] = [
     "password",
     "passwd",
@@ -28,7 +28,7 @@ const SECRETS: [&str; 24] = [
     "recoveryphrase",
 ];
 
-/// Letters of other scripts that look like Latin ones, each behind what it looks like. They are those that spell [`SECRETS`]; the
+/// Letters of other scripts that look like Latin ones, each after the Latin one. They are those that spell [`SECRETS`]; the
 /// whole list is Unicode's UTS 39.
 const CONFUSABLES: [(char, &str); 44] = [
     ('a', "аɑα"),
@@ -81,18 +81,18 @@ const CONFUSABLES: [(char, &str); 44] = [
 const STAND_INS: [(char, char); 8] =
     [('0', 'o'), ('1', 'i'), ('3', 'e'), ('4', 'a'), ('5', 's'), ('7', 't'), ('@', 'a'), ('$', 's')];
 
-/// What follows the name of a secret in a title: `Password (required)`, `PIN for the door`.
+/// Text that follows the name of a secret in a title: `Password (required)`, `PIN for the door`.
 const ENDS: [&str; 9] = ["(", ":", "?", ",", " for ", " of ", " to ", " on ", " at "];
 
-/// Whether `title` names a secret: up to a bracket or the like it ends with what a name of one ends with.
+/// Whether `title` names a secret: its part before a bracket or the like ends with the name of one.
 pub(super) fn title_asks_for_secret(title: &str) -> bool {
     let end = ENDS.iter().filter_map(|end| title.find(end)).filter(|at| *at > 0).min().unwrap_or(title.len());
     let is_end = |c: char| c.is_whitespace() || c.is_ascii_punctuation() && !matches!(c, '@' | '$');
     asks_for_secret(title[..end].trim_matches(is_end)) || asks_for_secret(title.trim_matches(is_end))
 }
 
-/// Whether `name` is that of a secret: it is one of [`SECRETS`], or its last words are, as in `db_password` and
-/// `newPassword2`, by its letters or by what they look like. `password_hint` and `secretary` are none.
+/// Whether `name` is that of a secret: it is one of [`SECRETS`], or its last words are, as in `db_password` and `newPassword2`,
+/// by its letters or by their look-alikes. `password_hint` and `secretary` are none.
 pub(super) fn asks_for_secret(name: &str) -> bool {
     let name: String = name.chars().map(skeleton).collect();
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || is_blank(c));

@@ -1,4 +1,4 @@
-//! What a record file holds: the key of the record, and its text, plain or sealed.
+//! The content of a record file: the key of the record, and its text, plain or sealed.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -18,7 +18,7 @@ use crate::time;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bounds of the pause between two looks at a lock. It doubles.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
-/// Age at which a sign-in that somebody began is swept.
+/// Age at which an unfinished sign-in is swept.
 const PENDING_AGE: Duration = Duration::from_secs(3600);
 
 /// Records as files of their own. Processes share it: each record has a lock file beside it.
@@ -29,8 +29,8 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The store below the state folder `state`, whose records are sealed with `keys` if there are any. Nothing is made before
-    /// the first write.
+    /// The store below the state folder `state`, whose records are sealed with `keys` if there are any. Nothing is created
+    /// before the first write.
     pub fn new(state: &Path, keys: Option<SealingKeys>) -> Self {
         Self { folder: state.join("auth").into(), keys }
     }
@@ -82,8 +82,7 @@ impl FileStore {
         Ok(records.map(|name| self.folder.join(name)).collect())
     }
 
-    /// Removes what nobody will come back to: sign-ins that were begun long ago, and their lock files, whose names nobody
-    /// uses again.
+    /// Sweeps abandoned state: sign-ins that were begun long ago, and their lock files, whose names are never reused.
     fn sweep(&self) {
         let old = |path: &Path| {
             let changed = std::fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
@@ -103,7 +102,7 @@ impl FileStore {
         }
     }
 
-    /// Runs what reads and writes files on a thread where that holds up nobody.
+    /// Runs file operations on a blocking thread.
     async fn away<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,

@@ -41,8 +41,8 @@ pub(super) fn read(path: &Path) -> Result<Option<zeroize::Zeroizing<Vec<u8>>>, S
     Ok(Some(bytes))
 }
 
-/// Replaces a file as a whole: afterwards it has the old content or the new one, whatever happens, and when this returns it has
-/// the new one even if the power fails.
+/// Replaces a file atomically: afterwards it has the old content or the new one, and when this returns it has the new one even
+/// after a power failure.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     use std::io::Write as _;
     let path = folder.join(name);
@@ -77,8 +77,8 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<(), StoreError> {
     sync_folder(folder).map_err(|error| io_error(folder, &error))
 }
 
-/// A lock file, made if it is not there. Lock files are never deleted, since two processes could hold locks on two of one name; but
-/// for those of pending sign-ins, whose record does not come back.
+/// A lock file, made if it is not there. Lock files are never deleted, since two processes could hold locks on two of one name;
+/// but for those of pending sign-ins, whose record does not come back.
 pub(super) fn lock_file(path: &Path) -> Result<File, StoreError> {
     let file = no_link(File::options().read(true).write(true).create(true)).open(path);
     let file = file.map_err(|error| open_error(path, &error))?;
@@ -90,7 +90,7 @@ fn exposed(path: &Path) -> StoreError {
     StoreError::Exposed { path: path.display().to_string(), mode: "0600" }
 }
 
-/// A link is refused as a file of somebody else's is.
+/// A link is refused like a file of another user.
 fn open_error(path: &Path, error: &io::Error) -> StoreError {
     if std::fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         exposed(path)

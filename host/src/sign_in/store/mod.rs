@@ -1,4 +1,4 @@
-//! Where sign-ins are kept (auth.md 7): records under keys, each with a lock of its own that holds across processes.
+//! The store of sign-ins (auth.md 7): records under keys, each with its own lock that holds across processes.
 //!
 //! * [`AuthStore`] — read, lock, write, delete, list.
 //! * [`FileStore`] — a file a record below the state folder, sealed if there is a key.
@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 
 use crate::digest::hex_digest;
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RecordKind {
     /// The tokens of a principal at an upstream.
@@ -54,7 +54,7 @@ impl RecordKind {
 }
 
 /// The name of a record: its kind, and the parts of its key. Neither a redirect port of tokens nor a version of ours is among
-/// them: an upgrade must not sign anybody out.
+/// them: an upgrade must not invalidate sign-ins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecordKey {
     kind: RecordKind,
@@ -81,7 +81,7 @@ impl RecordKey {
         Self::new(RecordKind::Client, &parts)
     }
 
-    /// The key of what an upstream and a principal use. An entry of the same name and another URL is another upstream.
+    /// The key of the binding of an upstream and a principal. An entry of the same name and another URL is another upstream.
     pub fn binding(upstream: &str, url: &str, principal: &str) -> Self {
         Self::new(RecordKind::Binding, &[upstream, url, principal])
     }
@@ -95,7 +95,7 @@ impl RecordKey {
         Self { kind, parts: parts.iter().map(|part| (*part).to_owned()).collect() }
     }
 
-    /// What it is the key of.
+    /// The kind of its record.
     pub fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -110,7 +110,7 @@ impl RecordKey {
         format!("{}-{}", self.kind.as_str(), hex_digest(&self.parts.join("\0"), 32))
     }
 
-    /// What a seal binds a record to.
+    /// The associated data that a seal binds a record to.
     fn associated_data(&self) -> Vec<u8> {
         format!("{}\0{}", self.kind.as_str(), self.parts.join("\0")).into_bytes()
     }
@@ -123,7 +123,7 @@ pub type RecordText = Zeroizing<String>;
 pub struct Listed {
     /// Its key.
     pub key: RecordKey,
-    /// Its text, or why that cannot be had.
+    /// Its text, or why it cannot be read.
     pub text: Result<RecordText, StoreError>,
 }
 
@@ -134,7 +134,7 @@ impl fmt::Debug for Listed {
     }
 }
 
-/// Why the store does not do what it is asked for.
+/// Why the store refuses or fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// No key at hand opens the record. It counts as absent, and only a new sign-in overwrites it.
@@ -148,7 +148,7 @@ pub enum StoreError {
         /// The mode that it must have, for instance `0600`.
         mode: &'static str,
     },
-    /// Somebody else has held the lock for too long.
+    /// Another process has held the lock for too long.
     #[error("the sign-in is in use by another process")]
     Busy,
     /// The operating system refuses.
@@ -159,7 +159,7 @@ pub enum StoreError {
         /// Its words.
         error: String,
     },
-    /// The file is none of ours.
+    /// The file is not ours.
     #[error("{path} is no record of a sign-in")]
     Malformed {
         /// Which.
@@ -188,12 +188,12 @@ impl Guard {
         Self { key, held: Box::new(held) }
     }
 
-    /// What it holds, if that is a `T`.
+    /// Its content, if that is a `T`.
     fn held<T: 'static>(&self) -> Option<&T> {
         self.held.downcast_ref()
     }
 
-    /// What it locks.
+    /// The locked key.
     pub fn key(&self) -> &RecordKey {
         &self.key
     }
@@ -235,7 +235,7 @@ pub trait AuthStore: Send + Sync {
     /// Waits for the lock of `key`, at most 30 s.
     ///
     /// # Errors
-    /// [`StoreError::Busy`], or the lock cannot be had at all.
+    /// [`StoreError::Busy`], or the lock cannot be acquired at all.
     fn lock<'a>(&'a self, key: &'a RecordKey) -> BoxFuture<'a, Result<Guard, StoreError>>;
 
     /// Writes the record whose lock is held. When this resolves it survives the loss of power.

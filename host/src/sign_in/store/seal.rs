@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::state::{Secret, SecretError};
 
-/// What the derived keys are for.
+/// The purpose of the derived keys.
 const LABEL: &str = "ptc sign-in v1";
 
 /// The keys that seal records: the first seals, all open.
@@ -31,7 +31,7 @@ impl SealingKeys {
     /// The keys of a file of one or two lines, each of at least 32 bytes.
     ///
     /// # Errors
-    /// Why it gives none.
+    /// The error of reading it.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         Secret::read(path).map(|secret| Self::new(&secret))
     }

@@ -19,16 +19,16 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_mi
 const LEASE: Duration = Duration::from_secs(30);
 /// How often a lock is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
-/// How long a sign-in that somebody began is kept.
+/// How long an unfinished sign-in is kept.
 const PENDING_LIFE: Duration = Duration::from_secs(3600);
-/// To whom records belong that are no principal's: registrations, and sign-ins that were begun.
+/// The owner of records without a principal: registrations, and unfinished sign-ins.
 const NOBODY: &str = "";
 
-/// Records in a store of state, which seals them. The lock of a record is its lease: nothing is written by whoever was overtaken.
+/// Records in a store of state, which seals them. The lock of a record is its lease: a holder that has lost it writes nothing.
 #[derive(Clone)]
 pub struct SharedStore {
     state: Arc<dyn StateStore>,
-    /// Who holds the locks of this process.
+    /// The holder's name for the locks of this process.
     holder: Arc<str>,
 }
 
@@ -151,7 +151,7 @@ impl SharedStore {
     }
 }
 
-/// Where a record lies: under the principal whose it is.
+/// The place of a record: under its principal.
 fn place(key: &RecordKey) -> Result<Key, StoreError> {
     let principal = match key.kind() {
         RecordKind::Token | RecordKind::Binding => key.parts().last().map_or(NOBODY, String::as_str),

@@ -76,7 +76,7 @@ impl Gate {
     }
 }
 
-/// What became of a commit that its own thread made.
+/// The outcome of a commit made by its own thread.
 pub(super) struct Made {
     pub(super) outcome: Result<(), StateError>,
     /// Whether the writer is to be called.

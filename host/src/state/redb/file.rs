@@ -1,4 +1,4 @@
-//! The file under the database, and what flushing it means.
+//! The file under the database, and the meaning of flushing it.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use tracing::warn;
 
-/// What has happened to a commit when it is answered.
+/// The durability of a commit when it is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flushing {
     /// It is written and flushed to the disk: neither `kill -9` nor the loss of power loses it.
     #[default]
     Disk,
-    /// It is written to the operating system, which flushes it each second: `kill -9` loses nothing, but after the loss of power
-    /// the file may be lost as a whole.
+    /// It is written to the operating system, which flushes it each second: `kill -9` loses nothing, but after the loss of
+    /// power the file may be lost as a whole.
     Process,
 }
 
-/// How often what was written is flushed behind the answers.
+/// How often written data is flushed after the answers.
 const BEHIND: Duration = Duration::from_secs(1);
 
 /// A file of a database.
@@ -44,7 +44,7 @@ impl Storage {
     }
 }
 
-/// Flushes `file` each second for as long as what is returned is in use.
+/// Flushes `file` each second for as long as the returned value is in use.
 fn flush_behind(file: File) -> Arc<AtomicBool> {
     let put_off = Arc::new(AtomicBool::new(false));
     let waits = Arc::downgrade(&put_off);

@@ -1,8 +1,8 @@
 //! The journal beside a file that is flushed for the process only (state.md 2.2): commits that its tables do not have yet.
 //!
-//! A commit is appended by the thread that makes it: one write to the operating system, and no other thread is waited for. The next
-//! transaction of the writer brings everything into the tables, with a new number for what is appended from then on; so nothing of
-//! the old number counts any more, and the journal is written from its beginning again.
+//! A commit is appended by the thread that makes it: one write to the operating system, without waiting for another thread. The
+//! next transaction of the writer brings everything into the tables, with a new number for later entries; entries of the old
+//! number are then void, and the journal is written from its beginning again.
 //!
 //! | Bytes of a commit | |
 //! |---|---|
@@ -25,7 +25,7 @@ use super::tables::{Row, decode, encode};
 /// Bytes in front of the records of a commit.
 const FRONT: usize = 16;
 
-/// What becomes of a record.
+/// The change of a record.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
@@ -39,9 +39,10 @@ pub(super) struct Journal {
     file: File,
     /// The number that the tables know.
     number: u64,
-    /// The number that the next transaction gives it. None is given twice, since nobody knows what became of a transaction that failed.
+    /// The number that the next transaction gives it. None is given twice, since the outcome of a failed transaction is
+    /// unknown.
     next: u64,
-    /// Bytes of what was appended under the number.
+    /// Bytes appended under the number.
     length: u64,
     /// Not after a failure, until a transaction has given it a new number.
     is_usable: bool,
@@ -60,7 +61,7 @@ impl Journal {
         self.is_usable
     }
 
-    /// Bytes of what was appended since the tables have everything.
+    /// Bytes appended since the tables have had everything.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
@@ -97,7 +98,7 @@ impl Journal {
         self.is_usable = self.file.rewind().is_ok();
     }
 
-    /// Notes that nobody knows whether it is.
+    /// Notes that its state is unknown.
     pub(super) fn unsettled(&mut self) {
         self.next = self.next.wrapping_add(1);
         self.is_usable = false;
@@ -106,16 +107,17 @@ impl Journal {
 
 #[cfg(test)]
 impl Journal {
-    /// Appends to another file from now on. What comes back is the one so far.
+    /// Appends to another file from now on. Returns the previous one.
     pub(super) fn replace_file(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)
     }
 }
 
-/// Twice what is appended before the writer is waited for: whatever lies beyond was not appended by us.
+/// Twice the length at which appends wait for the writer: bytes beyond it are not ours.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not answered.
+/// The commits that were appended to `file` under `number`, in their order, up to the first that is not whole: that one was not
+/// answered.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_back()")]
 pub(super) fn read_back(file: &mut File, number: u64) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
@@ -186,7 +188,7 @@ mod tests {
         Entry { kind: Kind::Session, name, row }
     }
 
-    /// What is read back, as versions under ids; 0: removed.
+    /// The entries read back, as versions under ids; 0: removed.
     fn found(bytes: &[u8], number: u64) -> Vec<(String, u64)> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();

@@ -1,4 +1,4 @@
-//! What only the process that has the file needs: leases end with it, and nobody else writes.
+//! State that only the process with the file needs: leases end with it, and no other process writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(super) struct Local {
     heads: HashMap<String, Head>,
     /// Records that the journal has and the tables do not have yet.
     ahead: HashMap<String, Entry>,
-    /// Bytes of the counted records of each principal of whom that is known.
+    /// Bytes of the counted records of each principal, where known.
     held: HashMap<String, u64>,
     /// When records expire that were used without being written; the writer puts that into the file.
     used: HashMap<String, u64>,
     /// Changes of the file so far.
     changes: u64,
-    /// How many records there are of the kinds that somebody has asked about.
+    /// Record counts of the kinds that have been asked about.
     tallies: HashMap<Kind, Tally>,
     said: Announcements,
     replicas: Replicas,
@@ -66,7 +66,7 @@ impl Local {
         Some(head.map(|head| self.current(full, head)))
     }
 
-    /// A record that the tables do not have yet as it is now; the outer `None` if they have it, or nobody has.
+    /// A record whose current state the tables do not have yet; the outer `None` if they have it, or it does not exist.
     pub(super) fn read_ahead(&self, full: &str, now: u64) -> Option<Result<Option<Versioned>, StateError>> {
         let entry = self.ahead.get(full)?;
         let row =
@@ -91,7 +91,7 @@ impl Local {
         self.ahead.iter().map(as_it_is).collect()
     }
 
-    /// Notes what was appended to the journal.
+    /// Notes an entry appended to the journal.
     pub(super) fn go_ahead(&mut self, full: &str, entry: Entry, keeps_lease: bool) {
         self.changed(full, entry.row.as_ref().map(|row| row.head), keeps_lease);
         match self.ahead.get_mut(full) {
@@ -100,7 +100,7 @@ impl Local {
         }
     }
 
-    /// Notes that the tables have what was ahead of them.
+    /// Notes that the tables have all entries of the journal.
     pub(super) fn caught_up(&mut self) {
         self.ahead.clear();
     }
@@ -127,7 +127,7 @@ impl Local {
         self.held.clear();
     }
 
-    /// A record that was read from the file when there had been `changes` changes.
+    /// A record that was read from the file after `changes` changes.
     pub(super) fn seen(
         &mut self,
         full: &str,
@@ -143,7 +143,7 @@ impl Local {
         self.as_read(full, Some(Row { head, ..row }), now)
     }
 
-    /// A record as whoever reads it is told of it.
+    /// A record in the form for readers.
     fn as_read(&self, full: &str, row: Option<Row>, now: u64) -> Result<Option<Versioned>, StateError> {
         match row.filter(|row| row.head.is_there(now)) {
             Some(row) if row.head.is_buried => Err(StateError::Gone),
@@ -152,7 +152,7 @@ impl Local {
         }
     }
 
-    /// A record as it is told of.
+    /// A record's head in the form for readers.
     pub(super) fn told(&self, full: &str, head: &Head, now: u64) -> Versioned {
         self.current(full, *head).told(self.taken.get(full), now)
     }
@@ -164,7 +164,7 @@ impl Local {
         self.heads.insert(full.to_owned(), head);
     }
 
-    /// Notes what the writer has made of a record.
+    /// Notes the writer's change of a record.
     pub(super) fn changed(&mut self, full: &str, head: Option<Head>, keeps_lease: bool) {
         self.changes += 1;
         self.used.remove(full);
@@ -182,12 +182,12 @@ impl Local {
         Some(self.tallies.get(&kind)?.has_room(principal, room))
     }
 
-    /// Notes what the writer has counted.
+    /// Notes the writer's counts.
     pub(super) fn counted(&mut self, tallies: Vec<(Kind, Tally)>) {
         self.tallies.extend(tallies);
     }
 
-    /// Counts what has become of records.
+    /// Updates the counts by changes of records.
     pub(super) fn count_on(&mut self, turnover: &[Turnover]) {
         for Turnover { kind, principal, before, after } in turnover {
             if let Some(tally) = self.tallies.get_mut(kind) {
@@ -196,13 +196,13 @@ impl Local {
         }
     }
 
-    /// Has everything counted anew, since nobody knows what became of a transaction.
+    /// Drops the counts, since the outcome of a transaction is unknown.
     pub(super) fn forget_counts(&mut self) {
         self.tallies.clear();
         self.forget_held();
     }
 
-    /// Takes a record: the fence, and what is known of it. Else who has it.
+    /// Leases a record: returns the fence, and its known head. The error is the present lease.
     pub(super) fn take(&mut self, full: &str, claim: &Claim, now: u64) -> Result<(u64, Option<Head>), Lease> {
         let taken = self.taken.entry(full.to_owned()).or_default();
         if let Some(lease) = taken.lease(now) {
@@ -213,17 +213,17 @@ impl Local {
         Ok((self.fence(full), known.filter(|head| head.is_there(now))))
     }
 
-    /// The fence of whoever took a record last; 0 if nobody has.
+    /// The fence of the last lease of a record; 0 if there was none.
     fn fence(&self, full: &str) -> u64 {
         self.taken.get(full).map_or(0, Taken::fence)
     }
 
-    /// What is known of who took a record last.
+    /// The last lease of a record.
     pub(super) fn taken(&self, full: &str) -> Option<&Taken> {
         self.taken.get(full)
     }
 
-    /// Whether somebody has taken a record, perhaps long ago.
+    /// Whether a record has ever been leased.
     pub(super) fn is_taken(&self, full: &str) -> bool {
         self.taken.contains_key(full)
     }
@@ -287,12 +287,12 @@ impl Local {
         self.taken.get_mut(full).ok_or(StateError::Gone)?.renew(fence, lease, now)
     }
 
-    /// Forgets leases that ended so long ago that nobody writes under them any more.
+    /// Drops leases that ended so long ago that nothing is written under them any more.
     pub(super) fn forget_leases(&mut self, now: u64) {
         self.taken.retain(|_, taken| !taken.is_long_over(now));
     }
 
-    /// Who is to be woken for messages to `holder`.
+    /// The wake-up for messages to `holder`.
     pub(super) fn waking(&mut self, holder: &str) -> Arc<Notify> {
         self.waking.entry(holder.to_owned()).or_default().clone()
     }

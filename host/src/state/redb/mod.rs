@@ -1,11 +1,11 @@
 //! A store in a file of one process (state.md 2.2).
 //!
-//! | Part | What it does |
+//! | Part | Purpose |
 //! |---|---|
-//! | `file` | the file, and what flushing it means |
+//! | `file` | the file, and the meaning of flushing it |
 //! | `tables` | how records lie in it |
-//! | `writer` | the one thread that writes the file: everything that waits goes into one transaction |
-//! | `plan` | what a commit makes of its records |
+//! | `writer` | the one thread that writes the file: all waiting jobs form one transaction |
+//! | `plan` | the effect of a commit on its records |
 //! | `ahead`, `journal` | commits that do not wait for the writer, where nothing is flushed before the answer |
 //! | `local` | leases, announcements and heads of records, which only this process needs |
 
@@ -47,12 +47,12 @@ use opening::Opener;
 use tables::{Row, full_name};
 use writer::Job;
 
-/// How a file of state is kept.
+/// Options of the file of state.
 #[derive(Clone, Debug)]
 pub struct RedbOptions {
     /// The folder, which is made if it is not there. The file in it is `state.redb`.
     pub folder: PathBuf,
-    /// What has happened to a commit when it is answered.
+    /// The durability of a commit when it is answered.
     pub flushing: Flushing,
     /// Bounds of the store.
     pub limits: StoreLimits,
@@ -85,7 +85,7 @@ impl Drop for Handle {
     }
 }
 
-/// What the writer and all handles share.
+/// State shared by the writer and all handles.
 struct Core {
     /// Missing while the file cannot be used.
     file: RwLock<Option<Arc<Database>>>,
@@ -140,7 +140,7 @@ impl RedbState {
         Ok(Self(Arc::new(Handle { core, jobs: Mutex::new(Some(jobs)), writer: Some(writer) })))
     }
 
-    /// Hands a job to the writer. Its answer comes when what it wrote is as safe as it is to be.
+    /// Hands a job to the writer. The answer arrives once the write is as durable as configured.
     fn write<'a, T: Send + 'static>(
         &'a self,
         work: impl FnOnce(&mut writer::Batch<'_, '_>) -> writer::Done<T> + Send + 'static,
@@ -158,12 +158,12 @@ impl RedbState {
         .boxed()
     }
 
-    /// Has the writer bring what the journal has into the tables.
+    /// Makes the writer bring the journal's entries into the tables.
     fn catch_up(&self) -> Answer<'_, ()> {
         self.write(|_| Ok(Ok(())))
     }
 
-    /// Reads the file where that holds up nobody.
+    /// Reads the file on a blocking thread.
     fn look_up<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Core, &Database) -> Result<T, redb::Error> + Send + 'static,
@@ -258,7 +258,7 @@ impl Core {
     }
 }
 
-/// What the file says as a failure of the store.
+/// An error of the file as a failure of the store.
 fn unavailable(error: &redb::Error) -> StateError {
     StateError::Unavailable(error.to_string())
 }
@@ -396,7 +396,7 @@ impl StateStore for RedbState {
     }
 }
 
-/// What a write asks of the record, without the key of its owner.
+/// The record of a write, without the key of its owner.
 fn write_of(write: &Write) -> (Name, Kind) {
     (Name::of(&write.key), write.key.kind())
 }

@@ -19,7 +19,7 @@ pub(super) const FILE: &str = "state.redb";
 /// The name of the journal beside it.
 const JOURNAL: &str = "state.journal";
 
-/// What the name of a file begins with that is not whole yet.
+/// The prefix of the name of an unfinished file.
 const BEGUN: &str = ".state.redb.";
 
 /// Memory for pages of the file that were read or are to be written.
@@ -55,7 +55,7 @@ pub enum RedbError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
     /// A later build made it.
@@ -66,7 +66,7 @@ pub enum RedbError {
         /// Its form.
         form: u64,
     },
-    /// The system gives no thread.
+    /// The system refuses a thread.
     #[error("no thread for the state file: {0}")]
     NoThread(String),
 }
@@ -116,7 +116,7 @@ impl Opener {
         Self { path: PathBuf::from(FILE), journal: None, storage: Box::new(storage) }
     }
 
-    /// Brings into the tables what a killed process has left in the journal. What comes back is a new one, if one is kept.
+    /// Brings the entries that a killed process has left in the journal into the tables. Returns a new journal, if one is kept.
     pub(super) fn journal(&self, database: &Database) -> Result<Option<Journal>, RedbError> {
         let Some((path, is_kept)) = &self.journal else { return Ok(None) };
         let io = |error: std::io::Error| refused(path, &error);
@@ -179,12 +179,12 @@ impl Opener {
     }
 }
 
-/// What the operating system says of a file or folder.
+/// An error of the operating system about a file or folder.
 fn refused(path: &Path, error: &std::io::Error) -> RedbError {
     RedbError::Io { path: path.to_owned(), error: os_error_text(error) }
 }
 
-/// The file that was opened, if nobody else can read or change it.
+/// The opened file, if no other user can read or change it.
 fn private(opened: std::io::Result<File>, path: &Path) -> Result<File, RedbError> {
     let file = opened.map_err(|error| refused(path, &error))?;
     match is_private(&file.metadata().map_err(|error| refused(path, &error))?) {
@@ -224,7 +224,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
     made
 }
 
-/// Removes files that killed processes have begun. The file itself is open, so nobody needs them any more.
+/// Removes files that killed processes have begun. The file itself is open, so they are no longer needed.
 fn remove_begun(folder: &Path) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     for begun in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(BEGUN)) {

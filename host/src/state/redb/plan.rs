@@ -1,4 +1,4 @@
-//! What a commit makes of its records, before any of them is written.
+//! The effect of a commit on its records, before any of them is written.
 
 use super::super::names::Name;
 use super::super::rows::Head;
@@ -13,7 +13,7 @@ pub(super) struct Target {
     pub(super) full: String,
 }
 
-/// What is written of a record.
+/// The planned write of a record.
 pub(super) struct Planned {
     pub(super) target: Target,
     pub(super) before: Option<Head>,
@@ -31,7 +31,7 @@ pub(super) fn targets(commit: &Commit) -> Vec<Target> {
     commit.writes().iter().map(target).collect()
 }
 
-/// What a commit makes of its records, by what is there and by what may be written over it; or why it is refused.
+/// The effect of a commit on its records, from their current heads and the rules for overwriting; or why it is refused.
 pub(super) fn plan<E>(
     commit: &Commit,
     targets: Vec<Target>,

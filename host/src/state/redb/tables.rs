@@ -13,11 +13,11 @@ use super::journal::Entry;
 
 /// The form of the tables.
 pub(super) const FORM: u64 = 1;
-/// What the form is called in [`ABOUT`].
+/// The key of the form in [`ABOUT`].
 pub(super) const FORM_NAME: &str = "form";
-/// What the number of the journal is called there, of which the tables have nothing yet.
+/// The key there of the journal's number whose entries the tables do not have yet.
 const JOURNAL_NAME: &str = "journal";
-/// What the file says of itself.
+/// The file's metadata.
 pub(super) const ABOUT: TableDefinition<'_, &str, u64> = TableDefinition::new("about");
 
 /// Records, by `principal:id`.
@@ -45,7 +45,7 @@ pub(super) struct Row {
     pub(super) blob: Bytes,
 }
 
-/// What has become of a record.
+/// A change of a record.
 #[derive(Clone, Debug)]
 pub(super) struct Turnover {
     pub(super) kind: Kind,
@@ -89,7 +89,7 @@ pub(super) fn encode(head: &Head, blob: &[u8]) -> Vec<u8> {
     row
 }
 
-/// What [`encode`] wrote before the content; `None` for anything else.
+/// The head of a row of [`encode`]; `None` for anything else.
 pub(super) fn decode_head(row: &[u8]) -> Option<Head> {
     let number = |at: usize| Some(u64::from_le_bytes(row.get(at..at + 8)?.try_into().ok()?));
     let time = |at: usize| Some(number(at)?).map(|time| Some(time).filter(|time| *time > 0));
@@ -97,7 +97,7 @@ pub(super) fn decode_head(row: &[u8]) -> Option<Head> {
     Some(Head { version: number(0)?, is_buried: *row.get(8)? != 0, end: time(9)?, expires: time(17)?, bytes })
 }
 
-/// What [`encode`] wrote.
+/// A row of [`encode`].
 pub(super) fn decode(row: &[u8]) -> Option<Row> {
     let head = decode_head(row)?;
     Some(Row { head, blob: Bytes::copy_from_slice(&row[HEAD..]) })
@@ -122,7 +122,7 @@ pub(super) fn read(reading: &ReadTransaction, name: &Name) -> Result<Option<Row>
     Ok(table.get(row_name(name).as_str())?.and_then(|row| decode(row.value())))
 }
 
-/// The records of a kind without their contents: of all, or of one principal with ids that begin so and belong to nobody within it.
+/// The records of a kind without their contents: of all, or of one principal with ids of this prefix and no conversation.
 pub(super) fn list(
     reading: &ReadTransaction,
     kind: Kind,
@@ -166,9 +166,9 @@ pub(super) struct Tables<'t> {
     spent: Option<SpentTable<'t>>,
     inboxes: Option<InboxTable<'t>>,
     held: Option<HeldTable<'t>>,
-    /// What has become of records in this transaction.
+    /// Changes of records in this transaction.
     pub(super) turnover: Vec<Turnover>,
-    /// Bytes of the counted records of principals of whom these have changed, the latest last.
+    /// Bytes of the counted records of principals whose sums have changed, the latest last.
     pub(super) sums: Vec<(String, u64)>,
 }
 
@@ -219,7 +219,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Brings in what the journal has.
+    /// Applies the entries of the journal.
     pub(super) fn catch_up(&mut self, ahead: &[Entry]) -> Result<(), StorageError> {
         for Entry { kind, name, row } in ahead {
             self.set(*kind, name, row.as_ref().map(|row| (&row.head, &row.blob[..])))?;
@@ -258,7 +258,7 @@ impl<'t> Tables<'t> {
         Ok(self.table(kind)?.get(row_name(name).as_str())?.and_then(|row| decode_head(row.value())))
     }
 
-    /// Puts a record in the place of what is there, and counts it.
+    /// Replaces a record, and counts the change.
     pub(super) fn set(
         &mut self,
         kind: Kind,
@@ -322,8 +322,8 @@ impl<'t> Tables<'t> {
         Ok(self.held_table()?.get(principal)?.map_or(0, |held| held.value()))
     }
 
-    /// Records of a kind that have expired: among at most `looks` from `from` on, at most `most`. `expires` says when one does. The
-    /// second is where to go on; `None` at the end.
+    /// Expired records of a kind: among at most `looks` from `from` on, at most `most`. `expires` says when one does. The
+    /// second value is where to continue; `None` at the end.
     pub(super) fn expired(
         &mut self,
         kind: Kind,

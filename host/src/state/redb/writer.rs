@@ -1,4 +1,4 @@
-//! The one thread that writes. All jobs that wait go into one transaction, and are answered when that is as safe as it is to be.
+//! The one thread that writes. All waiting jobs form one transaction, and are answered once it is as durable as configured.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -24,7 +24,7 @@ use crate::time;
 
 /// Jobs of one transaction.
 const TOGETHER: usize = 256;
-/// How often the writer looks at what nobody asked for.
+/// How often the writer does its background work.
 const TICK: Duration = Duration::from_secs(1);
 /// How often expired records are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -32,13 +32,13 @@ const SWEEP: Duration = Duration::from_secs(60);
 const SWEPT: usize = 1000;
 const LOOKED_AT: usize = 50_000;
 
-/// What a job comes to: its answer, unless the file failed.
+/// The outcome of a job: its answer, unless the file failed.
 pub(super) type Done<T> = Result<Result<T, StateError>, redb::Error>;
 
-/// Work for the writer, which hands back whoever is to be told of the outcome.
+/// Work for the writer, which returns the callback for its outcome.
 pub(super) type Job = Box<dyn FnOnce(Option<&mut Batch<'_, '_>>) -> Result<Told, (Told, redb::Error)> + Send>;
 
-/// Tells whoever waits: that its work is in the file, or why nothing is.
+/// Reports to the waiting caller that its work is in the file, or why nothing is.
 pub(super) type Told = Box<dyn FnOnce(Option<StateError>) + Send>;
 
 /// A job, and its answer.
@@ -73,7 +73,7 @@ pub(super) struct Batch<'t, 'c> {
     tables: Tables<'t>,
     core: &'c Core,
     now: u64,
-    /// What becomes known once it is in the file: records, and whether their leases go on.
+    /// Published once it is in the file: records, and whether their leases are kept.
     changed: Vec<(String, Option<Head>, bool)>,
     /// Runs that got messages.
     pushed: Vec<String>,
@@ -146,7 +146,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Buries a record, whoever has taken it. Whether it was there.
+    /// Buries a record, regardless of its lease. Returns whether it existed.
     pub(super) fn bury(&mut self, name: &Name, kind: Kind, life: Duration) -> Done<bool> {
         let there = self.current_head(kind, name)?;
         let Some(head) = there.filter(|head| head.is_there(self.now) && !head.is_buried) else {
@@ -227,7 +227,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Removes some of what has expired, from `from` on in each table; they are where to go on afterwards.
+    /// Removes some expired records, from `from` on in each table; updates `from` to where to continue.
     fn sweep(&mut self, from: &mut [String; 5]) -> Result<(), StorageError> {
         let (core, now) = (self.core, self.now);
         for (kind, from) in Kind::ALL.into_iter().zip(from) {
@@ -293,7 +293,7 @@ pub(super) fn run(core: &Arc<Core>, jobs: &Receiver<Job>) {
     write_together(core, Vec::new(), None);
 }
 
-/// Makes one transaction of all these jobs and of what the journal has, and answers them.
+/// Makes one transaction of all these jobs and of the journal's entries, and answers them.
 fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) {
     // From here on nothing changes what is known of records but this transaction.
     let mut closed = core.gate.as_ref().map(Gate::close);
@@ -335,7 +335,7 @@ fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) 
     told.into_iter().for_each(|tell| tell(fault.clone()));
 }
 
-/// What a transaction writes that nobody waits for.
+/// Data that a transaction writes besides its jobs.
 struct Known<'a> {
     /// When records expire that were used.
     used: &'a [(String, u64)],
@@ -422,7 +422,7 @@ fn write_to(
     outcome
 }
 
-/// Opens a file again that could not be used, once nobody reads the old one any more. Whether it can be used now.
+/// Reopens a file that could not be used, once the old one has no readers. Returns whether it can be used now.
 fn reopen_if_lost(core: &Core) -> bool {
     let mut slot = core.file.write().unwrap_or_else(PoisonError::into_inner);
     if slot.is_some() {

@@ -1,4 +1,4 @@
-//! Where the server is, and what is refused before anything is sent to it.
+//! The address of the server, and the checks before anything is sent to it.
 
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ const MAX_NAMESPACE: usize = 32;
 /// A server, and how it is used.
 #[derive(Clone)]
 pub struct RedisOptions {
-    /// `redis://[USER@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS; `valkey` stands for `redis`. Of a cluster any node, or several
-    /// separated by commas.
+    /// `redis://[USER@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS; `valkey` is an alias of `redis`. For a cluster any node,
+    /// or several separated by commas.
     pub url: String,
     /// The password, unless the URL has it.
     pub password: Option<Zeroizing<String>>,
@@ -23,7 +23,7 @@ pub struct RedisOptions {
     pub ca: Option<Vec<u8>>,
     /// Whether the server is a cluster.
     pub cluster: bool,
-    /// What all keys begin with: 1 to 32 of `[A-Za-z0-9_-]`.
+    /// The prefix of all keys: 1 to 32 of `[A-Za-z0-9_-]`.
     pub namespace: String,
     /// Whether a server beyond this machine may be talked to without TLS.
     pub allow_insecure: bool,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for RedisOptions {
     }
 }
 
-/// What is wrong with [`RedisOptions`]. The texts hold no password.
+/// The fault in [`RedisOptions`]. The texts hold no password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedisAddressError {
     /// It is no such URL.

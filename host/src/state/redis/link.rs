@@ -1,7 +1,7 @@
 //! Connections to the server, their limits of time, and the runtimes that they live on.
 //!
-//! Each event loop has a connection of its own, so that nothing that is asked and answered changes threads. What wakes holders, and whoever asks
-//! outside any event loop, has one on a thread of the store.
+//! Each event loop has its own connection, so that a request and its answer never change threads. Wake-ups of holders, and
+//! requests outside any event loop, use one on a thread of the store.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -36,7 +36,7 @@ const SCANNED: usize = 1000;
 
 /// The connections, each of which is made at the first command, and again whenever it is lost.
 pub(super) struct Link {
-    /// For whoever waits for messages of channels, and for who has no event loop.
+    /// For messages of channels, and for callers without an event loop.
     runtime: Handle,
     /// Its end is that of the thread.
     _alive: oneshot::Sender<()>,
@@ -55,7 +55,7 @@ enum Target {
 
 struct Cluster {
     client: ClusterClient,
-    /// One node, for what any node does.
+    /// Some node, for commands that any node can serve.
     any: Client,
 }
 
@@ -151,7 +151,7 @@ impl Link {
         Ok(Self { runtime: handle, _alive: alive, target, connections: std::sync::Mutex::default() })
     }
 
-    /// What makes connections for the messages of channels.
+    /// Makes connections for the messages of channels.
     pub(super) fn listener_again(
         &self,
     ) -> impl Fn() -> BoxFuture<'static, Result<redis::aio::PubSub, RedisError>> + Send + 'static {
@@ -199,7 +199,8 @@ impl Link {
         (runtime, slot)
     }
 
-    /// Uses the connection of whoever asks, within the time of a command. What has begun is not cut short if nobody waits for it any more.
+    /// Uses the caller's connection, within the time of a command. Work that has begun is completed even if the caller gives
+    /// up.
     async fn with<F>(&self, work: impl FnOnce(Connection) -> F + Send + 'static) -> Result<Value, StateError>
     where
         F: Future<Output = Result<Value, RedisError>> + Send + 'static,

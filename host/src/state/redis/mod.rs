@@ -1,11 +1,11 @@
 //! A store in a Valkey or Redis server, or a cluster of them (state.md 2.3).
 //!
-//! | Part | What it does |
+//! | Part | Purpose |
 //! |---|---|
-//! | `address` | where the server is, and what is refused before anything is sent |
+//! | `address` | the address of the server, and the checks before anything is sent |
 //! | `notes` | when runs go, of all owners in one place: a count of them needs no list |
 //! | `link` | connections, their limits of time, and the runtime that they live on |
-//! | `scripts` | the Lua scripts, and what they answer |
+//! | `scripts` | the Lua scripts, and their answers |
 //! | `waking` | the channel by which a holder hears of messages |
 //!
 //! All keys of one owner have its digest as hash tag: they lie in one slot, so that one script can check and count them.
@@ -61,7 +61,7 @@ impl RedisState {
     /// A store in the server that `options` name. Nothing is sent before the first operation.
     ///
     /// # Errors
-    /// What is wrong with the options.
+    /// The fault in the options.
     pub fn new(options: &RedisOptions) -> Result<Self, RedisAddressError> {
         let link = Link::new(options)?;
         let waking = Waking::new(format!("{}:wake:", options.namespace));
@@ -73,7 +73,7 @@ impl RedisState {
         })))
     }
 
-    /// What the keys of a principal begin with.
+    /// The prefix of a principal's keys.
     fn prefix(&self, principal: &str) -> String {
         format!("{}:{{{principal}}}:", self.0.namespace)
     }
@@ -122,8 +122,8 @@ impl RedisState {
         }
     }
 
-    /// Makes all changes, or none. Of runs it is noted when they go: of new ones together with the change, of others behind it. A process
-    /// that dies in between leaves one that is counted for too long.
+    /// Makes all changes, or none. The expiry of runs is noted: of new ones together with the change, of others after it. A
+    /// process that dies in between leaves one that is counted for too long.
     async fn commit_names(&self, principal: &str, writes: Vec<Write>) -> Result<(), StateError> {
         let prefix = self.prefix(principal);
         let notes = writes.iter().filter_map(|write| Note::of(&prefix, write));

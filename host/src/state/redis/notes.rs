@@ -1,5 +1,5 @@
-//! When runs go, of all owners in one place, so that they are counted without a list (waiting.md 8). It lies in another slot than the runs
-//! themselves: what is noted is never too little, but may be there for longer than its run.
+//! The expiry of runs of all owners in one place, so that they are counted without a list (waiting.md 8). It lies in another
+//! slot than the runs themselves: a note is never missing, but may outlive its run.
 
 use super::scripts::{self, SCRIPTS};
 use super::{Change, End, Kind, RedisState, StateError, Write, signed};
@@ -20,7 +20,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// What is to be noted of a write, if anything: of runs only, and only if it changes.
+    /// The note for a write, if it needs one: only for runs, and only if it changes.
     pub(super) fn of(prefix: &str, write: &Write) -> Option<Note> {
         if write.name.letter != Kind::Run.letter() {
             return None;

@@ -1,4 +1,4 @@
-//! The Lua scripts, and what they answer.
+//! The Lua scripts, and their answers.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -126,7 +126,7 @@ pub(super) fn outcome(value: Value) -> Result<(), StateError> {
     }
 }
 
-/// The server answers what no script of ours does.
+/// The server gives an answer that no script of ours has.
 pub(super) fn unknown(what: &str) -> StateError {
     StateError::Unavailable(format!("the server answers in a way that is not known here ({what})"))
 }

@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use super::link::Link;
 use crate::time::{sleep, timeout};
 
-/// A holder looks as often even if nobody wakes it, and a lost channel is opened again after as long.
+/// A holder polls this often even without a wake-up, and a lost channel is reopened after as long.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Who waits for messages.
+/// Wake-ups for holders that wait for messages.
 pub(super) struct Waking {
     prefix: String,
     /// By the name of the holder, which a process has one of.
@@ -26,7 +26,7 @@ impl Waking {
         Self { prefix, holders: Mutex::default() }
     }
 
-    /// What the names of channels begin with.
+    /// The prefix of the names of channels.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }

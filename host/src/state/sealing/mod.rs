@@ -1,4 +1,4 @@
-//! The operator's secret, and what is sealed with it (state.md 7).
+//! The operator's secret, and sealing with it (state.md 7).
 
 mod seal;
 mod secret;

@@ -1,4 +1,4 @@
-//! Seals: AES-256-GCM under a key of its own for everything that is sealed.
+//! Seals: AES-256-GCM under a separate key for each sealed value.
 
 use ring::aead::{Aad, MAX_TAG_LEN, NONCE_LEN, Nonce};
 
@@ -10,7 +10,7 @@ const ID: usize = 4;
 /// Bytes of the salt.
 const SALT: usize = 16;
 
-/// What seals for one purpose: nothing that was sealed for another one is opened.
+/// Seals for one purpose; a value sealed for another one is not opened.
 ///
 /// The form is key id (4 bytes), salt (16), ciphertext and tag (16). The key is made of the operator's secret, the salt and the
 /// purpose, and seals once; so its nonce is zero.
@@ -44,7 +44,7 @@ impl Seals {
     /// States of programs that wait, which travel with their clients (waiting.md 5.1).
     pub const REQUEST_STATE: &'static str = "ptc request-state v1";
 
-    /// What seals for the purpose `label`.
+    /// Seals for the purpose `label`.
     pub fn new(secret: &Secret, label: &'static str) -> Self {
         Self { secret: secret.clone(), label }
     }
@@ -65,7 +65,7 @@ impl Seals {
         Some(sealed)
     }
 
-    /// What was sealed for that place.
+    /// The value sealed for that place.
     ///
     /// # Errors
     /// Why it is not opened.

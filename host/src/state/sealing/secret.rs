@@ -39,7 +39,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Why a file gives no secret.
+/// Why a secret cannot be read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// It cannot be read or made.
@@ -70,7 +70,7 @@ impl Secret {
     /// The secret of a file of one or two lines, each of at least 32 bytes.
     ///
     /// # Errors
-    /// Why it gives none.
+    /// The error of reading it.
     #[expect(clippy::disallowed_methods, reason = "entry point: Secret.read")]
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         let unreadable = |error: io::Error| unreadable(path, &error);
@@ -95,7 +95,7 @@ impl Secret {
     /// The secret of a folder, which is made at the first time. Of processes that make it at once one does.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The error of reading or making it.
     pub fn read_or_make(folder: &Path) -> Result<Self, SecretError> {
         let path = folder.join(MADE);
         // Looked at before it is read: another process may make it at any moment.

@@ -1,11 +1,11 @@
-//! Signatures under the operator's secret: HMAC-SHA256, which whoever knows the secret makes and checks.
+//! Signatures under the operator's secret: HMAC-SHA256, which every holder of the secret makes and checks.
 
 use ring::hmac::{Context, HMAC_SHA256, Key, verify};
 
 use super::Secret;
 
 impl Secret {
-    /// The HMAC-SHA256 of a text, which comes in `parts`, under the first line as it stands in the file.
+    /// The HMAC-SHA256 of a text, given in `parts`, under the first line of the file.
     pub fn sign(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut signature = [0; 32];
         if let Some(line) = self.lines().first() {
@@ -16,7 +16,7 @@ impl Secret {
         signature
     }
 
-    /// Whether `tag` is what the signature of the text begins with under one of the lines. The time does not tell where they differ.
+    /// Whether `tag` is a prefix of the signature of the text under one of the lines. Compares in constant time.
     #[must_use]
     pub fn has_tagged(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         let by = |line: &super::secret::Line| {
@@ -30,7 +30,7 @@ impl Secret {
         !tag.is_empty() && self.lines().iter().any(by)
     }
 
-    /// Whether the text has been signed so under one of the lines. The time does not tell where signatures differ.
+    /// Whether this is the text's signature under one of the lines. Compares in constant time.
     #[must_use]
     pub fn has_signed(&self, parts: &[&[u8]], signature: &[u8; 32]) -> bool {
         let text = parts.concat();

@@ -1,5 +1,5 @@
-//! A store whose values are sealed: whoever writes to what lies behind it can lose or roll back whole records, but neither read,
-//! forge nor swap them.
+//! A store whose values are sealed: an attacker who writes to the underlying store can lose or roll back whole records, but
+//! neither read, forge nor swap them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{Seals, Secret};
 use crate::digest::hex_digest;
 use crate::pace::apart;
 
-/// Seals what goes into a store and opens what comes out. Clones are handles of one store.
+/// Seals values on the way into a store and opens them on the way out. Clones are handles of one store.
 #[derive(Clone)]
 pub struct SealedState {
     inner: Arc<dyn StateStore>,
@@ -53,13 +53,13 @@ impl SealedState {
         })
     }
 
-    /// Opens what was found. Large values are opened on a thread of their own.
+    /// Opens a value. Large values are opened on a thread of their own.
     async fn opened_apart(&self, found: Versioned, name: Name) -> Result<Versioned, StateError> {
         let (bytes, store) = (found.blob.as_ref().map_or(0, Bytes::len), self.clone());
         apart(bytes, move || store.opened(found, &name)).await
     }
 
-    /// Seals what is to be written, as [`opened_apart`](Self::opened_apart) opens it.
+    /// Seals values to be written, as [`opened_apart`](Self::opened_apart) opens them.
     async fn sealed_apart(&self, commit: Commit) -> Result<Commit, StateError> {
         let bytes = commit.writes().iter().map(|write| match &write.change {
             Change::Put { blob, .. } => blob.len(),

@@ -59,14 +59,14 @@ impl PartialEq<Value> for &str {
     }
 }
 
-/// Null for what JSON has no numbers for.
+/// Null for values without a JSON number.
 impl From<f64> for Value {
     fn from(float: f64) -> Self {
         Number::from_f64(float).map_or(Value::Null, Value::Number)
     }
 }
 
-/// Null for what JSON has no numbers for.
+/// Null for values without a JSON number.
 impl From<f32> for Value {
     fn from(float: f32) -> Self {
         Number::from_f32(float).map_or(Value::Null, Value::Number)

@@ -1,7 +1,7 @@
 //! JSON literals in Rust.
 
-/// A [`Value`](crate::json::Value) written as JSON, with expressions where values may stand: whatever `serde` can write.
-/// Keys are literals or expressions in parentheses. It is used by the name `json::json`.
+/// A [`Value`](crate::json::Value) written as JSON, with expressions where values may stand: any that `serde` can write. Keys
+/// are literals or expressions in parentheses. It is used by the name `json::json`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! json_value {

@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 use super::Value;
 use crate::json::write_string;
 
-/// The members of an object by name, in the order in which they were first inserted. Two maps of the same members are
-/// equal whatever their order.
+/// The members of an object by name, in the order in which they were first inserted. Two maps of the same members are equal in
+/// any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map(IndexMap<String, Value>);
 
@@ -66,7 +66,7 @@ impl Map {
         self.0.swap_remove(name)
     }
 
-    /// Removes a member; those behind it move up.
+    /// Removes a member; those after it move up.
     pub fn shift_remove(&mut self, name: &str) -> Option<Value> {
         self.0.shift_remove(name)
     }

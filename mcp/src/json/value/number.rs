@@ -20,13 +20,13 @@ impl Number {
         Self(text.into())
     }
 
-    /// The shortest text that reads as `float`; `None` for what JSON has no numbers for.
+    /// The shortest text that reads as `float`; `None` for values without a JSON number.
     pub fn from_f64(float: f64) -> Option<Self> {
         let text = float.is_finite().then(|| serde_json::to_string(&float).ok()).flatten()?;
         Some(Self(text.into()))
     }
 
-    /// The shortest text that reads as `float`; `None` for what JSON has no numbers for.
+    /// The shortest text that reads as `float`; `None` for values without a JSON number.
     pub(crate) fn from_f32(float: f32) -> Option<Self> {
         let text = float.is_finite().then(|| serde_json::to_string(&float).ok()).flatten()?;
         Some(Self(text.into()))

@@ -67,9 +67,8 @@ pub(super) fn decide(
             let Value::Object(mut entry) = entry else { continue };
             if has_hidden(&name) {
                 let shown = visible_line(&name);
-                let why = format!(
-                    "the name \"{shown}\" has invisible characters; give the server another one"
-                );
+                let why =
+                    format!("the name \"{shown}\" has invisible characters; give the server another one");
                 decisions.push(decision(String::new(), Fate::Refused(why)));
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth` and
-//! the functions of vectors.
+//! Reading by position. Maps and sets are read in the order in which they are walked (docs/guide/divergences.md), but by `nth`
+//! and the functions of vectors.
 
 use crate::builtins::support::{callee, check, elements, errors};
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ pub(super) fn nth(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(found.unwrap_or_else(|| args.get_mut(2).map(take).unwrap_or_default()))
 }
 
-/// Everything behind the first element: of a list as a list, else as a vector.
+/// Everything after the first element: of a list as a list, else as a vector.
 fn behind_first(ctx: &mut Ctx<'_>, name: &str, args: &mut [Value]) -> Result<Value> {
     if let Value::List(list) | Value::Queue(list) = &args[0] {
         return Ok(Value::List(list.slice(1, list.len())));
@@ -134,7 +134,7 @@ fn root(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Vector> {
     }
 }
 
-/// The first element of the root, for functions that go on inside it; that of a string has no elements.
+/// The first element of the root, for functions that continue inside it; that of a string has no elements.
 fn inner(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Value> {
     let inner = match &args[0] {
         Value::Str(text) if !text.as_str().is_empty() => return Err(Error::argument_types(name, args)),

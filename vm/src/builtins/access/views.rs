@@ -38,7 +38,7 @@ pub(super) fn bounded_count(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value
     Ok(Value::Int(found as i64))
 }
 
-/// Whether a collection or text has no elements; `None` for what is neither.
+/// Whether a collection or text has no elements; `None` for any other value.
 pub(crate) fn is_empty(value: &Value) -> Option<bool> {
     Some(match value {
         Value::Nil => true,

@@ -17,7 +17,7 @@ pub(crate) struct Extreme {
 
 portable!(Extreme { better, rule, best });
 
-/// What becomes of equal keys and of `nil`.
+/// The treatment of equal keys and of `nil`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
     /// `min-by`, `max-by`: the first of equals, `nil` is skipped.

@@ -84,7 +84,7 @@ impl NativeFrame for Reduce {
     }
 }
 
-/// What `(f)` or nothing gives for an empty collection without an initial value (ruling 11).
+/// The result of `(f)`, or nothing, for an empty collection without an initial value (ruling 11).
 fn nothing(ctx: &mut Ctx<'_>, function: Value) -> Result<Flow> {
     if check::takes(ctx, &function, 0)? {
         Ok(Flow::TailCall(function, Default::default()))

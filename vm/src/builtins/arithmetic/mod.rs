@@ -53,7 +53,7 @@ fn difference(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// Whether an integer zero divides what integers have come to, which may be a float by then.
+/// Whether an integer zero divides the intermediate result of integers, which may be a float by then.
 fn divides_integers_by_zero(args: &[Value]) -> bool {
     let mut integers = meter::pieces(args).flatten().take_while(|value| !matches!(value, Value::Float(_)));
     integers.next().is_some_and(Value::is_number) && integers.any(|value| matches!(value, Value::Int(0)))

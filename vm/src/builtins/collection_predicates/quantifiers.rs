@@ -7,7 +7,7 @@ use crate::value::Value;
 use std::mem::take;
 use std::ops::ControlFlow;
 
-/// What ends the loop, and what it comes to.
+/// The condition that ends the loop, and its result.
 pub(crate) struct Quantifier {
     /// Whether a truthy (or a falsy) result decides.
     decisive: bool,

@@ -1,4 +1,4 @@
-//! Calling what combinators made, with a frame for the functions inside.
+//! Calls of functions that combinators made, with a frame for the functions inside.
 
 use crate::builtins::namespaces::EXTENSION;
 use crate::builtins::row::frame;
@@ -95,7 +95,7 @@ portable!(enum Progress {
     3: Quantify { some, at, args },
 });
 
-/// What to do next.
+/// The next action.
 enum Next {
     Call(usize, Args),
     TailCall(usize, Args),
@@ -255,7 +255,7 @@ pub(super) fn trampoline(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     Ok(Flow::Push(Box::new(Trampoline { function, args })))
 }
 
-/// What the result of `comparator` calls: `(p a b)`.
+/// The function that the result of `comparator` calls: `(p a b)`.
 pub(crate) static COMPARING: Builtin = frame("comparator", EXTENSION, "predicate a b", |_, args| {
     let [predicate, a, b] = args else { unreachable!("three arguments have been checked") };
     let (predicate, a, b) = (take(predicate), take(a), take(b));

@@ -37,7 +37,7 @@ fn parts_are_direct(library: &Library, combinator: &Combinator, levels: u32) -> 
     }
 }
 
-/// Calls a combinator if none of its functions needs a frame; gives the arguments back otherwise.
+/// Calls a combinator if none of its functions needs a frame; returns the arguments otherwise.
 pub(crate) fn call_now(ctx: &mut Ctx<'_>, combinator: &Combinator, args: Args) -> Result<CallNow> {
     if parts_are_direct(ctx.library(), combinator, LEVELS) {
         call(ctx, combinator, args).map(CallNow::Done)

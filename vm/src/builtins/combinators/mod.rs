@@ -1,8 +1,8 @@
 //! `comp`, `partial`, `juxt` … and the functions that they make (functions.md 23).
 //!
-//! A [`Combinator`](crate::value::Combinator) remembers what it was made from. Over functions that need no frame it
-//! is called at once (`direct`); else a frame goes through its parts, so that a tower of any height ends with a value
-//! or at a limit of the program.
+//! A [`Combinator`](crate::value::Combinator) remembers its parts. Over functions that need no frame it is called at once
+//! (`direct`); else a frame goes through its parts, so that a tower of any height ends with a value or at a limit of the
+//! program.
 
 pub(super) mod calling;
 pub(crate) mod direct;

@@ -1,4 +1,4 @@
-//! What combinators consist of. Functions of the library make them right; bytes from outside may say anything.
+//! The parts of combinators. Functions of the library make them valid; bytes from outside are untrusted.
 
 use crate::builtins::support::endless;
 use crate::value::{Combinator, CombinatorKind, Value};

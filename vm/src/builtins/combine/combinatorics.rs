@@ -49,7 +49,7 @@ fn add(out: &mut Builder, different: &[Value], ranks: impl ExactSizeIterator<Ite
     out.push(Value::Vector(result))
 }
 
-/// `(combinatorics/permutations c)`: all orders, in that of the places of the items; equal items are not told apart.
+/// `(combinatorics/permutations c)`: all orders, in that of the places of the items; equal items count as one.
 pub(super) fn permutations(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (different, mut ranks) = ranked(items(ctx, "combinatorics/permutations", &mut args[0])?)?;
     let mut out = Builder::new();
@@ -91,7 +91,7 @@ fn size(name: &str, args: &[Value]) -> Result<usize> {
     }
 }
 
-/// `(combinatorics/combinations c n)`: equal items are not told apart.
+/// `(combinatorics/combinations c n)`: equal items count as one.
 pub(super) fn combinations(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let n = size("combinatorics/combinations", args)?;
     let (different, ranks) = ranked(items(ctx, "combinatorics/combinations", &mut args[0])?)?;

@@ -101,8 +101,8 @@ fn choose(n: usize, k: usize) -> usize {
     ways as usize
 }
 
-/// Moves on to the next choice of places, of which there are `count`, in order: the last one that can move does, and
-/// those behind it follow next to it. `false` after the last choice.
+/// Moves on to the next choice of places, of which there are `count`, in order: the last one that can move does, and those
+/// after it follow next to it. `false` after the last choice.
 pub(super) fn next_choice(chosen: &mut [usize], count: usize) -> bool {
     let n = chosen.len();
     let Some(moving) = (0..n).rev().find(|i| chosen[*i] < count - n + i) else { return false };

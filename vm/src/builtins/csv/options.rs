@@ -1,4 +1,4 @@
-//! What the functions are told besides the text or the rows.
+//! Options of the functions besides the text or the rows.
 
 use crate::error::{Error, Result};
 use crate::print;
@@ -18,13 +18,13 @@ pub(super) enum Header {
 /// The options of a call.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// What stands between two cells.
+    /// The character between two cells.
     pub(super) separator: char,
     pub(super) header: Header,
 }
 
 impl Options {
-    /// The arguments behind the first one: a map, or keys and values in turn.
+    /// The arguments after the first one: a map, or keys and values in turn.
     pub(super) fn of(name: &str, args: &[Value], header: Header) -> Result<Options> {
         let mut options = Options { separator: ',', header };
         match args {

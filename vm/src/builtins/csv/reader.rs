@@ -1,8 +1,8 @@
 //! Text to cells.
 //!
-//! A cell that begins with a quote goes to the closing one, over ends of lines, and two quotes in it stand for one. What is not as
-//! RFC 4180 wants it is read all the same: a quote inside other text is text, what stands behind a closing quote belongs to
-//! the cell, and a quote that nothing closes goes to the end of the text. Lines end with LF, CR LF or CR. Lines without anything are skipped.
+//! A cell that begins with a quote extends to the closing one, over ends of lines, and two quotes in it stand for one. Text
+//! that violates RFC 4180 is read all the same: a quote inside other text is text, text after a closing quote belongs to the
+//! cell, and an unclosed quote extends to the end of the text. Lines end with LF, CR LF or CR. Empty lines are skipped.
 
 use crate::builtins::support::copied;
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub(super) struct Reader<'t> {
     separator: char,
 }
 
-/// What stands behind a cell.
+/// The delimiter after a cell.
 #[derive(PartialEq)]
 enum End {
     Separator,
@@ -31,8 +31,8 @@ impl<'t> Reader<'t> {
         Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), separator }
     }
 
-    /// Puts the cells of the next row into `cells`; `false` at the end of the text. Charges a step for each cell, and one for each 16
-    /// bytes.
+    /// Puts the cells of the next row into `cells`; `false` at the end of the text. Charges a step for each cell, and one for
+    /// each 16 bytes.
     pub(super) fn row(&mut self, cells: &mut Vec<Value>) -> Result<bool> {
         cells.clear();
         while let Some(first) = self.rest.chars().next() {
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         text
     }
 
-    /// Steps over what ends a cell.
+    /// Steps over the end of a cell.
     fn end(&mut self) -> End {
         if let Some(rest) = self.rest.strip_prefix(self.separator) {
             self.rest = rest;

@@ -74,7 +74,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Of these names. One that stands there before is told apart by a number behind it.
+    /// Of these names. A repeated name gets a number appended.
     fn new(names: Vec<Value>) -> Result<Columns> {
         meter::charge_steps(names.len() as u64)?;
         // How often a name has been there.

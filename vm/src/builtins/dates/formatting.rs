@@ -12,7 +12,7 @@ use crate::meter;
 use crate::print;
 use crate::value::{Day, Str, Value, day_of_week, local_iso, offset_text};
 
-/// What a formatter stands for: a pattern, or one of the constants of ISO 8601, which are strings of their names.
+/// The meaning of a formatter: a pattern, or one of the constants of ISO 8601, which are strings of their names.
 enum Formatter {
     Date,
     LocalDateTime,

@@ -1,7 +1,7 @@
 //! Dates, instants, durations and times of zones under their Java names.
 //!
-//! Five opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, whatever Java
-//! class made it), the duration, the date and time without a zone (`LocalDateTime`) and with one (`ZonedDateTime`).
+//! Five opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, for every Java class of it),
+//! the duration, the date and time without a zone (`LocalDateTime`) and with one (`ZonedDateTime`).
 
 mod comparing;
 mod formatting;

@@ -41,7 +41,7 @@ enum Item {
 #[derive(Debug)]
 pub(super) struct DatePattern(Vec<Item>);
 
-/// What a pattern asks for that a time does not have.
+/// The part that a pattern needs and a time lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
     Time,
@@ -49,7 +49,7 @@ pub(super) enum Lack {
 }
 
 impl DatePattern {
-    /// Reads a pattern. The error says what is wrong with it.
+    /// Reads a pattern. The error describes the fault.
     pub(super) fn new(pattern: &str) -> Result<DatePattern, String> {
         if pattern.len() > LONGEST {
             return Err(format!("a pattern has at most {LONGEST} bytes"));
@@ -90,7 +90,7 @@ impl DatePattern {
         "HhmsSaXxZVz".chars().any(|letter| self.has(letter))
     }
 
-    /// Writes a date or a point in time, unless the pattern asks for what it does not have.
+    /// Writes a date or a point in time, unless the pattern needs a part that it lacks.
     pub(super) fn write(&self, when: When) -> Result<String, Lack> {
         if matches!(when, When::Day(_)) && self.has_time() {
             return Err(Lack::Time);
@@ -160,7 +160,7 @@ impl DatePattern {
         Ok(out)
     }
 
-    /// Reads a text. The error is the number of the first character that does not fit, from 1, or what is missing.
+    /// Reads a text. The error is the number of the first character that does not fit, from 1, or the missing part.
     pub(super) fn read(&self, text: &str) -> Result<When, Misfit> {
         let mut fields = Fields::default();
         let mut rest = text;
@@ -190,7 +190,7 @@ pub(super) enum Misfit {
     Meaning(&'static str),
 }
 
-/// Text up to the closing quote, and what stands behind it. Two quotes are one.
+/// Text up to the closing quote, and the rest after it. Two quotes are one.
 fn quoted(rest: &str) -> Result<(String, &str), String> {
     if let Some(after) = rest.strip_prefix('\'') {
         return Ok(("'".to_owned(), after));
@@ -262,7 +262,7 @@ fn check_field(letter: char, count: usize) -> Result<(), String> {
     })
 }
 
-/// What has been read so far.
+/// The fields read so far.
 #[derive(Default)]
 struct Fields {
     year: Option<i64>,
@@ -282,7 +282,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Reads a field; what stands behind it. `exact`: digits follow, so a number has as many as its letters.
+    /// Reads a field; returns the rest. `exact`: digits follow, so a number has as many as its letters.
     fn read<'t>(&mut self, letter: char, count: usize, exact: bool, text: &'t str) -> Option<&'t str> {
         match letter {
             'y' | 'u' => {

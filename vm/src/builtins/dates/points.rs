@@ -284,7 +284,7 @@ pub(super) fn get_day_of_week(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
     Ok(Value::Int(day_of_week(day(".getDayOfWeek", &args[0])?)))
 }
 
-/// Moves the date of what has one; the time of the day stays, as far as the zone has it on that day.
+/// Moves the date of a value that has one; the time of the day stays, as far as the zone has it on that day.
 fn move_date(
     method: &str,
     what: &str,

@@ -1,8 +1,8 @@
 //! Reading dates, instants and durations from text.
 //!
-//! The readers are our own because jiff's are laxer here and stricter there. Those take `20240101`, `…t10:30:00z`, a second
-//! 60, an offset of 25 hours and `P1W`, which the language refuses. They refuse `-0044-03-15`, a fraction of ten digits and
-//! `P-3D`, which the language takes. A test holds the values of what both take against each other.
+//! The readers are our own because jiff's are laxer in some cases and stricter in others. jiff takes `20240101`, `…t10:30:00z`,
+//! a second 60, an offset of 25 hours and `P1W`, which the language refuses. It refuses `-0044-03-15`, a fraction of ten digits
+//! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
 use super::when::{Moment, SECOND, When};
 use crate::value::{Day, Zone};
@@ -65,7 +65,7 @@ impl Reader<'_> {
         fits.then_some(((hour * 60 + minute) * 60 + second, fraction))
     }
 
-    /// A fraction of a second behind `.` or `,`: microseconds and digits given.
+    /// A fraction of a second after `.` or `,`: microseconds and digits given.
     fn fraction(&mut self) -> Option<(i64, u8)> {
         if !self.accept('.') && !self.accept(',') {
             return Some((0, 0));
@@ -119,7 +119,7 @@ pub(super) struct Form {
     pub(super) brief: bool,
 }
 
-/// A date and a time as a text gives them.
+/// A date and a time as written in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// Of its own clock, since 1970-01-01T00:00.
@@ -157,7 +157,8 @@ impl Stamp {
         }
     }
 
-    /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another one.
+    /// The time in its zone, which may be an offset; without either, a local one. The offset decides where the zone has another
+    /// one.
     pub(super) fn when(&self) -> Option<When> {
         let zone = match (self.zone, self.offset) {
             (Some(zone), _) => zone,

@@ -37,7 +37,7 @@ pub(super) enum When {
 }
 
 impl When {
-    /// What a value stands for, unless it is a duration or no time at all.
+    /// The point in time of a value, unless it is a duration or no time at all.
     pub(super) fn of(value: &Value) -> Option<When> {
         let Value::Temporal(temporal) = value else { return None };
         match **temporal {
@@ -68,7 +68,7 @@ impl When {
         }
     }
 
-    /// What its clock shows, as a time without a zone; `None` if that is out of range.
+    /// The local time of its clock, as a time without a zone; `None` if that is out of range.
     pub(super) fn local(self) -> Option<Moment> {
         let digits = match self {
             When::Day(_) => 0,

@@ -120,7 +120,7 @@ pub(super) fn at_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(zoned.value())
 }
 
-/// What to write for what has no time.
+/// The expression to write for a value without a time.
 fn advice(value: &Value) -> String {
     match When::of(value) {
         Some(When::Day(_)) => ". Write (.atStartOfDay date zone)".to_owned(),
@@ -129,7 +129,8 @@ fn advice(value: &Value) -> String {
     }
 }
 
-/// `(in-zone time zone)`: an instant, a time of another zone, a local time, or a text that says when, as clocks in the zone show it.
+/// `(in-zone time zone)`: an instant, a time of another zone, a local time, or a text that says when, as clocks in the zone
+/// show it.
 pub(super) fn in_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = "in-zone";
     let zone = zone_argument(name, 2, &args[1])?;

@@ -1,4 +1,4 @@
-//! What there is to find: functions, special forms, and the program's own definitions.
+//! Everything discoverable: functions, special forms, and the program's own definitions.
 
 use super::references::{REFERENCES, Reference};
 use crate::builtins::{Builtin, Library};
@@ -149,7 +149,7 @@ fn of_definition<'n>(name: &'n str, binding: &'n Binding) -> Listing<'n> {
     }
 }
 
-/// What a reference names: a definition of the program, a function, a special form.
+/// The target of a reference: a definition of the program, a function, a special form.
 pub(super) fn find<'n>(reference: &'n str, user: &'n Namespace) -> Option<Listing<'n>> {
     let own = reference.strip_prefix("user/").unwrap_or(reference);
     if let Some(binding) = user.get(own) {

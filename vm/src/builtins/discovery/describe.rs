@@ -1,9 +1,8 @@
 //! `(describe x)`: the shape of data, small enough to read (language.md 11).
 //!
-//! A summary is a map. Everything has `:type` (or `:types` with counts where values differ) and `:count` of values
-//! seen. Scalars have `:distinct` and `:examples`, numbers `:min` and `:max`; maps have `:keys`, collections
-//! `:items`, each with a summary of what is found there, down to `:depth`. With `:paths true` the summaries come
-//! flat, by path: `rows[].name`.
+//! A summary is a map. Everything has `:type` (or `:types` with counts where values differ) and `:count` of values seen.
+//! Scalars have `:distinct` and `:examples`, numbers `:min` and `:max`; maps have `:keys`, collections `:items`, each with a
+//! summary of the values there, down to `:depth`. With `:paths true` the summaries come flat, by path: `rows[].name`.
 
 use crate::builtins::printing;
 use crate::builtins::support::Builder;
@@ -22,7 +21,7 @@ const MOST_KEYS: usize = 100;
 const MOST_PATHS: usize = 300;
 /// Values that are looked at under one path.
 const MOST_VALUES: usize = 10_000;
-/// Different values that are told apart.
+/// Most distinct values that are counted.
 const MOST_DISTINCT: usize = 50;
 /// Characters of an example.
 const EXAMPLE: usize = 120;
@@ -101,7 +100,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What several values at one place have in common, with summaries of what is in them for `depth` levels.
+/// The common properties of several values at one place, with summaries of the values in them for `depth` levels.
 fn summary(values: &[Value], options: Options, depth: usize) -> Result<Map> {
     meter::charge_steps(values.len() as u64 + 10)?;
     meter::reserve(SUMMARY)?;
@@ -128,7 +127,7 @@ fn summary(values: &[Value], options: Options, depth: usize) -> Result<Map> {
     Ok(out)
 }
 
-/// The summary without what is inside.
+/// The summary without nested values.
 fn facts(values: &[Value], options: Options) -> Result<Map> {
     let mut out = Map::new();
     let mut set = |key: &str, value: Value| out.insert(Value::keyword(key), value);
@@ -212,7 +211,7 @@ fn is_scalar(value: &Value) -> bool {
     )
 }
 
-/// Different values in order of appearance, up to one more than are told apart.
+/// Distinct values in order of appearance, up to one more than the limit.
 fn distinct<'v>(values: &[&'v Value]) -> Result<Vec<&'v Value>> {
     let mut found: Vec<&Value> = Vec::new();
     for value in values {
@@ -258,7 +257,7 @@ fn keys(values: &[Value]) -> Result<(Vec<Value>, i64)> {
     Ok((all.into_iter().map(|(key, _)| key).collect(), omitted.len() as i64))
 }
 
-/// What the maps have under a key.
+/// The maps' values under a key.
 fn under_key(values: &[Value], key: &Value) -> Result<Vec<Value>> {
     meter::charge_steps(values.len() as u64)?;
     let found = values.iter().filter_map(|value| match value {

@@ -16,7 +16,7 @@ use crate::value::{Map, Value, Vector};
 /// Steps that one described name costs.
 const STEPS_PER_NAME: usize = 20;
 
-/// Bytes of what a form sends to the host.
+/// Most bytes that a form sends to the host.
 const MAX_BYTES: usize = 256 << 10;
 
 /// A fault of the program, worded as the discovery forms do.
@@ -25,7 +25,7 @@ fn fault(text: String) -> Error {
     Error::verbatim(Reason::RuntimeError, format!("runtime_error: {text}"))
 }
 
-/// The error of what only upstreams could answer, where there are none.
+/// The error of a form that only upstreams could answer, where there are none.
 #[cold]
 pub(crate) fn no_backend() -> Error {
     fault("REPL discovery forms are only available when a discovery backend is configured".into())
@@ -60,7 +60,7 @@ fn option<'m>(options: &'m Map, key: &str) -> Option<&'m Value> {
     options.get_flexible(&Value::keyword(key))
 }
 
-/// Asks the host what is not known here.
+/// Asks the host about an unknown name.
 fn ask(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<Flow> {
     if !ctx.has_upstreams() {
         return Err(no_backend());
@@ -90,7 +90,7 @@ fn request(ctx: &Ctx<'_>, form: &'static str, args: &[Value]) -> Result<HostRequ
     Ok(HostRequest::Discovery { form, arguments, shown })
 }
 
-/// Names of which one `doc` tells.
+/// Most names that one `doc` documents.
 const MAX_DOCUMENTED: usize = 16;
 
 /// `(doc ref …)`, `(doc ref … {:offset 0})`: the names, or a vector of them.
@@ -122,7 +122,7 @@ pub(super) fn doc(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     }
 }
 
-/// The text of one name: what is known here, or a question to the host with these further arguments.
+/// The text of one name: the local one, or a question to the host with these further arguments.
 fn documented(ctx: &mut Ctx<'_>, name: &Value, further: &[Value]) -> Result<Flow> {
     let text = reference("doc", name)?;
     ctx.charge(STEPS_PER_NAME)?;
@@ -135,11 +135,11 @@ fn documented(ctx: &mut Ctx<'_>, name: &Value, further: &[Value]) -> Result<Flow
     }
 }
 
-/// The texts of several names, told one after the other.
+/// The texts of several names, one after the other.
 pub(crate) struct Docs {
     /// Those that are left, the next one last.
     names: Args,
-    /// What the host is told with each: the options, and how many texts share what a program can print.
+    /// Arguments for the host with each name: the options, and how many texts share the program's print budget.
     shared: Args,
     texts: Args,
 }
@@ -266,7 +266,7 @@ pub(super) fn ns_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// `(source ref)`: prints, and gives `nil`.
+/// `(source ref)`: prints, and returns `nil`.
 pub(super) fn source(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let name = reference("source", &args[0])?;
     let own = name.strip_prefix("user/").unwrap_or(&name);

@@ -1,8 +1,7 @@
-//! Discovery: `apropos dir doc meta ns-publics` and their like describe what there is (language.md 5.7,
-//! upstreams.md 13).
+//! Discovery: `apropos dir doc meta ns-publics` and their like describe the available names (language.md 5.7, upstreams.md 13).
 //!
-//! They know the registry, the special forms and the program's own definitions (as `user`). What they do not know
-//! goes to the host, where there are upstreams.
+//! They know the registry, the special forms and the program's own definitions (as `user`). Other names go to the host, where
+//! there are upstreams.
 
 mod catalog;
 mod describe;

@@ -6,7 +6,7 @@ pub(super) struct Reference {
     pub(super) namespace: &'static str,
     /// How it is written.
     pub(super) signatures: &'static [&'static str],
-    /// One line of what it does.
+    /// One line of documentation.
     pub(super) doc: &'static str,
 }
 

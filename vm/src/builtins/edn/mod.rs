@@ -28,7 +28,7 @@ pub(crate) struct Reading {
     readers: Value,
     default: Value,
     blank: Value,
-    /// What is to be called first.
+    /// The first call to make.
     call: Option<(Value, Args)>,
 }
 
@@ -69,7 +69,7 @@ impl Reading {
         }
     }
 
-    /// What a tagged value stands for.
+    /// The value of a tagged form.
     fn meaning(&self, reader: &Reader<'_>, ctx: &mut Ctx<'_>, tag: Str, value: Value) -> Result<Meaning> {
         let symbol = Value::Symbol(tag.clone());
         let own = match &self.readers {
@@ -102,10 +102,10 @@ impl Reading {
     }
 }
 
-/// What a tagged value stands for.
+/// The meaning of a tagged form.
 enum Meaning {
     Value(Value),
-    /// What a function makes of it.
+    /// The result of this call.
     Call(Value, Args),
 }
 

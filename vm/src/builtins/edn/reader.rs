@@ -1,4 +1,4 @@
-//! A text of data, form by form. Nothing recurses: what is open is a list of levels.
+//! Reads a text of data, form by form. Nothing recurses: open forms are a list of levels.
 
 use super::number::{MAX_DIGITS, number};
 use crate::builtins::support::Builder;
@@ -10,14 +10,14 @@ use crate::value::{Map, Set, Str, Value, is_readable_keyword, parts_of_name};
 /// Deepest nesting, as that of JSON.
 const MAX_DEPTH: usize = 128;
 
-/// What is open while its parts are read.
+/// The kind of a form that is open while its parts are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
     Vector,
     Map,
     Set,
-    /// A value behind a tag.
+    /// A value after a tag.
     Tagged,
 }
 
@@ -26,7 +26,7 @@ portable!(enum Kind { 0: List, 1: Vector, 2: Map, 3: Set, 4: Tagged });
 /// A collection or a tagged value that is being read.
 pub(super) struct Level {
     kind: Kind,
-    /// What the keys of a map without a namespace get: `#:ns{…}`. Of a tagged value its tag.
+    /// The namespace for the keys of a map that have none: `#:ns{…}`. For a tagged value, its tag.
     name: Option<Str>,
     items: Builder,
     /// Forms that `#_` discards.
@@ -274,7 +274,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The character behind a backslash in a string.
+    /// The character after a backslash in a string.
     fn escape(&mut self) -> Result<char> {
         let kind = self.text[self.at + 1..].chars().next();
         let c = match kind {

@@ -1,4 +1,4 @@
-//! `iterate`, `repeatedly`, `cycle`, and where the elements of what never ends come from.
+//! `iterate`, `repeatedly`, `cycle`, and the source of elements of endless sequences.
 
 use crate::builtins::support::endless::{self, Endless};
 use crate::builtins::support::{Feed, callee, check, each, elements};
@@ -67,7 +67,7 @@ portable!(enum Source {
     5: InStep(function, lanes, args),
 });
 
-/// The next element, or what gives it.
+/// The next element, or the call that makes it.
 pub(crate) enum Element {
     Ready(Value),
     /// A call.
@@ -94,7 +94,7 @@ impl Source {
         Some(Source::InStep(function.clone(), lanes.collect(), Vec::new()))
     }
 
-    /// Whether the lanes that lane `own` of so many draws on are there, behind it.
+    /// Whether the lanes that lane `own` of so many draws on are there, after it.
     pub(crate) fn is_sound(&self, own: usize, count: usize) -> bool {
         match self {
             Source::InStep(_, lanes, args) => {
@@ -139,7 +139,7 @@ impl Source {
         }
     }
 
-    /// Keeps what the next element is made from.
+    /// Keeps the value from which the next element is made.
     pub(crate) fn remember(&mut self, element: &Value) {
         if let Source::Iterate(_, last, _) = self {
             *last = element.clone();

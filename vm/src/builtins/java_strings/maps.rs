@@ -42,7 +42,7 @@ pub(super) fn get_or_default(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Valu
     Ok(found.unwrap_or_else(|| std::mem::take(&mut args[2])))
 }
 
-/// The set of what each entry gives.
+/// The set of the results for all entries.
 fn set_of(ctx: &mut Ctx<'_>, map: &Map, bytes: usize, of: fn(&Value, &Value) -> Value) -> Result<Value> {
     ctx.charge(map.len())?;
     ctx.reserve(map.len().saturating_mul(2 * Set::ELEMENT_BYTES + bytes))?;

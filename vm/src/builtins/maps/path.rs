@@ -7,8 +7,8 @@ use crate::machine::{Ctx, portable};
 use crate::print;
 use crate::value::{Map, Value, Vector, VectorIter};
 
-/// The collections on a path, each without what lies on the path inside it, so that nobody else holds that and
-/// it can be changed in place.
+/// The collections on a path, each without the next one on the path, so that the next one has a single owner and can be changed
+/// in place.
 pub(crate) struct Levels(Vec<(Level, Held)>);
 
 portable!(Levels(levels));
@@ -22,10 +22,10 @@ portable!(enum Level { 0: Map(map, key), 1: Vector(vector, index) }
     if |level: &Level| !matches!(level, Level::Vector(vector, index) if *index > vector.len()));
 
 impl Levels {
-    /// Goes down `path` from `root`: the collections on it, and what lies at its end, or `nil`.
+    /// Goes down `path` from `root`: returns the collections on it, and the value at its end, or `nil`.
     ///
-    /// Maps are entered under the key that a read would find; what is missing or `nil` counts as an empty map.
-    /// `types` makes the error for a root that has no keys and for what is no index of a vector.
+    /// Maps are entered under the key that a read would find; a missing value or `nil` counts as an empty map. `types` makes
+    /// the error for a root that has no keys and for an invalid index of a vector.
     pub(super) fn descend(
         ctx: &mut Ctx<'_>,
         name: &str,

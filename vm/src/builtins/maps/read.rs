@@ -18,7 +18,8 @@ fn at_position(text: &Str, index: &Value) -> Option<Value> {
     }
 }
 
-/// What a read of `key` finds in a map, flexibly, by index in a vector or text, or in a set; nothing in anything else.
+/// The value that a read of `key` finds in a map, flexibly, by index in a vector or text, or in a set; nothing in anything
+/// else.
 fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
     match from {
         Value::Vector(vector) => Ok(vector.at(key)),
@@ -34,7 +35,7 @@ fn read(ctx: &mut Ctx<'_>, from: &Value, key: &Value) -> Result<Option<Value>> {
     }
 }
 
-/// Notes a read of what has no keys by a map: its value is `nil` as in Clojure, and hardly what was meant.
+/// Notes a read of a value without keys by a map: its value is `nil` as in Clojure, which is hardly the intention.
 fn note_swapped(ctx: &mut Ctx<'_>, name: &str, example: &str, args: &[Value]) {
     if let (Value::Keyword(_) | Value::Str(_) | Value::Vector(_), Value::Map(_)) = (&args[0], &args[1]) {
         ctx.note(Str::from_string(format!(
@@ -139,7 +140,7 @@ pub(in crate::builtins) fn select(
     Ok(Map::from_entries(entries))
 }
 
-/// What `keys`, `vals` and `entries` have in common: one value for each entry.
+/// Shared by `keys`, `vals` and `entries`: one value for each entry.
 fn each_entry(
     ctx: &mut Ctx<'_>,
     map: &Map,
@@ -201,7 +202,7 @@ pub(super) fn entries(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     }
 }
 
-/// The two parts of what can stand for an entry.
+/// The two parts of a value that can stand for an entry.
 pub(in crate::builtins) fn entry_parts(value: &Value) -> Option<(Value, Value)> {
     match value {
         Value::Vector(pair) | Value::List(pair) if pair.len() == 2 => pair.get(0).zip(pair.get(1)),

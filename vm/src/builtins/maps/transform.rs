@@ -129,7 +129,7 @@ pub(super) fn update_keys(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow>
     Ok(each(function, Feed::One(Cursor::Vector(keys.into_iter())), sink))
 }
 
-/// What `reduce-kv` folds over.
+/// The entries that `reduce-kv` folds over.
 enum Entries {
     Map(MapIter),
     Vector(i64, crate::value::VectorIter),

@@ -22,7 +22,7 @@ fn check_count(name: &str, args: &[Value]) -> Result<()> {
     }
 }
 
-/// Refuses a call of `function` with `argc` arguments that cannot fit, with a hint at what was probably meant.
+/// Refuses a call of `function` with `argc` arguments that cannot fit, with a hint at the likely intention.
 fn check_fits(ctx: &Ctx<'_>, name: &str, function: &Value, argc: usize) -> Result<()> {
     let expected = match function {
         Value::Closure(closure) => match closure.code().arities.as_slice() {
@@ -49,7 +49,7 @@ fn check_fits(ctx: &Ctx<'_>, name: &str, function: &Value, argc: usize) -> Resul
     Err(Error::new(Reason::ArityError, text))
 }
 
-/// The arguments of the function: the old value, then what follows the function in the call.
+/// The arguments of the function: the old value, then the arguments after the function in the call.
 fn call_args(old: Value, more: &mut [Value]) -> Args {
     let mut args = Args::with_capacity(1 + more.len());
     args.push(old);

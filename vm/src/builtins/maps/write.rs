@@ -9,8 +9,8 @@ use crate::meter;
 use crate::value::{Map, Value, Vector, identical};
 use std::mem::take;
 
-/// An index into `vector` at which a value may be put: that of an element, or the one behind the last.
-/// `refused` makes the error for what is no index at all.
+/// An index into `vector` at which a value may be put: that of an element, or the one after the last. `refused` makes the error
+/// for a value that is no index at all.
 pub(super) fn writable_index(
     vector: &Vector,
     index: &Value,
@@ -91,7 +91,7 @@ pub(super) fn merged_key(into: &Map, from: &Map, key: &Value) -> Option<Value> {
     if !identical(&found, key) && from.get(&found).is_some() { None } else { Some(found) }
 }
 
-/// `(merge & ms)`: adds what follows to the first one, as `conj` does, unless there is nothing but `nil` and `false`.
+/// `(merge & ms)`: adds the rest to the first one, as `conj` does, unless there is nothing but `nil` and `false`.
 pub(super) fn merge(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if !args.iter().any(Value::is_truthy) {
         return Ok(Value::Nil);

@@ -54,7 +54,7 @@ fn to_integer(name: &str, args: &[Value], characters: bool) -> Result<Value> {
     integer_of(&args[0], characters)?.ok_or_else(|| Error::argument_types(name, args))
 }
 
-/// As `int` casts it: an integer of 32 bits; `None` for what is neither a number nor a string of one code point.
+/// As `int` casts it: an integer of 32 bits; `None` for anything but a number or a string of one code point.
 pub(in crate::builtins) fn to_int(value: &Value) -> Result<Option<i32>> {
     match integer_of(value, true)? {
         None => Ok(None),

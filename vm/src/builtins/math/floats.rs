@@ -1,4 +1,4 @@
-//! What floats are made of, and integers that Java bounds: the rest of `clojure.math` (functions.md 37.2).
+//! The parts of floats, and integers that Java bounds: the rest of `clojure.math` (functions.md 37.2).
 
 use super::real::{binary, unary};
 use crate::error::{Error, Result};
@@ -43,8 +43,8 @@ pub(super) fn next_after(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     })
 }
 
-/// `(Math/getExponent x)`: as it is stored, so that zero and subnormal floats have that below the smallest, and infinities and NaN
-/// that above the largest.
+/// `(Math/getExponent x)`: as it is stored, so that zero and subnormal floats have that below the smallest, and infinities and
+/// NaN that above the largest.
 pub(super) fn exponent(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let Some(x) = number::float(&args[0]) else {
         return Err(Error::argument_types("Math/getExponent", args));
@@ -83,7 +83,7 @@ fn remainder(x: f64, y: f64) -> f64 {
     if x.is_sign_negative() { -rest } else { rest }
 }
 
-/// What Java refuses when it does not fit 64 bits; integers are unbounded here.
+/// An operation that Java refuses when the result does not fit 64 bits; integers are unbounded here.
 fn exact(name: &str, args: &[Value], f: impl FnOnce(&[Value]) -> Result<Value>) -> Result<Value> {
     if args.iter().all(|arg| matches!(arg, Value::Int(_) | Value::BigInt(_))) {
         f(args)

@@ -1,8 +1,8 @@
 //! Rounding, conversion between kinds of numbers, and real functions (functions.md 16, 37.2).
 //!
-//! `Math/NAME` is the bare function where there is one, but for `Math/floor`, `Math/ceil` and `Math/round`, which are Java's: the bare
-//! ones give integers and round halves away from zero. The others exist under their qualified names only, because programs like to
-//! call their own functions `log` or `exp`.
+//! `Math/NAME` is the bare function where there is one, but for `Math/floor`, `Math/ceil` and `Math/round`, which are Java's:
+//! the bare ones give integers and round halves away from zero. The others exist under their qualified names only, because
+//! programs like to call their own functions `log` or `exp`.
 
 mod convert;
 mod floats;

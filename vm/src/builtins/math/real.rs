@@ -1,4 +1,4 @@
-//! Real functions. They give what IEEE 754 gives, infinities and NaN included, and no error for them.
+//! Real functions. They return the results of IEEE 754, infinities and NaN included, and no error for them.
 
 use crate::error::{Error, Result};
 use crate::machine::Ctx;

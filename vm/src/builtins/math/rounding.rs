@@ -53,9 +53,9 @@ pub(super) fn round(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 }
 
 /// A float of so many decimals, or a number of so many zeros if `digits` is negative. A half is one in the decimal digits that
-/// the number is shown with, so that `(round 1.005 2)` is what a reader expects.
+/// the number is shown with, so that `(round 1.005 2)` matches a reader's expectation.
 fn to_digits(digits: i64, args: &mut [Value]) -> Result<Value> {
-    /// More digits than a float or what matters of an integer has.
+    /// More digits than a float or the significant part of an integer has.
     const MOST: i64 = 400;
     match &args[0] {
         Value::Float(x) if x.is_finite() && digits < MOST => {
@@ -125,8 +125,8 @@ pub(super) fn java_ceil(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     rounded_to_float("Math/ceil", args, f64::ceil)
 }
 
-/// `(Math/round x)`: an integer of 64 bits, halves up; the nearest one where none fits, 0 for NaN. With digits as `round`, which Java
-/// does not have.
+/// `(Math/round x)`: an integer of 64 bits, halves up; the nearest one where none fits, 0 for NaN. With digits as `round`,
+/// which Java does not have.
 pub(super) fn java_round(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     if args.len() > 1 {
         return round(ctx, args);

@@ -1,4 +1,4 @@
-//! What `sort` accepts as a comparator, and what its answers mean (ruling 11).
+//! The values that `sort` accepts as a comparator, and the meaning of their answers (ruling 11).
 
 use crate::builtins::support::check;
 use crate::error::{Error, Result};
@@ -14,14 +14,14 @@ pub(super) enum Comparator {
     Function {
         /// The function.
         function: Value,
-        /// What its order is on keys of one simple kind, when that is known: whether it is descending.
+        /// Its order on keys of one simple kind, when that is known: whether it is descending.
         known: Option<bool>,
     },
 }
 
 portable!(enum Comparator { 0: Natural { descending }, 1: Function { function, known } });
 
-/// What one answer of a comparator says.
+/// The meaning of one answer of a comparator.
 pub(super) enum Verdict {
     /// Whether the second key comes first.
     SecondFirst(bool),
@@ -55,8 +55,8 @@ impl Comparator {
     }
 }
 
-/// What the answer to `(f a b)` says, where `a` is the earlier one: a boolean comparator is asked again the other
-/// way round when it says no, a numeric one answers by its sign.
+/// The meaning of the answer to `(f a b)`, where `a` is the earlier one: a boolean comparator is asked again the other way
+/// round when it says no, a numeric one answers by its sign.
 pub(super) fn verdict(name: &str, answer: &Value) -> Result<Verdict> {
     Ok(match answer {
         Value::True => Verdict::SecondFirst(false),

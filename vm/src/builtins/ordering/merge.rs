@@ -1,4 +1,4 @@
-//! A stable merge sort, bottom up: of runs that are sorted already, or of single items. It goes on in small pieces.
+//! A stable merge sort, bottom up: of runs that are sorted already, or of single items. It proceeds in small pieces.
 //!
 //! It never looks at the items itself: any answers, contradictory ones included, give some permutation.
 
@@ -8,10 +8,10 @@ use std::ops::Range;
 /// A sort in the middle of its work.
 ///
 /// It either asks [one question at a time](Merge::question), so that the answers may come from a program, or is
-/// [taken further](Merge::advance) by whoever can answer at once.
+/// [advanced](Merge::advance) by a caller that can answer at once.
 pub(super) struct Merge<T> {
     from: Vec<T>,
-    /// What the present round of merging has put in order.
+    /// The output of the present round of merging.
     into: Vec<T>,
     /// Items of a run as it comes to merging, and most that are merged at once.
     run: usize,
@@ -39,8 +39,8 @@ impl<T: Copy> Merge<T> {
         Merge { from: items, into: Vec::new(), run, sorted: 0, width: run, left: (0, 0), right: (0, 0) }
     }
 
-    /// What a sort by questions is in the middle of: the items, those that this round has put in order, the length of the runs,
-    /// and how far two of them have been merged.
+    /// The state of a sort by questions: the items, the output of this round, the length of the runs, and how far two of them
+    /// have been merged.
     pub(super) fn progress(&self) -> (&[T], &[T], usize, (usize, usize)) {
         (&self.from, &self.into, self.width, (self.left.0, self.right.0))
     }
@@ -80,7 +80,7 @@ impl<T: Copy> Merge<T> {
         self.right = (middle, (middle + self.width).min(count));
     }
 
-    /// Takes over what is left of two runs of which one is used up, and goes on to the next two. Whether that begins another
+    /// Takes over the rest of two runs of which one is used up, and moves to the next two. Returns whether that begins another
     /// round.
     fn next_pair(&mut self) -> bool {
         self.into.extend_from_slice(&self.from[self.left.0..self.left.1]);

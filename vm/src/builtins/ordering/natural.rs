@@ -10,12 +10,12 @@ use crate::machine::Ctx;
 use crate::value::{Value, Vector};
 use std::cmp::Ordering;
 
-/// Keys that are sorted without a look at the meters: about a millisecond's work.
+/// Keys that are sorted without checking the meters: about a millisecond's work.
 const RUN: usize = 16_384;
 /// The same for texts, whose comparisons wait for memory.
 const RUN_OF_TEXTS: usize = 4_096;
 
-/// What all keys are.
+/// The common type of all keys.
 #[derive(Clone, Copy)]
 enum KeyType {
     Int,
@@ -79,15 +79,15 @@ pub(super) struct Natural {
     _held: Held,
 }
 
-/// What is put in order.
+/// The sort in progress.
 enum Order {
-    /// Integers that are their own keys. Equal ones cannot be told apart, so that no order among them need be kept.
+    /// Integers that are their own keys. Equal ones are indistinguishable, so that no order among them need be kept.
     Integers(Merge<i64>),
     /// The indices of keys of this kind.
     Indices(KeyType, Merge<u32>),
 }
 
-/// What has been put in order.
+/// The sorted result.
 pub(super) enum Sorted<'a> {
     /// The items themselves.
     Integers(&'a [i64]),
@@ -147,7 +147,7 @@ impl Natural {
         matches!(self.order, Order::Integers(_))
     }
 
-    /// Sorts or merges for about a millisecond. What is sorted, once all is done.
+    /// Sorts or merges for about a millisecond. Returns the result, once all is done.
     pub(super) fn advance(&mut self, ctx: &mut Ctx<'_>, keys: &[Value]) -> Result<Option<Sorted<'_>>> {
         let (unsorted, run) = match &self.order {
             Order::Integers(merge) => (merge.unsorted_run(), merge.run()),

@@ -17,7 +17,7 @@ pub(super) fn reverse(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     reversed(ctx, &all).map(Value::List)
 }
 
-/// One bound of `subseq`: a test and what it compares with.
+/// One bound of `subseq`: a test and its operand.
 fn satisfies(test: &Value, key: &Value, bound: &Value) -> Option<bool> {
     let Value::Builtin(builtin) = test else { return None };
     let order = compare(key, bound);
@@ -65,8 +65,8 @@ fn satisfying(ctx: &mut Ctx<'_>, name: &str, args: &[Value], descending: bool) -
     Ok(if out.is_empty() && onward { None } else { Some(out.take_vector()) })
 }
 
-/// As Clojure has it: from the key of the one test on in the direction of the walk, without the first one if it does not satisfy that
-/// test, as long as the other test is satisfied.
+/// As Clojure has it: from the key of the one test on in the direction of the walk, without the first one if it does not
+/// satisfy that test, as long as the other test is satisfied.
 fn between(ctx: &mut Ctx<'_>, name: &str, args: &[Value], descending: bool) -> Result<Option<Vector>> {
     let (start, end) = if descending { (3, 1) } else { (1, 3) };
     let before = if descending { Ordering::Greater } else { Ordering::Less };

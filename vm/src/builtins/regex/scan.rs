@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Bytes of a piece besides its text, for reservations.
 const PIECE: usize = 64;
-/// What is put in place of a match.
+/// The replacement for a match.
 pub(crate) enum Replacement {
     /// Text with references to groups.
     Template(Vec<TemplatePart>),
@@ -31,7 +31,7 @@ portable!(enum Replacement { 0: Template(parts), 1: Function(function) });
 pub(crate) enum TemplatePart {
     /// Text.
     Text(String),
-    /// What a group matched.
+    /// The match of a group.
     Group(usize),
 }
 
@@ -86,8 +86,8 @@ impl Portable for Scan {
     }
 }
 
-/// What a match gives: the matched text, or a vector of it and of the groups if the pattern has any; `nil` for a
-/// group that took no part.
+/// The value of a match: the matched text, or a vector of it and of the groups if the pattern has any; `nil` for a group that
+/// took no part.
 pub(super) fn match_value(text: &str, groups: &Groups) -> Value {
     let piece = |range: &Option<(usize, usize)>| match range {
         Some((start, end)) => copied(&text[*start..*end]),
@@ -136,7 +136,7 @@ impl Scan {
         Scan::start(regex, text, Sink::Matches(Builder::new()), ctx)
     }
 
-    /// The pieces between the matches, with what groups matched between them (`re-split`).
+    /// The pieces between the matches, with the groups' matches between them (`re-split`).
     pub(super) fn split_with_groups(regex: Rc<Regex>, text: Str, ctx: &mut Ctx<'_>) -> Result<Flow> {
         let sink = Sink::Split { pieces: Builder::new(), last: 0, limit: None, groups: true, trim: false };
         Scan::start(regex, text, sink, ctx)
@@ -163,7 +163,7 @@ impl Scan {
         Scan::start(regex, text, Sink::Replace { out: TextBuilder::new(), last: 0, with, first_only }, ctx)
     }
 
-    /// The next match. After an empty one the search goes on one character further.
+    /// The next match. After an empty one the search continues one character further.
     fn search(&mut self) -> Result<Option<Groups>> {
         let text = self.text.as_str();
         let Some(from) = self.next else { return Ok(None) };

@@ -75,7 +75,7 @@ pub(super) fn disj(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::Set(set))
 }
 
-/// The number of elements of an operand; refuses what cannot be one.
+/// The number of elements of an operand; refuses a value that cannot be one.
 fn size(name: &str, a: &Value, b: &Value, operand: &Value) -> Result<usize> {
     sequence::count(operand).ok_or_else(|| Error::argument_types(name, &[a.clone(), b.clone()]))
 }

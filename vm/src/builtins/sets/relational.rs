@@ -77,7 +77,7 @@ impl Sink for Kept {
     }
 }
 
-/// What was collected, as a set.
+/// The collected items, as a set.
 fn set_of(ctx: &mut Ctx<'_>, items: &mut Builder) -> Result<Value> {
     ctx.charge(items.len())?;
     ctx.reserve(items.len().saturating_mul(2 * Set::ELEMENT_BYTES))?;
@@ -123,7 +123,7 @@ pub(super) fn rename(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     })
 }
 
-/// The rows under what they have at the given keys, in the order in which the rows come.
+/// The rows by their values at the given keys, in the order of the rows.
 fn indexed(ctx: &mut Ctx<'_>, mut rows: Cursor, keys: &Cursor) -> Result<Table<Vector>> {
     let mut index = Table::default();
     while let Some(row) = rows.advance() {

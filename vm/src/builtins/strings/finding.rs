@@ -1,7 +1,7 @@
 //! Where a text occurs in a text.
 //!
-//! A long text is searched in windows, between which others may have the thread. Each window reaches beyond its end by as much as
-//! an occurrence needs that begins right before it, so that every occurrence lies in one. What is longer than a window is
+//! A long text is searched in windows, between which others may have the thread. Each window reaches beyond its end by as much
+//! as an occurrence needs that begins right before it, so that every occurrence lies in one. A needle longer than a window is
 //! searched for by [`rolling`].
 
 use super::rolling::{self, From, same};
@@ -53,8 +53,8 @@ pub(crate) fn find_last(text: &str, wanted: &str) -> Option<usize> {
     }
 }
 
-/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each behind the end of the one
-/// before, as long as it says `true`.
+/// Tells `visit` the bytes where `wanted`, which is not empty, occurs, from the first occurrence on, each after the end of the
+/// one before, as long as it says `true`.
 pub(crate) fn each(text: &str, wanted: &str, mut visit: impl FnMut(usize) -> Result<bool>) -> Result<()> {
     if text.len() <= WINDOW {
         for (at, _) in text.match_indices(wanted) {

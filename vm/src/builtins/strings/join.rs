@@ -83,8 +83,8 @@ fn short_in(out: &mut String, args: &[Value]) -> Result<Option<Value>> {
 /// Bytes of the lowest integer of 64 bits.
 const LONGEST_INTEGER: usize = 20;
 
-/// The bytes of the texts of all arguments, and the steps of putting them together, if all are strings, integers or `nil`:
-/// what most calls have.
+/// The bytes of the texts of all arguments, and the steps of joining them, if all are strings, integers or `nil`, as in most
+/// calls.
 fn simple_size(args: &[Value]) -> Option<(usize, u64)> {
     let (mut bytes, mut steps): (usize, u64) = (0, 0);
     for value in meter::pieces(args).flatten() {

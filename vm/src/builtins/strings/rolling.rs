@@ -1,8 +1,8 @@
 //! The search for a long text, which others may interrupt anywhere.
 //!
-//! By a rolling hash (Karp and Rabin): the hash of each stretch as long as what is wanted follows from that of the stretch before. Where
-//! it is the wanted one, the bytes are compared, so that the answer never depends on the hash. The base is the thread's
-//! own, so that nobody can write texts whose hashes agree often.
+//! By a rolling hash (Karp and Rabin): the hash of each stretch as long as the needle follows from that of the stretch before.
+//! Where it is the wanted one, the bytes are compared, so that the answer never depends on the hash. The base is the thread's
+//! own, so that texts with many colliding hashes cannot be constructed.
 
 use crate::meter;
 use ahash::RandomState;

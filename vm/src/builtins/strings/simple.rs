@@ -22,7 +22,7 @@ fn part(ctx: &mut Ctx<'_>, text: &Str, part: &str) -> Result<Value> {
     Ok(Value::str(part))
 }
 
-/// `(subs s a)`, `(subs s a b)`: never fails for integers; what lies outside the text is empty.
+/// `(subs s a)`, `(subs s a b)`: never fails for integers; parts outside the text are empty.
 pub(super) fn subs(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let (Value::Str(text), Some(start)) = (&args[0], position(&args[1])) else {
         return Err(Error::argument_types("subs", args));
@@ -47,7 +47,7 @@ fn is_space(c: char) -> bool {
     c.is_whitespace()
 }
 
-/// What is left of the text without the characters at its start that are trimmed.
+/// The text without trimmed characters at its start.
 fn trimmed_start(text: &str, is_trimmed: fn(char) -> bool) -> &str {
     let mut at = 0;
     for piece in meter::text_pieces(text) {
@@ -60,7 +60,7 @@ fn trimmed_start(text: &str, is_trimmed: fn(char) -> bool) -> &str {
     ""
 }
 
-/// What is left of the text without the characters at its end that are trimmed.
+/// The text without trimmed characters at its end.
 fn trimmed_end(text: &str, is_trimmed: fn(char) -> bool) -> &str {
     let mut end = text.len();
     for piece in meter::text_pieces_back(text) {
@@ -73,7 +73,7 @@ fn trimmed_end(text: &str, is_trimmed: fn(char) -> bool) -> &str {
     ""
 }
 
-/// Whether the text is nothing but what `trim` takes away.
+/// Whether `trim` removes the whole text.
 pub(crate) fn is_all_space(text: &str) -> bool {
     trimmed_start(text, is_space).is_empty()
 }
@@ -126,9 +126,9 @@ pub(super) fn blank(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// Bytes of a text that are worked on in one go.
 const PIECE: usize = 16 << 10;
 
-/// What `change`, a mapping of case, makes of the text, piece by piece. Only a sigma looks at its neighbours: whether the nearest
-/// ones that are no accents and the like are letters with a case. So a text with sigmas is taken apart before a space, which
-/// is none, or between two such letters; there each piece is shown one.
+/// The text after `change`, a mapping of case, piece by piece. Only a sigma depends on its neighbours: whether the nearest ones
+/// that are no accents and the like are letters with a case. So a text with sigmas is split before a space, which is none, or
+/// between two such letters; each piece then includes one as context.
 fn in_pieces(text: &str, change: fn(&str) -> String) -> String {
     if text.len() <= PIECE {
         return change(text);
@@ -181,7 +181,7 @@ pub(crate) fn to_upper(ctx: &mut Ctx<'_>, text: &Str) -> Result<Value> {
     Ok(Value::Str(Str::from_string(upper_in_pieces(text.as_str()))))
 }
 
-/// A text in upper case; gives way on the way.
+/// A text in upper case; yields regularly.
 pub(super) fn upper_in_pieces(text: &str) -> String {
     in_pieces(text, str::to_uppercase)
 }

@@ -61,7 +61,7 @@ fn finish(mut pieces: Builder, text: &Str, limit: i64) -> Value {
     Value::Vector(pieces)
 }
 
-/// At `#""` or `""`: the graphemes, as far as the limit allows, and what is left.
+/// At `#""` or `""`: the graphemes, as far as the limit allows, and the rest.
 fn split_to_characters(text: &Str, limit: i64) -> Result<Value> {
     let most = most(limit);
     let mut pieces = Builder::new();

@@ -26,7 +26,7 @@ pub(crate) fn positive(name: &str, what: &str, value: &Value) -> Result<usize> {
     check::count(value).filter(|n| *n > 0).ok_or_else(|| not_positive(name, what, value))
 }
 
-/// A size or a step, which may be below zero: a fraction counts as one more. Refuses what is no number.
+/// A size or a step, which may be below zero: a fraction counts as one more. Refuses values that are no number.
 pub(super) fn size(name: &str, what: &str, value: &Value) -> Result<i64> {
     match (check::count(value), check::position(value)) {
         (Some(0), Some(below)) => Ok(below.min(0)),
@@ -40,7 +40,7 @@ fn is_fraction(n: &Value) -> bool {
     matches!(n, Value::Float(x) if x.get().fract() != 0.0)
 }
 
-/// What becomes of the groups at the end that have fewer than n elements.
+/// The treatment of groups at the end that have fewer than n elements.
 enum Tail {
     Drop,
     Keep,
@@ -106,7 +106,7 @@ fn in_steps(ctx: &mut Ctx<'_>, n: usize, step: usize, all: &Vector, tail: &Tail)
     Ok(out.take())
 }
 
-/// So many elements of what completes a group, if it has as many.
+/// So many elements of the padding of a group, if it has as many.
 fn padding(ctx: &mut Ctx<'_>, pad: &Value, missing: usize) -> Result<Vector> {
     match endless::open(pad) {
         Some(series) => endless::beginning(ctx, &series, missing)?.ok_or_else(|| endless::error(pad)),

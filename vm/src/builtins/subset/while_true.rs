@@ -8,7 +8,7 @@ use crate::value::{Cursor, Value, Vector};
 use std::mem::take;
 use std::ops::ControlFlow;
 
-/// What is made of the prefix and the rest.
+/// The form of the result from the prefix and the rest.
 #[derive(Clone, Copy)]
 enum Part {
     Prefix,

@@ -5,9 +5,8 @@ use crate::machine::Ctx;
 use crate::print;
 use crate::value::{Map, Value, Vector};
 
-/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes, behind a queue. `None` when it is none, or when
-/// the element is no map entry.
-/// Charges a step.
+/// Adds one element to a collection of any kind: in front of a list, which `nil` becomes, after a queue. `None` when it is
+/// none, or when the element is no map entry. Charges a step.
 #[inline]
 pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Result<Option<()>> {
     ctx.charge(1)?;
@@ -29,7 +28,7 @@ pub(crate) fn conj_one(ctx: &mut Ctx<'_>, target: &mut Value, item: Value) -> Re
     Ok(Some(()))
 }
 
-/// Appends with the cost of the shorter side, which is what the work is.
+/// Appends with the cost of the shorter side, which is the actual work.
 pub(crate) fn append(ctx: &mut Ctx<'_>, all: &mut Vector, more: &Vector) -> Result<()> {
     let work = all.len().min(more.len());
     ctx.charge(work + 1)?;

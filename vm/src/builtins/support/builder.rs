@@ -19,7 +19,7 @@ pub(crate) struct Builder {
 
 const SLOT: usize = size_of::<Value>();
 const FIRST: usize = 4;
-/// Values of a block: what lies side by side in a long vector, so that it is moved there as it is.
+/// Values of a block: the values side by side in a long vector, so that blocks are moved there as a whole.
 const BLOCK: usize = Vector::BLOCK;
 
 impl Builder {
@@ -108,7 +108,7 @@ impl Builder {
     }
 }
 
-/// The full blocks, the room of the last one, and what it holds.
+/// The full blocks, the capacity of the last one, and its content.
 impl Portable for Builder {
     fn layout(out: &mut String) {
         out.push_str("builder,");

@@ -36,7 +36,7 @@ pub(crate) fn two(a: Value, b: Value) -> Args {
     args
 }
 
-/// What a read of a key finds in `item`: flexible; the exact key first and then a path for a vector (ruling 13).
+/// The value that a read of a key finds in `item`: flexible; the exact key first and then a path for a vector (ruling 13).
 fn read_path(ctx: &mut Ctx<'_>, item: &Value, key: &Value) -> Result<Option<Value>> {
     if let Some(found) = ctx.lookup(item, key) {
         return Ok(Some(found));

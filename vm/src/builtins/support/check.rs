@@ -6,12 +6,12 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::value::{CombinatorKind, Cursor, Value};
 
-/// Refuses what cannot be called; `n` counts from 1, `expected` is the word of the template ARG.
+/// Refuses values that cannot be called; `n` counts from 1, `expected` is the word of the template ARG.
 pub(crate) fn callable(name: &str, n: usize, expected: &str, value: &Value) -> Result<()> {
     if value.is_callable() { Ok(()) } else { Err(Error::argument(name, n, expected, value)) }
 }
 
-/// The elements of argument `n`, which counts from 1; refuses what is not seqable.
+/// The elements of argument `n`, which counts from 1; refuses values that are not seqable.
 pub(crate) fn seqable(ctx: &mut Ctx<'_>, name: &str, n: usize, value: &Value) -> Result<Cursor> {
     match cursor(ctx, value)? {
         Some(cursor) => Ok(cursor),
@@ -89,8 +89,8 @@ pub(crate) fn keyed(ctx: &mut Ctx<'_>, shown: &str, strings: bool, args: &[Value
     }
 }
 
-/// A count argument, clamped to what fits; negative counts are 0. A fraction counts as one more, as where Clojure counts down
-/// to zero. `None` when it is no number.
+/// A count argument, clamped to the range; negative counts are 0. A fraction counts as one more, as where Clojure counts down
+/// to zero. `None` if it is no number.
 pub(crate) fn count(value: &Value) -> Option<usize> {
     match value {
         Value::Int(n) => Some(usize::try_from(*n).unwrap_or(0)),
@@ -102,7 +102,7 @@ pub(crate) fn count(value: &Value) -> Option<usize> {
 }
 
 /// A number as an index or a length: without its fraction, as where Clojure takes a `long`. One outside 64 bits lies before or
-/// behind everything. `None` when it is no number.
+/// after everything. `None` when it is no number.
 pub(crate) fn position(value: &Value) -> Option<i64> {
     match value {
         Value::Int(n) => Some(*n),

@@ -1,4 +1,4 @@
-//! The frame behind most higher-order functions: call a function for each element, one after the other.
+//! The frame of most higher-order functions: call a function for each element, one after the other.
 
 use super::{COUNTED, call, callee, pulse};
 use crate::error::Result;
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// What becomes of the results of the calls.
+/// The consumer of the calls' results.
 pub(crate) trait Sink: Portable + 'static {
     /// Whether [`accept`](Sink::accept) needs the element that the result belongs to.
     const KEEPS_ITEM: bool = false;

@@ -1,9 +1,9 @@
 //! Sequences without end: `(range)`, `(repeat x)`, `(cycle c)`, `(iterate f x)`, `(repeatedly f)`, and ranges with
 //! step 0.
 //!
-//! Collections are eager, so these are no collections: a value of this kind only remembers how it was made, and has a
-//! constant size. What `map`, `filter` and their kin make of one is one again: it remembers the transducers that its elements
-//! pass. Elements are made as they are taken, and not kept. Everywhere else it is an error whose text names `take`.
+//! Collections are eager, so endless sequences are no collections: a value of this kind only remembers how it was made, and has
+//! a constant size. The result of `map`, `filter` and their kin over one is one again: it remembers the transducers that its
+//! elements pass. Elements are made as they are taken, and not kept. Everywhere else it is an error whose text names `take`.
 
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -26,11 +26,11 @@ pub(crate) enum Endless<'a> {
     Iterate(&'a Value, &'a Value),
     /// `(f)`, `(f)` …
     Repeatedly(&'a Value),
-    /// What transducers, the first one first, make of another one, which is none of this kind.
+    /// Transducers, the first one first, over another one, which is none of this kind.
     Through(&'a [Value], &'a Value),
     /// The elements of a vector, and then those of another one.
     After(&'a Vector, &'a Value),
-    /// What a function makes of the elements of others, which are walked in step.
+    /// A function over the elements of others, which are walked in step.
     InStep(&'a Value, &'a [Value]),
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn make(ctx: &Ctx<'_>, name: &str, args: impl IntoIterator<Item = Val
     Value::Combinator(Combinator::new(CombinatorKind::Endless, parts))
 }
 
-/// What `transducer` makes of an endless sequence, as one.
+/// An endless sequence with `transducer` applied, as one.
 ///
 /// # Errors
 /// The program's limits.
@@ -94,7 +94,7 @@ pub(crate) fn after(ctx: &mut Ctx<'_>, mut front: Vector, series: Value) -> Resu
     Ok(make(ctx, "concat", [Value::Vector(front), rest.clone()]))
 }
 
-/// What endless sequence this is, if it is one.
+/// The form of an endless sequence, if it is one.
 pub(crate) fn open(value: &Value) -> Option<Endless<'_>> {
     let Value::Combinator(combinator) = value else { return None };
     if combinator.kind != CombinatorKind::Endless {
@@ -119,7 +119,7 @@ pub(crate) fn open(value: &Value) -> Option<Endless<'_>> {
     })
 }
 
-/// What another one begins with, before all that is done to it.
+/// The innermost sequence, before all that is done to it.
 fn source(mut value: &Value) -> &Value {
     loop {
         match open(value) {
@@ -202,7 +202,7 @@ fn fits(start: i64, step: i64, count: usize) -> bool {
         .is_some()
 }
 
-/// What a program's value is to the outside: a `reduced` value is unwrapped, and an endless sequence is refused.
+/// The external form of a program's value: a `reduced` value is unwrapped, and an endless sequence is refused.
 pub(crate) fn result(value: Value) -> Result<Value> {
     if open(&value).is_some() {
         return Err(error(&value));

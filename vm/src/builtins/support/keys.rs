@@ -3,7 +3,7 @@
 use crate::print;
 use crate::value::Value;
 
-/// The name of a key; `None` for what is no name.
+/// The name of a key; `None` if it has none.
 pub(in crate::builtins) fn key_name(key: &Value) -> Option<&str> {
     match key {
         Value::Keyword(key) => Some(key.name()),

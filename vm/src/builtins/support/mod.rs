@@ -1,20 +1,20 @@
-//! What the families share: reading arguments, building results, and calling functions element by element.
+//! Shared by the families: reading arguments, building results, and calling functions element by element.
 //!
-//! | Module | What it gives |
+//! | Module | Purpose |
 //! |---|---|
 //! | [`sequence`] | any seqable value as a [`Cursor`](crate::value::Cursor) or a vector, charged and reserved |
 //! | [`adding`] | adding to a collection of any kind |
 //! | [`builder`] | a vector that grows within the memory limit |
-//! | [`mod@each`] | the frame behind `map`, `filter`, `some` …: call a function for each element, do something with the results |
+//! | [`mod@each`] | the frame of `map`, `filter`, `some` …: call a function for each element, do something with the results |
 //! | [`callee`] | calls by function, string key or path; the reading of paths |
-//! | [`check`] | what the positions of functions and collections accept |
+//! | [`check`] | the values that positions of functions and collections accept |
 //! | [`keys`] | keys of maps that stand for arguments |
 //! | [`table`] | a hash table by identity, for counting and grouping |
 //! | [`endless`] | sequences without end, of which functions take a finite part |
 //! | [`order`] | comparing where NaN is an error |
 //! | [`reduced`] | the wrapper with which a reducing function stops early |
 //! | `testing` | calling a builtin in a machine of its own, for tests |
-//! | [`then`] | one call of a function, and what becomes of its result |
+//! | [`then`] | one call of a function, and the use of its result |
 //! | [`text`] | a text that grows within the memory limit |
 //! | [`mod@transducer`] | the value that a function without its collection is |
 //! | [`errors`] | the message templates of functions.md 0.5 that several families use |
@@ -51,7 +51,7 @@ use crate::error::Result;
 use crate::machine::Ctx;
 use crate::meter;
 
-/// Counts of elements are below this in what is read from outside, so that none overflows: no program has steps to come near.
+/// Limit on counts of elements in untrusted bytes, so that none overflows: no program has steps to come near.
 pub(super) const COUNTED: i64 = 1 << 62;
 
 /// For loops that run direct calls: refuses when memory is used up, and says whether to answer

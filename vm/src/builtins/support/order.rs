@@ -18,7 +18,7 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Result<Ordering> {
     Ok(total(a, b))
 }
 
-/// Refuses a comparator whose order is not that of all maps and sets, and says what to write.
+/// Refuses a comparator whose order is not that of all maps and sets, and advises.
 pub(crate) fn natural(name: &str, instead: &str, comparator: &Value) -> Result<()> {
     match comparator {
         Value::Builtin(builtin) if matches!(builtin.name, "<" | "compare") => Ok(()),

@@ -36,7 +36,7 @@ pub(crate) fn elements(ctx: &mut Ctx<'_>, value: Value) -> Result<Option<Vector>
     }
 }
 
-/// What is left in a cursor, as a vector.
+/// The rest of a cursor, as a vector.
 pub(crate) fn rest_of(ctx: &mut Ctx<'_>, mut cursor: Cursor) -> Result<Vector> {
     let left = cursor.remaining();
     ctx.charge(left)?;
@@ -59,8 +59,8 @@ pub(crate) fn count(value: &Value) -> Option<usize> {
     })
 }
 
-/// The elements of several collections that are walked in step, as far as the shortest goes: of an endless sequence
-/// as many as that needs. `refuse` makes the error of what is not seqable, from its place and itself.
+/// The elements of several collections that are walked in step, as far as the shortest goes: of an endless sequence as many as
+/// that needs. `refuse` makes the error for a value that is not seqable, from its place and itself.
 pub(crate) fn in_step(
     ctx: &mut Ctx<'_>,
     collections: &[Value],

@@ -17,8 +17,8 @@ struct TableEntry<T> {
 /// on where they lie in memory. Room is reserved before it is taken and charged while the table lives.
 pub(crate) struct Table<T> {
     entries: Vec<TableEntry<T>>,
-    /// The index of each entry, at the place that its hash names or behind it. A power of two of places, at least half of
-    /// them [`FREE`].
+    /// The index of each entry, at the place that its hash names or after it. A power of two of places, at least half of them
+    /// [`FREE`].
     places: Vec<u32>,
     charged: usize,
 }

@@ -56,7 +56,7 @@ impl TextBuilder {
         Ok(())
     }
 
-    /// Appends the plain form of a value, as `str` gives it.
+    /// Appends the plain form of a value, as `str` returns it.
     pub(crate) fn push_plain(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Str(text) => self.push_str(text.as_str()),
@@ -68,7 +68,7 @@ impl TextBuilder {
         }
     }
 
-    /// Charges what the text has grown by.
+    /// Charges the growth of the text.
     fn charge_growth(&mut self) {
         let capacity = self.text.capacity();
         if capacity > self.charged {

@@ -1,4 +1,4 @@
-//! One call of a function, and what becomes of its result.
+//! One call of a function, and the use of its result.
 
 use crate::error::Result;
 use crate::machine::{
@@ -6,13 +6,13 @@ use crate::machine::{
 };
 use crate::value::Value;
 
-/// What becomes of the result of a call.
+/// The use of a call's result.
 pub(crate) trait Continuation: Portable + 'static {
-    /// Takes the result, and may go on with any flow.
+    /// Takes the result, and may continue with any flow.
     fn finish(self, ctx: &mut Ctx<'_>, result: Value) -> Result<Flow>;
 }
 
-/// The frame of [`call_then`]: `call` is what to ask for first, `finish` what to do with the answer.
+/// The frame of [`call_then`]: `call` is the first request, `finish` takes the answer.
 pub(crate) struct Then<C> {
     call: Option<(Value, Args)>,
     finish: Option<C>,

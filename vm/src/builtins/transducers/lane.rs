@@ -17,9 +17,9 @@ use std::ops::ControlFlow;
 /// One way, as far as elements have come on it.
 pub(crate) struct Lane {
     pub(super) stages: Vec<Stage>,
-    /// What is still to come: elements that enter at a stage, innermost last.
+    /// Pending elements that enter at a stage, innermost last.
     sources: Vec<(usize, Cursor)>,
-    /// What comes behind those, at the first stage, for as long as it takes elements.
+    /// The source after those, at the first stage, for as long as it takes elements.
     endless: Option<Source>,
     /// Whether a function of the endless sequence runs, whose result is the next element.
     pub(super) makes_element: bool,
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// The element that `halt-when` has found, behind its function for the result.
+/// The element that `halt-when` has found, after its function for the result.
 pub(super) type Halt = (Value, Value);
 
 impl Lane {
@@ -63,7 +63,7 @@ impl Lane {
         }
     }
 
-    /// Those of an endless sequence and of the ones that it walks in step, each behind the one that it is walked for. The
+    /// Those of an endless sequence and of the ones that it walks in step, each after the one that it is walked for. The
     /// elements of the first one pass its own stages, and then `more`.
     ///
     /// # Errors
@@ -81,7 +81,8 @@ impl Lane {
         Ok((first, others))
     }
 
-    /// That of an endless sequence. What it walks in step gets the next numbers from `known` on, and is still to be done.
+    /// The lane of an endless sequence. The sequences that it walks in step get the next numbers from `known` on, and are still
+    /// to be added.
     fn over<'a>(
         ctx: &mut Ctx<'_>,
         series: &'a Value,
@@ -135,7 +136,7 @@ impl Lane {
         })
     }
 
-    /// Whether all its numbers are those of stages, or of what is behind them, and those of lanes behind it.
+    /// Whether all its numbers are those of stages, or one past the last, and those of later lanes.
     pub(super) fn is_sound(&self, own: usize, lanes: usize) -> bool {
         let count = self.stages.len();
         let current = self.current.as_ref().map(|(stage, _)| stage);
@@ -146,7 +147,7 @@ impl Lane {
             && self.endless.as_ref().is_none_or(|source| source.is_sound(own, lanes))
     }
 
-    /// The next element to work on, or how it is made: from the sources, then what stages hold back.
+    /// The next element to work on, or how it is made: from the sources, then the elements that stages hold back.
     pub(super) fn next(&mut self) -> Result<Option<(usize, Element)>> {
         while let Some((stage, items)) = self.sources.last_mut() {
             if let Some(item) = items.advance() {

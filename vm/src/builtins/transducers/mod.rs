@@ -1,8 +1,8 @@
 //! Transducers: transformations of elements that `into`, `transduce`, `sequence` and `eduction` put to work.
 //!
-//! A transducer is a value that remembers its function and arguments: `(map inc)`, `(take 3)`, or a `comp` of such.
-//! It runs as a `pipeline` of stages, not as a tower of functions, so a program cannot call one. Those that a program
-//! writes come behind the stages.
+//! A transducer is a value that remembers its function and arguments: `(map inc)`, `(take 3)`, or a `comp` of such. It runs as
+//! a `pipeline` of stages, not as a tower of functions, so a program cannot call one. Those that a program writes come after
+//! the stages.
 
 mod lane;
 pub(super) mod pipeline;

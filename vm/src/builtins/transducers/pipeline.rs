@@ -16,7 +16,7 @@ use crate::value::{Cursor, Value};
 use std::mem::take;
 use std::ops::ControlFlow;
 
-/// What the elements that come out go into.
+/// The destination of the elements that come out.
 pub(crate) enum Output {
     /// A vector.
     Vector(Builder),
@@ -24,9 +24,10 @@ pub(crate) enum Output {
     Into(Value),
     /// A fold; `None` as long as the initial value has to be asked for.
     Fold { function: Value, acc: Option<Value> },
-    /// The first element, or what stands for it.
+    /// The first element, or its substitute.
     First(Value),
-    /// A fold of `reduce`, whose function is not told of the end. Unless it has started, the first element is the accumulator.
+    /// A fold of `reduce`, whose function is not called at the end. Unless it has started, the first element is the
+    /// accumulator.
     Reduce { function: Value, acc: Value, started: bool },
     /// The first truthy (or falsy) answer ends the run: with `decided`, or with that answer.
     Decide { predicate: Value, decisive: bool, decided: Option<bool>, answer: Value },
@@ -215,7 +216,7 @@ impl Pipeline {
     }
 }
 
-/// What `output` makes of an endless sequence whose elements pass these stages.
+/// Runs `output` over an endless sequence whose elements pass these stages.
 ///
 /// # Errors
 /// The program's limits.
@@ -245,7 +246,7 @@ pub(crate) fn vector_of(count: usize) -> Result<Output> {
     Builder::with_capacity(count).map(Output::Vector)
 }
 
-/// What hands the elements of an endless sequence to the body of a loop.
+/// The frame that hands the elements of an endless sequence to the body of a loop.
 ///
 /// # Errors
 /// The program's limits.

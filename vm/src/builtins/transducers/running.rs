@@ -1,4 +1,4 @@
-//! What puts transducers to work.
+//! The functions that run transducers.
 
 use super::pipeline::{Output, run};
 use super::stage::{Stage, of_several, stages};
@@ -137,7 +137,7 @@ pub(super) fn completing(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
     Ok(Value::Combinator(Combinator::new(CombinatorKind::Partial, parts)))
 }
 
-/// What the result of `completing` calls: `(f cf)`, `(f cf acc)`, `(f cf acc x)`.
+/// The function that the result of `completing` calls: `(f cf)`, `(f cf acc)`, `(f cf acc x)`.
 pub(crate) static COMPLETING: Builtin =
     frame("completing", EXTENSION, "f cf | f cf acc | f cf acc x", |_, args| {
         let function = take(&mut args[0]);

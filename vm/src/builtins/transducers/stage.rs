@@ -5,7 +5,7 @@ use crate::error::{Error, Reason, Result};
 use crate::machine::{Ctx, portable};
 use crate::value::{Combinator, CombinatorKind, Value, Vector};
 
-/// One step of a pipeline, with what it remembers from element to element.
+/// One step of a pipeline, with its state from element to element.
 pub(crate) enum Stage {
     Map(Value),
     MapIndexed(Value, i64),
@@ -51,7 +51,7 @@ pub(crate) enum Stage {
         acc: Value,
         started: bool,
     },
-    /// Groups of neighbours, each so many steps behind the one before.
+    /// Groups of neighbours, each so many steps after the one before.
     Windows {
         size: usize,
         step: usize,
@@ -59,7 +59,7 @@ pub(crate) enum Stage {
         skip: usize,
         run: Vector,
     },
-    /// The table of what takes the place of elements.
+    /// The table of replacements for elements.
     Replace(Value),
 }
 
@@ -138,7 +138,7 @@ impl Stage {
         matches!(self, Stage::Take(_) | Stage::TakeWhile(_) | Stage::HaltWhen { .. })
     }
 
-    /// What a stage that gathers elements still holds when there are no more.
+    /// The elements that a gathering stage still holds when there are no more.
     pub(super) fn flush(&mut self) -> Option<Value> {
         match self {
             Stage::PartitionAll(_, run) | Stage::PartitionBy { run, .. } if !run.is_empty() => {
@@ -180,8 +180,8 @@ pub(super) fn stages(ctx: &mut Ctx<'_>, name: &str, n: usize, transducer: &Value
     Ok(stages)
 }
 
-/// A transducer whose first stage takes several elements at a time, as one that takes vectors of them: only functions of `map` and
-/// `mapcat` have so many arguments.
+/// A transducer whose first stage takes several elements at a time, as one that takes vectors of them: only functions of `map`
+/// and `mapcat` have so many arguments.
 pub(super) fn of_several(ctx: &mut Ctx<'_>, transducer: &Value) -> Result<Value> {
     // What comes behind the first one, the last one first.
     let mut behind = Vec::new();

@@ -1,7 +1,7 @@
 //! Transducers that a program writes: functions that make a reducing function of another one.
 //!
-//! Such functions may stand behind the transducers of the library. A program has no state to keep in one, and no way to call those
-//! of the library, so that none stands behind it.
+//! Such functions may follow the transducers of the library. A program has no state to keep in one, and no way to call those of
+//! the library, so that none follows it.
 
 use super::pipeline::{Output, run};
 use super::stage::stages;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::machine::{Args, Ctx, Flow, portable};
 use crate::value::{Combinator, CombinatorKind, Value};
 
-/// A transducer taken apart: what the library has of it, and what comes behind that.
+/// A transducer taken apart: the library's part of it, and the program's part after that.
 pub(super) struct Written {
     library: Value,
     program: Value,
@@ -55,8 +55,8 @@ impl Written {
         Ok(Some(Written { library: comp(library), program: comp(program) }))
     }
 
-    /// The fold of argument `n` of a call of `name` with what the program makes of `function`. Without `acc` it begins with what
-    /// the function gives without arguments.
+    /// The fold of argument `n` of a call of `name` with the program's function over `function`. Without `acc` it begins with
+    /// the function's result without arguments.
     pub(super) fn fold(
         self,
         ctx: &mut Ctx<'_>,
@@ -100,7 +100,7 @@ fn ends_in_program(mut transducer: &Value) -> bool {
 /// A fold that waits for its initial value, and then for its function.
 pub(crate) struct WrittenFold {
     library: Value,
-    /// What makes the function of `function`; `nil` once that has been asked for.
+    /// Wraps `function`; `nil` once that has been called.
     program: Value,
     function: Value,
     acc: Value,

@@ -134,7 +134,7 @@ pub(crate) fn dedupe(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     Ok(Flow::Return(out.take()))
 }
 
-/// `(flatten v)`: what is under way lies on a stack of iterators, so that depth is bounded by memory only.
+/// `(flatten v)`: pending iterators lie on a stack, so that depth is bounded by memory only.
 pub(super) fn flatten(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let root = match take(&mut args[0]) {
         Value::Vector(vector) | Value::List(vector) | Value::Queue(vector) => vector,

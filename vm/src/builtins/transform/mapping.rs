@@ -53,7 +53,7 @@ impl Sink for Present {
 /// Collects the elements of the results.
 pub(crate) struct Splice {
     out: Builder,
-    /// The function is a keyword: what is neither vector nor list counts as one element.
+    /// The function is a keyword: values that are neither vector nor list count as one element.
     by_keyword: bool,
 }
 
@@ -79,7 +79,7 @@ impl Sink for Splice {
     }
 }
 
-/// What a result of `mapcat`'s function contributes: its elements, or itself (`Break`).
+/// The contribution of a result of `mapcat`'s function: its elements, or itself (`Break`).
 pub(crate) fn spliced(
     ctx: &mut Ctx<'_>,
     result: Value,
@@ -97,7 +97,7 @@ pub(crate) fn spliced(
     }
 }
 
-/// The arguments behind the function: one or more seqables, walked in step.
+/// The arguments after the function: one or more seqables, walked in step.
 pub(crate) fn feed(ctx: &mut Ctx<'_>, name: &str, args: &[Value]) -> Result<Feed> {
     let expected = if args.len() == 2 { "keyfn" } else { "callable" };
     check::callable(name, 1, expected, &args[0])?;
@@ -220,7 +220,7 @@ pub(crate) fn replace_elements(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
     Ok(Flow::Return(out.take()))
 }
 
-/// What stands for `item` in `table`: a map, a vector by index, or `nil`.
+/// The replacement for `item` in `table`: a map, a vector by index, or `nil`.
 pub(crate) fn replacement(ctx: &mut Ctx<'_>, table: &Value, item: Value) -> Result<Value> {
     let found = match table {
         Value::Map(_) => ctx.lookup(table, &item),

@@ -1,4 +1,4 @@
-//! `clojure.data/diff`: what is only in one value, only in another one, and in both.
+//! `clojure.data/diff`: the parts only in the first value, only in the second, and in both.
 //!
 //! Maps are compared key by key, sequences place by place, sets by their elements, and everything else as it is. The
 //! collections that are open at a time are a stack on the heap.
@@ -9,7 +9,7 @@ use crate::machine::Ctx;
 use crate::value::{Map, Set, Value, Vector, VectorIter, equal};
 use std::mem::take;
 
-/// What is only in the first one, only in the second one, and in both; `nil` for nothing.
+/// The parts only in the first value, only in the second, and in both; `nil` for nothing.
 type Parts = [Value; 3];
 
 /// Two maps, or two vectors, that are compared by their keys.
@@ -31,7 +31,7 @@ impl Level {
         Ok(Level { both, keys: keys.into_iter(), key: Value::Nil, both_nil: false, parts, _room: room })
     }
 
-    /// The values to compare next: what only one of the two has goes to its part.
+    /// The values to compare next: parts that only one of the two has go to its result.
     fn next(&mut self, ctx: &mut Ctx<'_>) -> Result<Option<[Value; 2]>> {
         while let Some(key) = self.keys.next() {
             ctx.charge(1)?;

@@ -24,7 +24,7 @@ pub(super) fn postwalk(_: &mut Ctx<'_>, args: &mut [Value]) -> Result<Flow> {
     Ok(walk(Action::Call(take(&mut args[0])), When::After, take(&mut args[1])))
 }
 
-/// What a map of replacements puts in the place of a node: the value of exactly this key.
+/// The replacement of a node by a map of replacements: the value of exactly this key.
 fn replacement(name: &str, args: &mut [Value]) -> Result<Action> {
     let replacements = match take(&mut args[0]) {
         Value::Map(map) => map,

@@ -22,7 +22,7 @@ impl Level {
     }
 }
 
-/// What the walk needs next about the current node.
+/// The walk's next question about the current node.
 #[derive(Clone, Copy)]
 enum Ask {
     /// The next node.
@@ -84,7 +84,7 @@ impl TreeSeq {
         Ok(false)
     }
 
-    /// Takes the answer to what was asked.
+    /// Takes the answer to the question.
     fn accept(&mut self, ctx: &mut Ctx<'_>, answer: Value) -> Result<()> {
         self.ask = match self.ask {
             Ask::Branch if answer.is_truthy() => Ask::Children,

@@ -11,7 +11,7 @@ use crate::machine::{CallNow, Ctx, Flow, Input, NativeFrame, portable};
 use crate::print;
 use crate::value::{Cursor, Map, Set, Value, Vector, parts_of_name};
 
-/// A collection that is being rebuilt from what became of its children.
+/// A collection that is being rebuilt from the results for its children.
 pub(super) struct Level {
     kind: Collection,
     children: Cursor,
@@ -32,7 +32,7 @@ enum Collection {
 portable!(enum Collection { 0: Vector, 1: Set, 2: Map, 3: List });
 
 impl Level {
-    /// Opens a collection; gives back what has no children.
+    /// Opens a collection; returns the form itself if it has no children.
     pub(super) fn open(ctx: &mut Ctx<'_>, form: Value) -> Result<Result<Level, Value>> {
         let kind = match &form {
             Value::Vector(items) if !items.is_empty() => Collection::Vector,
@@ -55,7 +55,7 @@ impl Level {
         self.children.advance()
     }
 
-    /// Takes what became of a child. For a map that is an entry, or `nil` for none.
+    /// Takes the result for a child. For a map that is an entry, or `nil` for none.
     pub(super) fn accept(&mut self, child: Value) -> Result<()> {
         if matches!(self.kind, Collection::Map) {
             if child.is_nil() {
@@ -71,7 +71,7 @@ impl Level {
         self.done.push(child)
     }
 
-    /// The collection of what became of all children.
+    /// The collection of the results for all children.
     pub(super) fn close(mut self, ctx: &mut Ctx<'_>) -> Result<Value> {
         let items = self.done.take_vector();
         match self.kind {
@@ -89,7 +89,7 @@ impl Level {
     }
 }
 
-/// What is done to every node.
+/// The action on every node.
 pub(in crate::builtins) enum Action {
     /// A call of a function of the program.
     Call(Value),
@@ -103,7 +103,7 @@ pub(in crate::builtins) enum Action {
 
 portable!(enum Action { 0: Call(function), 1: Replace(replacements), 2: Rename(keys), 3: CallKeys(function) });
 
-/// What the keys of maps become.
+/// The conversion of maps' keys.
 #[derive(Clone, Copy)]
 pub(in crate::builtins) enum Keys {
     /// Strings that can be keywords become keywords.
@@ -269,7 +269,7 @@ pub(crate) struct Once {
 
 portable!(Once { inner, outer, level });
 
-/// Calls `inner` for every child of `form`, and `outer` with what is rebuilt from the results.
+/// Calls `inner` for every child of `form`, and `outer` with the collection rebuilt from the results.
 pub(super) fn once(ctx: &mut Ctx<'_>, inner: Value, outer: Value, form: Value) -> Result<Flow> {
     Ok(match Level::open(ctx, form)? {
         Ok(level) => Flow::Push(Box::new(Once { inner, outer, level: Some(level) })),

@@ -1,4 +1,4 @@
-//! What kind of value something is (functions.md 19). One argument, any value, never an error.
+//! Type predicates (functions.md 19). One argument, any value, never an error.
 
 mod predicates;
 

@@ -1,4 +1,4 @@
-//! The tests behind the names.
+//! The tests by name.
 
 use crate::error::Result;
 use crate::machine::Ctx;

@@ -1,7 +1,7 @@
 //! Fibers with their stacks and frames.
 //!
 //! A fork's branches follow it, in the order in which they are met from the root on. So the numbers of fibers are never
-//! written, and fibers that are read are a tree, whatever the bytes say.
+//! written, and fibers that are read form a tree for any bytes.
 
 use super::{Damage, PartReader, PartWriter, Pinned, Portable, portable};
 use crate::code::Arity;
@@ -26,7 +26,7 @@ enum BranchRecord {
 
 portable!(enum BranchRecord { 0: Running, 1: Done(result, output), 2: Cancelled });
 
-/// What a fiber waits for.
+/// The event that a fiber waits for.
 enum Waits {
     Call(CallId),
     Fork { number: u32, kind: ForkKind, count: usize, branches: Vec<BranchRecord> },
@@ -37,7 +37,7 @@ portable!(enum Waits { 0: Call(call), 1: Fork { number, kind, count, branches } 
 /// Which definitions a branch sees besides those of all.
 enum Sees {
     Nothing,
-    /// What the fiber sees that has forked it.
+    /// The view of the fiber that has forked it.
     AsParent,
     /// Those of the next overlay.
     Own,
@@ -45,7 +45,7 @@ enum Sees {
 
 portable!(enum Sees { 0: Nothing, 1: AsParent, 2: Own });
 
-/// Writes all fibers. Gives the overlays, whose slots are still to be numbered.
+/// Writes all fibers. Returns the overlays, whose slots are still to be numbered.
 pub(super) fn write_fibers<'m>(
     fibers: &'m [Option<Box<Fiber>>],
     root: FiberId,
@@ -153,7 +153,7 @@ pub(super) struct Fibers {
     pub(super) waiting: AHashMap<CallId, FiberId>,
 }
 
-/// Reads all fibers. `overlays` are what branches see, in the order of the fibers.
+/// Reads all fibers. `overlays` are the branches' views, in the order of the fibers.
 pub(super) fn read_fibers(
     overlays: Vec<Rc<Overlay>>,
     library: &Library,
@@ -205,7 +205,7 @@ pub(super) fn read_fibers(
     Ok(read)
 }
 
-/// A fork, whose running branches are put behind those that are still to be read.
+/// A fork, whose running branches are put after those that are still to be read.
 fn fork(
     id: FiberId,
     number: u32,

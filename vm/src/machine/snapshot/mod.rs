@@ -1,8 +1,9 @@
 //! A machine that waits as bytes, and back (waiting.md 2).
 //!
-//! [`Machine::snapshot`](super::Machine::snapshot) writes a machine in quiescence: each fiber waits for a call that the host has
-//! taken, or for its branches. [`Machine::restore`](super::Machine::restore) makes the same machine of the bytes, on any thread
-//! of any process of the same build, and its program goes on as if nothing had been: with the same value, prints and steps.
+//! [`Machine::snapshot`](super::Machine::snapshot) writes a machine in quiescence: each fiber waits for a call that the host
+//! has taken, or for its branches. [`Machine::restore`](super::Machine::restore) makes the same machine of the bytes, on any
+//! thread of any process of the same build, and its program resumes without a difference: with the same value, prints and
+//! steps.
 //!
 //! ```text
 //! head       magic, version, fingerprint
@@ -40,7 +41,7 @@ use crate::graph::{Unread, Unwritten};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What a snapshot begins with.
+/// The first bytes of a snapshot.
 const MAGIC: &[u8; 4] = b"PTCS";
 /// Version of the format.
 const VERSION: u16 = 2;
@@ -49,7 +50,7 @@ const MOST_PROGRAMS: usize = 1024;
 /// Steps that writing and that reading may take, which are none of the program's: several times those of the largest graph.
 const WORK: u64 = 8_000_000;
 
-/// Sixteen bytes of the SHA-256 of a program's compiled code, as [`write_code`](crate::graph::write_code) gives it.
+/// Sixteen bytes of the SHA-256 of a program's compiled code, as [`write_code`](crate::graph::write_code) writes it.
 pub type CodeDigest = [u8; 16];
 
 /// Why a run cannot leave its process.
@@ -57,13 +58,13 @@ pub type CodeDigest = [u8; 16];
 pub enum Pinned {
     /// Something of it runs still, has not been taken by the host, or is over.
     NotWaiting,
-    /// Whoever compiled a program of it has not kept the text.
+    /// The text of one of its programs was not kept at compilation.
     NoText,
     /// A builtin of this kind cannot be written in the middle of this work.
     Frame(&'static str),
-    /// It is more than a snapshot may hold; the word says of what.
+    /// It exceeds a limit of snapshots; the word names the part.
     TooLarge(&'static str),
-    /// What is restored of it would pass the program's memory limit: versions of collections share less than before.
+    /// The restored machine would exceed the program's memory limit: versions of collections share less than before.
     Memory,
     /// The memory of all programs is used up, or there is no time left.
     Refused(Error),
@@ -98,7 +99,7 @@ impl From<Unwritten> for Pinned {
 /// Why bytes are no machine. The texts are those of waiting.md 2.5.
 #[derive(Clone, Debug)]
 pub enum Damage {
-    /// They are none of ours, or were changed; the word says which part is wrong.
+    /// They are not ours, or were changed; the word says which part is wrong.
     Invalid(&'static str),
     /// Another build has written them, or would compile a text to other code.
     OtherBuild,
@@ -135,7 +136,7 @@ impl From<Error> for Damage {
     }
 }
 
-/// What this build calls itself.
+/// The fingerprint of this build.
 fn build(library: &Library) -> [u8; 8] {
     static BUILD: OnceLock<[u8; 8]> = OnceLock::new();
     // There is one library; another one would have other frames, and is told apart by its names.
@@ -160,10 +161,10 @@ pub(crate) mod testing {
     use crate::graph::{Bounds, Reader, Writer, decode};
     use crate::machine::{Namespace, Restoring};
 
-    /// What is read of what `whole` has written.
+    /// Writes `whole` and reads it back.
     ///
     /// # Errors
-    /// It does not hold what is relied on.
+    /// It violates an invariant.
     pub(crate) fn round_trip<T: Portable>(whole: &T) -> Result<T, Damage> {
         let bounds = Bounds::default();
         let mut to = PartWriter::new(&bounds);

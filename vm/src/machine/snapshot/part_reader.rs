@@ -1,4 +1,4 @@
-//! What the parts of a machine are read with.
+//! The reader for the parts of a machine.
 
 use super::Damage;
 use crate::error::Error;
@@ -11,9 +11,9 @@ use crate::value::Value;
 pub struct PartReader<'a> {
     reader: Reader<'a>,
     graph: &'a Graph,
-    /// The part that is being read, for what is said of damage.
+    /// The part that is being read, for reports of damage.
     part: &'static str,
-    /// Room of what has been read, as long as reading lasts.
+    /// Memory of the parts read, as long as reading lasts.
     held: Held,
 }
 
@@ -32,7 +32,7 @@ impl<'a> PartReader<'a> {
         self.part = row.name;
     }
 
-    /// What is wrong with this part.
+    /// The damage of this part.
     pub(crate) fn damage(&self) -> Damage {
         Damage::Invalid(self.part)
     }
@@ -79,7 +79,7 @@ impl<'a> PartReader<'a> {
         Ok(self.graph.value(place)?)
     }
 
-    /// What may lie on a stack: a value, or the state of a `for` level.
+    /// A value on a stack, or the state of a `for` level.
     pub(super) fn slot(&mut self) -> Result<Value, Damage> {
         let place = self.reader.place()?;
         Ok(self.graph.slot(place)?)

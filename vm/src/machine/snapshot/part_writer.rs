@@ -1,4 +1,4 @@
-//! What the parts of a machine are written with.
+//! The writer for the parts of a machine.
 
 use super::Pinned;
 use crate::code::{DefInfo, Program};
@@ -31,7 +31,7 @@ impl<'b> PartWriter<'b> {
         self.frame = kind;
     }
 
-    /// What a frame answers that is in the middle of work which it cannot write.
+    /// The answer of a frame that is in the middle of work which it cannot write.
     pub(crate) fn unwritable(&self) -> Pinned {
         Pinned::Frame(self.frame)
     }
@@ -108,7 +108,7 @@ impl<'b> PartWriter<'b> {
         self.out.len() + self.graph.table_bytes()
     }
 
-    /// What has been written besides values since the last time.
+    /// The bytes written besides values since the last time.
     pub(super) fn take_out(&mut self) -> Writer {
         std::mem::take(&mut self.out)
     }

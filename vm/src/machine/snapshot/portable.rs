@@ -1,4 +1,4 @@
-//! What a frame is made of, written down and read again field by field.
+//! The parts of a frame, written and read field by field.
 
 use super::part_reader::PartReader;
 use super::part_writer::PartWriter;
@@ -10,11 +10,11 @@ use crate::value::{Blob, Combinator, Cursor, Map, MapIter, Regex, Str, Value, Ve
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Plain data that a snapshot can hold: values, numbers, names, and what is made of those.
+/// Plain data that a snapshot can hold: values, numbers, names, and compounds of those.
 ///
 /// The macro `portable!` gives it to a type by the list of its fields, in the order in which they are written.
 pub trait Portable: Sized {
-    /// Appends what it consists of, for the fingerprint of a build.
+    /// Appends the description of its parts, for the fingerprint of a build.
     fn layout(out: &mut String);
 
     /// Writes it.
@@ -23,11 +23,11 @@ pub trait Portable: Sized {
     /// If it cannot be written, or has become too large.
     fn write(&self, to: &mut PartWriter<'_>) -> Result<(), Pinned>;
 
-    /// Reads what [`write`](Portable::write) has written, and trusts nobody: what it gives is as sound as what a program can
+    /// Reads the output of [`write`](Portable::write), which is untrusted: the result is as sound as one that a program can
     /// make.
     ///
     /// # Errors
-    /// If the bytes are none of ours, or the memory limit.
+    /// If the bytes are not ours, or the memory limit.
     fn read(from: &mut PartReader<'_>) -> Result<Self, Damage>;
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn described<T: Portable>(out: &mut String) -> Option<T> {
 }
 
 /// Gives a type its [`Portable`]: a struct by the list of its fields, a tuple by names for its parts, an enum by its variants,
-/// each with the byte that stands for it. Behind `if` stands what must hold of it so that nothing panics.
+/// each with the byte that stands for it. The condition after `if` must hold so that nothing panics.
 macro_rules! portable {
     ($name:ident { $($field:ident),* $(,)? } $(if $check:expr)?) => {
         impl $crate::machine::Portable for $name {

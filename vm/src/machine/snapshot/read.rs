@@ -25,7 +25,7 @@ const TABLE_BYTES: usize = 64;
 /// Calls, forks and definitions are numbered below this, so that no number overflows.
 const MOST_NUMBER: u64 = 1 << 62;
 
-/// What a host lends to a machine that is read.
+/// The host's part in restoring a machine.
 pub struct RestoreSetup<'a> {
     /// The library that it was made with.
     pub library: &'static Library,
@@ -38,9 +38,9 @@ pub struct RestoreSetup<'a> {
     pub request_program: Option<&'a str>,
     /// Most that its limits may be.
     pub limits: Limits,
-    /// Most bytes of what was granted to it: the context, and values of a session.
+    /// Most bytes granted to it: the context, and values of a session.
     pub granted_bytes: u64,
-    /// Whom memory within the limit is borrowed from; nobody need be asked if there is none.
+    /// The lender of memory within the limit; without it nothing is reserved.
     pub reservation: Option<Rc<dyn Reservation>>,
     /// When the program has to end even in the middle of a builtin.
     pub deadline: Option<Deadline>,
@@ -50,22 +50,22 @@ pub struct RestoreSetup<'a> {
 
 /// A machine that was read.
 pub struct Restored {
-    /// The machine. It waits for the calls that [`waiting_calls`](Machine::waiting_calls) tells.
+    /// The machine. It waits for the calls of [`waiting_calls`](Machine::waiting_calls).
     pub machine: Machine,
-    /// Who learns of the reading of failed results, in the order of [`Snapshot::watches`](super::Snapshot::watches).
+    /// The watches over the reading of failed results, in the order of [`Snapshot::watches`](super::Snapshot::watches).
     pub watches: Vec<Rc<ReplyWatch>>,
-    /// Bytes of what was granted to it. They are the host's to hold: the machine has released what it had reserved for them.
+    /// Bytes granted to it. They are the host's to hold: the machine has released its reservation for them.
     pub granted_bytes: u64,
-    /// What the host has added.
+    /// The host's addition.
     pub host: Vec<u8>,
 }
 
-/// What comes before the values.
+/// The part before the values.
 struct Front {
     programs: Vec<Rc<Program>>,
     namespace: Namespace,
     watches: Vec<Rc<ReplyWatch>>,
-    /// How many nodes hold what was granted.
+    /// How many nodes hold granted values.
     granted: u32,
 }
 
@@ -235,7 +235,7 @@ fn read_front(
     Ok(Front { programs, namespace, watches, granted })
 }
 
-/// What a machine is made of.
+/// The parts of a machine.
 struct Back {
     env: Env,
     program: Rc<Program>,
@@ -378,7 +378,7 @@ fn read_binding(reader: &mut Reader<'_>, graph: &Graph) -> Result<Option<Binding
     })
 }
 
-/// What branches define for themselves.
+/// The branches' own definitions.
 fn read_overlays(reader: &mut Reader<'_>, graph: &Graph, names: usize) -> Result<Vec<Rc<Overlay>>, Damage> {
     let mut overlays = Vec::new();
     let (mut entries, mut held) = (0_usize, Held::default());

@@ -1,4 +1,4 @@
-//! What a machine keeps besides values, frames and stacks, as plain data.
+//! A machine's state besides values, frames and stacks, as plain data.
 
 use super::portable;
 use crate::machine::{ForkKind, ForkNote, Limits};

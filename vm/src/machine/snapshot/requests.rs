@@ -1,6 +1,6 @@
 //! Requests of calls that have not been sent, as a host keeps them beside a snapshot (waiting.md 2.4).
 //!
-//! A machine does not keep what it asks: the host has taken it. So the host writes it, into what it adds to the snapshot.
+//! A machine does not keep its requests: the host has taken them. So the host writes them, into its addition to the snapshot.
 
 use super::Damage;
 use crate::graph::{Reader, Writer};
@@ -59,8 +59,8 @@ impl HostRequest {
         }
     }
 
-    /// Reads what [`write`](HostRequest::write) has written, as if an enemy had written it: what is JSON is JSON of its kind.
-    /// The host checks the rest as it checks what a program asks.
+    /// Reads the output of [`write`](HostRequest::write), which is untrusted: JSON is checked to be JSON of its kind. The host
+    /// checks the rest as it checks a program's request.
     ///
     /// # Errors
     /// The bytes are none of a request, or the account that is installed is at its limits.
@@ -121,7 +121,7 @@ impl HostRequest {
     }
 }
 
-/// A name, or what stood in its place.
+/// A name, or the literal in its place.
 impl UpstreamCall {
     /// Writes it as the request that it is.
     pub fn write(&self, to: &mut Writer) {

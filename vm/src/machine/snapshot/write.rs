@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// Bytes that a byte of a graph may take as values, at most: a place in a vector or a map, with the share of its node.
 const BYTES_OF_A_BYTE: u64 = 64;
 
-/// What a host says of a snapshot.
+/// The host's part in a snapshot.
 pub struct SnapshotSetup<'a> {
     /// The digest of a program's code. It is asked for once a program.
     pub digest: &'a dyn Fn(&Program) -> Outcome<CodeDigest>,
@@ -24,7 +24,7 @@ pub struct SnapshotSetup<'a> {
     pub text_comes_with_request: bool,
     /// How large it may be.
     pub bounds: Bounds,
-    /// What the host adds.
+    /// The host's addition.
     pub host: &'a [u8],
 }
 
@@ -33,12 +33,12 @@ pub struct SnapshotSetup<'a> {
 pub struct Snapshot {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Who learns of the reading of failed results, in the order in which [`Restored`](super::Restored) has them.
+    /// The watches over the reading of failed results, in the order in which [`Restored`](super::Restored) has them.
     pub watches: Vec<Rc<ReplyWatch>>,
 }
 
 impl Machine {
-    /// Writes this machine, which waits and whose calls the host has taken. It can go on afterwards.
+    /// Writes this machine, which waits and whose calls the host has taken. It can continue afterwards.
     ///
     /// The work is not added to the program's steps.
     ///
@@ -159,8 +159,8 @@ impl Machine {
         Ok(Snapshot { bytes: out.into_bytes(), watches: encoded.watches })
     }
 
-    /// Refuses what would take more memory than the program may. Only versions of one collection that have nodes in common
-    /// take more than before, and only what is large can come near the limit: so most need no look.
+    /// Refuses a snapshot that would take more memory than the program may. Only versions of one collection that have nodes in
+    /// common take more than before, and only large ones can come near the limit: so most need no check.
     fn check_memory_of(&self, encoded: &Encoded, granted: u32, bounds: Bounds) -> Result<(), Pinned> {
         let limit = self.limits.memory_bytes;
         if encoded.table_bytes() as u64 * BYTES_OF_A_BYTE <= limit {
@@ -218,7 +218,7 @@ fn write_watches(watches: &[Rc<ReplyWatch>], out: &mut Writer) {
     }
 }
 
-/// What the program has paid for of the patterns that it has used: it pays for nothing twice.
+/// The patterns that the program has paid for: it never pays twice.
 fn write_paid(account: &Account, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
     let mut paid = paid_patterns(account);
     paid.sort_unstable();
@@ -236,7 +236,7 @@ type BindingPlaces = (Place, Option<Place>);
 /// The names that the restored machine will have: those that its programs mention, and those that hide a builtin.
 struct Names<'m> {
     namespace: &'m Namespace,
-    /// What names stood for before the program defined them.
+    /// Bindings of names before the program defined them.
     former: BTreeMap<u32, Option<&'m Binding>>,
     former_places: BTreeMap<u32, Option<BindingPlaces>>,
     listed: BTreeMap<u32, Option<BindingPlaces>>,
@@ -275,7 +275,7 @@ impl<'m> Names<'m> {
         Ok((value, info))
     }
 
-    /// Lists a name, and writes what it stands for, unless that is the program's own doing.
+    /// Lists a name, and writes its binding, unless the program has made it.
     fn list(&mut self, slot: u32, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
         if self.listed.contains_key(&slot) || self.former.contains_key(&slot) {
             return Ok(());
@@ -297,7 +297,7 @@ impl<'m> Names<'m> {
         shadowing.into_iter().try_for_each(|slot| self.list(slot, to))
     }
 
-    /// Lists what programs mention that are known by now, and by that more programs.
+    /// Lists the names mentioned by the programs known so far, which may add more programs.
     fn list_mentioned(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
         while let Some(program) = to.programs().get(self.programs).cloned() {
             self.programs += 1;
@@ -321,7 +321,7 @@ impl<'m> Names<'m> {
         Ok(())
     }
 
-    /// Writes what names stood for before the program defined them.
+    /// Writes the bindings of names before the program defined them.
     fn write_former(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
         for (slot, binding) in &self.former {
             let places = binding.map(|binding| Names::place(binding, to)).transpose()?;
@@ -330,7 +330,7 @@ impl<'m> Names<'m> {
         Ok(())
     }
 
-    /// Writes what the program has defined.
+    /// Writes the program's definitions.
     fn write_own(&mut self, to: &mut PartWriter<'_>) -> Result<(), Pinned> {
         let slots: Vec<u32> = self.former.keys().copied().collect();
         for slot in slots {
@@ -359,7 +359,7 @@ impl Listed {
         }
     }
 
-    /// What the names stand for, how many of them were there before the program, and what is to be put back if it fails.
+    /// The bindings of the names, how many of them existed before the program, and the bindings to restore if it fails.
     fn write_bindings(&self, slots_before: usize, out: &mut Writer) {
         for (_, places) in &self.slots {
             write_binding(*places, out);

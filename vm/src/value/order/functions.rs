@@ -1,9 +1,9 @@
 //! Rank 4 of the order: functions, regexes, vars, symbol and tool references.
 //!
-//! They compare by printed form, whose beginnings keep the kinds apart: `#"…"` < `#'…` < `#<builtin>` <
-//! `#fn[…]` < `'…` < `tool/…`; contents of answers come last, by type and content. Symbols compare by namespace and name, those without a
-//! namespace first. Builtins, which all print alike, compare by name; closures that print alike by
-//! where their code begins, then by what they captured; combinators by kind, then by their parts (ruling 2).
+//! They compare by printed form, whose beginnings keep the kinds apart: `#"…"` < `#'…` < `#<builtin>` < `#fn[…]` < `'…` <
+//! `tool/…`; contents of answers come last, by type and content. Symbols compare by namespace and name, those without a
+//! namespace first. Builtins, which all print alike, compare by name; closures that print alike by the place of their code,
+//! then by their captures; combinators by kind, then by their parts (ruling 2).
 
 use super::compare_text;
 use crate::code::{Function, Program};
@@ -12,10 +12,10 @@ use crate::value::{Blob, Closure, Combinator, Value, parts_of_name};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// What the printed form of every [`Combinator`] is.
+/// The printed form of every [`Combinator`].
 const COMBINATOR: &str = "#fn[...]";
 
-/// What comparing two values of rank 4 needs.
+/// The further comparison of two values of rank 4.
 pub(super) enum Opaque {
     /// Nothing more.
     Decided(Ordering),

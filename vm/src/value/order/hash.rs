@@ -8,9 +8,9 @@ use ahash::{AHasher, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// A hash of `value`: the same for [`identical`](super::identical) values, different from one run of the
-/// process to the next. A collection has a hash of its own, which is what it adds to the one around it, so that a
-/// collection that is met again need not be looked into again.
+/// A hash of `value`: the same for [`identical`](super::identical) values, different from one run of the process to the next. A
+/// collection has a hash of its own, which it contributes to the one around it, so that a collection that is met again need not
+/// be entered again.
 pub fn hash(value: &Value) -> u64 {
     let mut hasher = hasher();
     match write(value, &mut hasher) {
@@ -93,7 +93,7 @@ impl Level {
     }
 }
 
-/// Adds what `value` shows of itself to the hash and returns what is to be looked into.
+/// Adds the scalar part of `value` to the hash and returns the part to enter.
 #[inline]
 fn write(value: &Value, hasher: &mut impl Hasher) -> Option<Level> {
     // What most keys are is told apart well enough by what is written of it.

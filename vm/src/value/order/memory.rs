@@ -1,4 +1,4 @@
-//! What a walk over values keeps while it goes on: the way back up, and the collections that it has met.
+//! The memory of a walk over values: the way back up, and the collections that it has met.
 //!
 //! Values share their parts, so that a tree of sixty levels may be sixty vectors. A walk that remembers by identity which
 //! collections it has met costs their number and not the number of ways to them. Only a long walk remembers anything: a
@@ -16,7 +16,7 @@ pub(super) const LONG: u32 = 256;
 const MOST: usize = 1 << 16;
 
 /// The address of a collection or function: equal only for the same allocation, as long as that lives. `None` for values that
-/// are told apart at a look.
+/// are compared directly.
 #[inline]
 pub(super) fn identity(value: &Value) -> Option<usize> {
     match value {
@@ -30,7 +30,7 @@ pub(super) fn identity(value: &Value) -> Option<usize> {
     }
 }
 
-/// What is known of allocations; charged to the program that walks.
+/// Known facts about allocations; charged to the program that walks.
 pub(super) struct Known<T> {
     by_address: AHashMap<usize, T>,
     charged: usize,
@@ -68,9 +68,8 @@ impl<T> Drop for Known<T> {
 
 /// Collections that a comparison has paired, as classes of equal ones.
 ///
-/// The first difference ends a comparison, so whatever it has paired before is equal, or is still being looked into. Pairs of
-/// the second kind may join a class too: a collection is never inside itself, so that no pair inside can be taken for
-/// equal by them alone.
+/// The first difference ends a comparison, so all pairs before it are equal, or are still being compared. Pairs of the second
+/// kind may join a class too: a collection is never inside itself, so that no pair inside can be taken for equal by them alone.
 #[derive(Default)]
 pub(super) struct Paired {
     /// Each collection with another one of its class, nearer to the one that stands for all.

@@ -1,20 +1,19 @@
 //! Equality, identity and the total order of values (language.md 2.10, 2.11; ruling 2, decision 172).
 //!
-//! | Function | What it means |
+//! | Function | Meaning |
 //! |---|---|
 //! | [`compare`] | the order of `sort`, `<` and `compare`: an integer ties with an equal float |
 //! | [`key_compare`] | the order of map keys and set elements: an integer comes before an equal float |
 //! | [`equal`] | `=`: [`compare`] finds a tie, but a NaN that is an operand itself equals nothing |
 //! | [`identical`] | one key: [`key_compare`] finds a tie |
 //! | [`hash`] | agrees with [`identical`] |
-//! | [`same_object`] | `identical?`: what programs see of identity |
+//! | [`same_object`] | `identical?`: identity as programs see it |
 //! | [`program_hash`] | `hash`: Clojure's |
 //!
 //! None of these can fail, and none recurses natively: nested values are walked with a stack on the heap. Long walks remember
-//! by identity what they have met, so that shared trees cost their nodes and not their paths. They
-//! charge the [meter](crate::meter) for each node and, once the program's steps are used up, answer anything:
-//! see the text of that module. A sort that uses them must therefore survive an order that contradicts itself;
-//! [`sort_by_key`] does.
+//! visited values by identity, so that shared trees cost their nodes and not their paths. They charge the [meter](crate::meter)
+//! for each node and, once the program's steps are used up, return arbitrary answers: see the text of that module. A sort that
+//! uses them must therefore survive an order that contradicts itself; [`sort_by_key`] does.
 
 mod functions;
 mod hash;
@@ -87,8 +86,8 @@ pub(crate) fn identical(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// `identical?`: scalars of one kind and value are one object, and so are empty collections of one kind; whatever else is so where
-/// it is one allocation.
+/// `identical?`: scalars of one kind and value are one object, and so are empty collections of one kind; all other values are
+/// if they are one allocation.
 pub(crate) fn same_object(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(x), Value::Float(y)) => x.get().to_bits() == y.get().to_bits(),
@@ -141,8 +140,8 @@ pub(super) fn compare_to_underscored(key: &Value, name: &str, keyword: bool) -> 
     text.bytes().cmp(name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }))
 }
 
-/// Whether `name` has a `-`, so that it may be spelled otherwise. Looking through a long one costs what comparing it does; one that
-/// nobody can pay for may have it.
+/// Whether `name` has a `-`, so that it may be spelled otherwise. Scanning a long one costs as much as comparing it; if the
+/// program cannot pay for that, the answer is yes.
 pub(super) fn may_have_dash(name: &str) -> bool {
     !charge_text(name.len()) || name.contains('-')
 }
@@ -214,7 +213,7 @@ fn compare_text(a: &str, b: &str) -> Ordering {
     if charge_text(common) { a.cmp(b) } else { Ordering::Equal }
 }
 
-/// Compares texts so long that the comparison has to give way in between.
+/// Compares texts so long that the comparison has to yield in between.
 #[cold]
 fn compare_pieces(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.len().min(b.len());

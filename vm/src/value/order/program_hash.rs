@@ -26,7 +26,7 @@ pub(crate) fn program_hash(value: &Value, hashing: Hashing) -> Result<i32, Value
     }
 }
 
-/// Clojure's hash of the elements of a collection in their order, or whatever their order.
+/// Clojure's hash of the elements of a collection, in their order or independent of it.
 ///
 /// # Errors
 /// As [`program_hash`].
@@ -39,7 +39,7 @@ struct Open {
     level: Level,
     ordered: bool,
     address: usize,
-    /// Of what came so far.
+    /// The sum so far.
     sum: i32,
     /// How many elements or entries came.
     count: i32,
@@ -78,7 +78,7 @@ fn chained(hash: i32, next: i32) -> i32 {
     hash.wrapping_mul(31).wrapping_add(next)
 }
 
-/// What there is to look into, and whether its order counts.
+/// The part to enter, and whether its order counts.
 fn enter(value: &Value) -> Option<(Level, bool)> {
     Some(match value {
         Value::Vector(items) | Value::List(items) | Value::Queue(items) => {
@@ -191,7 +191,7 @@ pub(crate) fn combined(seed: i32, hash: i32) -> i32 {
 
 // --- Murmur3 -------------------------------------------------------------------------------------------------
 
-/// The hash of a collection of so many elements out of what those come to.
+/// The hash of a collection of so many elements, from their combined hash.
 pub(crate) fn mix_collection(hash: i32, count: i32) -> i32 {
     finished(mixed(0, hash), count)
 }

@@ -26,11 +26,11 @@ impl Mode {
         Mode { operand: false, ..self }
     }
 
-    /// Keys of maps and elements of sets are the same only if identical, whatever is asked.
+    /// Keys of maps and elements of sets are the same only if identical, in every mode.
     const KEYS: Mode = Mode::STRICT;
 }
 
-/// What a look at two values without entering them tells.
+/// The result of comparing two values without entering them.
 enum Look {
     Decided(Ordering),
     Enter(Level),
@@ -222,8 +222,8 @@ fn is_nan(value: &Value) -> bool {
     matches!(value, Value::Float(x) if x.is_nan())
 }
 
-/// Dates before instants before durations before times without and with a zone, each by time. Instants of the same time that were
-/// given with different numbers of digits differ, as they do in print.
+/// Dates before instants before durations before times without and with a zone, each by time. Instants of the same time that
+/// were given with different numbers of digits differ, as they do in print.
 pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     match value {
         Temporal::Date(days) => (0, *days, 0),
@@ -234,7 +234,7 @@ pub(super) fn temporal_key(value: &Temporal) -> (u8, i64, u8) {
     }
 }
 
-/// What tells apart times of one instant.
+/// Distinguishes times of one instant.
 fn zone(value: &Temporal) -> Option<Zone> {
     match value {
         Temporal::Zoned { zone, .. } => Some(*zone),

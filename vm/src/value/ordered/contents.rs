@@ -1,11 +1,11 @@
-//! What maps and sets consist of, looked at without reading or marking anything.
+//! The content of maps and sets, without reading or marking anything.
 
 use super::unread::Unread;
 use super::{EntryValue, Ordered, Repr, Shape};
 use crate::value::{ReplyWatch, Value};
 use std::rc::Rc;
 
-/// What a map or a set is made of.
+/// The content of a map or a set.
 pub(crate) enum Contents<'a, V> {
     /// Keys that may be shared with others, and as many payloads.
     Small(&'a Rc<Shape>, &'a [V]),
@@ -21,12 +21,12 @@ pub(crate) enum Contents<'a, V> {
 pub(crate) enum Field {
     /// It has been read: the row holds this value.
     Read(Value),
-    /// It is text still: this is what it would be, and nobody else holds it.
+    /// It is still text: this is the value it would be, without another owner.
     Text(Value),
 }
 
 impl<V: EntryValue> Ordered<V> {
-    /// What this consists of.
+    /// Its content.
     pub(in crate::value) fn contents(&self) -> Contents<'_, V> {
         match &*self.0 {
             Repr::Small(small) => Contents::Small(&small.shape, &small.payloads),

@@ -81,7 +81,7 @@ impl<V: EntryValue> DoubleEndedIterator for Iter<'_, V> {
 
 impl<V: EntryValue> ExactSizeIterator for Iter<'_, V> {}
 
-/// Iterates cloned entries of what it holds.
+/// Iterates cloned entries of its map or set.
 #[derive(Clone)]
 pub(in crate::value) struct Held<V: EntryValue> {
     ordered: Ordered<V>,
@@ -98,7 +98,7 @@ impl<V: EntryValue> Held<V> {
         Held { ordered, next: 0, end, leaf: None }
     }
 
-    /// What is iterated, and how many of its entries have been taken from the front.
+    /// The iterated map or set, and how many of its entries have been taken from the front.
     pub(in crate::value) fn taken(&self) -> (&Ordered<V>, usize) {
         (&self.ordered, self.next)
     }

@@ -1,8 +1,8 @@
-//! What maps and sets have in common: keys in the order of [`key_compare`], each with a payload.
+//! Shared by maps and sets: keys in the order of [`key_compare`], each with a payload.
 //!
-//! Up to [`SMALL_MAX`] keys are a [`Shape`], which maps with the same keys share, and the payloads side by
-//! side: a thousand rows with the same columns hold one list of keys. More keys are a B+ tree ([`tree`]) whose
-//! nodes are shared between versions. Both are changed in place where nobody else holds them.
+//! Up to [`SMALL_MAX`] keys are a [`Shape`], which maps with the same keys share, and the payloads side by side: a thousand
+//! rows with the same columns hold one list of keys. More keys are a B+ tree ([`tree`]) whose nodes are shared between
+//! versions. Both are changed in place if they have no other owner.
 
 mod build;
 mod contents;
@@ -33,7 +33,7 @@ use unread::{Unread, UnreadRow};
 /// Most keys without a tree.
 pub(super) const SMALL_MAX: usize = 32;
 
-/// What is kept with each key: a value in maps, nothing in sets.
+/// The payload of each key: a value in maps, nothing in sets.
 pub(super) trait EntryValue: Clone + Default {
     /// Payloads that are read when they are asked for.
     type Unread: Unread<Self>;
@@ -58,7 +58,7 @@ impl EntryValue for () {
     fn discard(self) {}
 }
 
-/// Keys in ascending order with their payloads: the one machine word behind maps and sets.
+/// Keys in ascending order with their payloads: the one machine word of maps and sets.
 #[derive(Clone)]
 pub(super) struct Ordered<V: EntryValue>(Rc<Repr<V>>);
 
@@ -86,8 +86,8 @@ impl<'a, V: EntryValue> Payloads<'a, V> {
     }
 }
 
-/// The failed result of a call, which tells whether a program looks at it. It is a form of its own so that nothing else
-/// has to ask whether it is one.
+/// The failed result of a call, which records whether a program looks at it. It is a separate form so that no other code has to
+/// check for it.
 struct Watched<V> {
     small: Small<V>,
     watch: Rc<ReplyWatch>,
@@ -200,8 +200,8 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::small(shape, payloads)))
     }
 
-    /// The row of a reply whose first member begins at `at`, and its values at `places` behind that; `owed` are the bytes that its
-    /// strings will take, at least.
+    /// The row of a reply whose first member begins at `at`, and its values at `places` after that; `owed` are the bytes that
+    /// its strings will take, at least.
     pub(super) fn unread(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> Ordered<V>
     where
         V: EntryValue<Unread = UnreadRow>,
@@ -217,7 +217,7 @@ impl<V: EntryValue> Ordered<V> {
         Ordered(Rc::new(Repr::watched(small, watch)))
     }
 
-    /// Reads all of what is about to be walked.
+    /// Reads all fields before a walk.
     #[inline]
     fn read_all(&self) {
         if let Repr::Unread(unread) = &*self.0 {
@@ -225,7 +225,7 @@ impl<V: EntryValue> Ordered<V> {
         }
     }
 
-    /// Reads all of what is about to change.
+    /// Reads all fields before a change.
     #[inline]
     fn settle(&mut self) {
         if let Repr::Unread(unread) = &*self.0 {
@@ -296,7 +296,7 @@ impl<V: EntryValue> Ordered<V> {
         }
     }
 
-    /// The entry whose key `compare` finds equal to what it looks for. `compare` must agree with the order.
+    /// The entry whose key `compare` finds equal to its target. `compare` must agree with the order.
     pub(super) fn get_by(&self, compare: impl FnMut(&Value) -> Ordering) -> Option<(&Value, &V)> {
         match &*self.0 {
             Repr::Small(small) => {
@@ -329,7 +329,7 @@ impl<V: EntryValue> Ordered<V> {
         }
     }
 
-    /// The payload of exactly this key, to be changed in place; copied first where somebody else holds it.
+    /// The payload of exactly this key, to be changed in place; copied first if it has another owner.
     pub(super) fn get_mut(&mut self, key: &Value) -> Option<&mut V> {
         self.settle();
         // Looking first keeps a miss from copying anything.

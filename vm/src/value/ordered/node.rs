@@ -105,7 +105,7 @@ impl<V: EntryValue> Branch<V> {
         self.children.remove(index)
     }
 
-    /// Learns again what it knows about a child that has changed.
+    /// Updates its record of a child that has changed.
     pub(super) fn refresh(&mut self, index: usize) {
         self.sizes[index] = self.children[index].len();
         drop_deferred(std::mem::replace(&mut self.firsts[index], self.children[index].first_key().clone()));

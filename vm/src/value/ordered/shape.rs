@@ -18,7 +18,7 @@ pub struct Shape {
     kinds: Kinds,
     /// Whether the maps came from the reply of a call.
     of_reply: Cell<bool>,
-    /// What the last change to a map of this shape came to. Maps that are changed alike, as the rows of a table are by
+    /// The result of the last change to a map of this shape. Maps that are changed alike, as the rows of a table are by
     /// `(map #(assoc % :k v) rows)`, share their keys afterwards too.
     change: RefCell<Option<Change>>,
 }
@@ -32,12 +32,12 @@ struct Change {
     shape: Weak<Shape>,
 }
 
-/// Longest name of a key whose addition is remembered: what is compared in passing must be short, and so must be what
-/// one program may hold on to of another one's.
+/// Longest name of a key whose addition is remembered: names compared in passing must be short, and so must those of one
+/// program that another one's cache may keep alive.
 const NAME_MAX: usize = 48;
 
-/// What kinds of keys there can be: bits that are set when a key is added, and never taken back. They tell
-/// whether a key that was found by a flexible read can be hidden by an exact one.
+/// The kinds of keys that may occur: bits that are set when a key is added, and never cleared. They tell whether a key that was
+/// found by a flexible read can be hidden by an exact one.
 #[derive(Clone, Copy, Default)]
 struct Kinds(u8);
 
@@ -205,7 +205,7 @@ impl Shape {
             && name.bytes().map(|byte| if byte == b'-' { b'_' } else { byte }).eq(found.bytes())
     }
 
-    /// Adds `key` at `index`, where it belongs; in place when nobody else holds this shape.
+    /// Adds `key` at `index`, where it belongs; in place if this shape has no other owner.
     pub(super) fn insert(shape: &mut Rc<Shape>, index: usize, key: Value) {
         if let Some(alone) = Rc::get_mut(shape) {
             alone.of_reply.set(false);
@@ -225,7 +225,7 @@ impl Shape {
         Shape::replace(shape, new, remember.then_some((index, false)));
     }
 
-    /// Removes the key at `index`; in place when nobody else holds this shape.
+    /// Removes the key at `index`; in place if this shape has no other owner.
     pub(super) fn remove(shape: &mut Rc<Shape>, index: usize) {
         if let Some(alone) = Rc::get_mut(shape) {
             alone.of_reply.set(false);

@@ -123,7 +123,7 @@ impl<V: EntryValue> Tree<V> {
     }
 }
 
-/// The child that holds what `compare` looks for, if any does.
+/// The child that holds the target of `compare`, if any does.
 #[inline]
 fn child_for<V: EntryValue>(branch: &Branch<V>, compare: &mut impl FnMut(&Value) -> Ordering) -> usize {
     // The first child is right for everything below the second one, so its own first key does not count.

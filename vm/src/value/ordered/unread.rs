@@ -1,10 +1,10 @@
-//! Rows of a large reply that stay text until a program asks for one of their fields: a filter over one column of eight does not build
-//! the other seven.
+//! Rows of a large reply that stay text until a program asks for one of their fields: a filter over one column of eight does
+//! not build the other seven.
 //!
-//! What such a row is charged is what it would take if it had been read, from the beginning. So a program meets its memory limit where
-//! the reply is read, and never in the middle of a walk, which could not refuse. A field that is read takes its share over. The text
-//! itself is covered by the rows that nobody has read; a share of it is charged for each row that is read or dropped while the text is
-//! still there.
+//! The charge of such a row is its size after reading, from the beginning. So a program meets its memory limit where the reply
+//! is read, and never in the middle of a walk, which could not refuse. A field that is read takes over its share. The text
+//! itself is covered by the unread rows; a share of it is charged for each row that is read or dropped while the text is still
+//! there.
 
 use super::Shape;
 use crate::meter;
@@ -14,8 +14,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// Fields of one row of so many that are read one by one. Whoever reads more reads them all, in one walk over the text. What the
-/// fields take that were read by themselves is charged when it is, and less than what the row was charged from the beginning.
+/// Fields of one row of so many that are read one by one. Reading a further one reads them all, in one walk over the text. The
+/// memory of fields read by themselves is charged when they are read, and is less than the row's initial charge.
 const fn one_by_one(fields: usize) -> usize {
     let few = fields * 3 / 8;
     if few < 4 { few } else { 4 }
@@ -73,7 +73,7 @@ impl Drop for ReplyText {
 /// How the value is read that begins at a place of the text of these rows.
 pub(crate) type ReadField = fn(&Rows, at: usize) -> Value;
 
-/// What the rows of one layout in one reply have in common.
+/// Shared by the rows of one layout in one reply.
 pub(crate) struct Rows {
     /// Where they are.
     pub(crate) text: Rc<ReplyText>,
@@ -85,14 +85,15 @@ pub(crate) struct Rows {
     pub(crate) order: Vec<u8>,
     /// How their fields are read.
     read: ReadField,
-    /// Where the values of each row begin, one row behind the other, in the order of the text, counted from the beginning of the row.
+    /// Where the values of each row begin, one row after the other, in the order of the text, counted from the beginning of the
+    /// row.
     places: RefCell<Vec<u16>>,
     /// Short texts that were read last. Where one lies depends on it alone, so that a program costs the same on every run.
     shared: RefCell<Vec<Option<Str>>>,
 }
 
 impl Rows {
-    /// What the rows of this text with these names have in common. `order` has the number of its name for each key of `shape`.
+    /// The shared part of the rows of this text with these names. `order` has the number of its name for each key of `shape`.
     pub(crate) fn new(
         text: Rc<ReplyText>,
         shape: Rc<Shape>,
@@ -104,7 +105,7 @@ impl Rows {
         Rc::new(Rows { text, shape, names, order, read, places, shared })
     }
 
-    /// Notes where the values of one more row begin, and gives its number.
+    /// Notes where the values of one more row begin, and returns its number.
     fn add(&self, places: &[u16]) -> u32 {
         let mut all = self.places.borrow_mut();
         let number = all.len() / self.names.len();
@@ -156,7 +157,7 @@ pub(in crate::value) trait Unread<V> {
     /// Reads all payloads, because they are going to be asked for.
     fn read_all(&self);
 
-    /// Drops without native recursion, and gives the bytes back that were charged for it.
+    /// Drops without native recursion, and releases the bytes that were charged for it.
     fn discard(&mut self);
 }
 
@@ -197,7 +198,7 @@ pub(in crate::value) struct UnreadRow {
     owed: Cell<u32>,
 }
 
-/// What was read of a row. A value stays where it is, for others refer to it.
+/// The fields read of a row. A value stays where it is, for others refer to it.
 enum Field {
     One { index: usize, value: Value, next: OnceCell<Box<Field>> },
     All(Vec<Value>),
@@ -217,8 +218,8 @@ impl Drop for Field {
 }
 
 impl UnreadRow {
-    /// The row whose first member begins at `at`, and its values at `places` behind that. `owed` are the bytes that its strings will
-    /// take, at least.
+    /// The row whose first member begins at `at`, and its values at `places` after that. `owed` are the bytes that its strings
+    /// will take, at least.
     pub(super) fn new(rows: Rc<Rows>, at: u32, places: &[u16], owed: u32) -> UnreadRow {
         rows.text.made.set(rows.text.made.get() + 1);
         rows.text.places.set(rows.text.places.get() + size_of_val(places));
@@ -279,7 +280,7 @@ impl UnreadRow {
     }
 }
 
-/// What a field is that its text does not have: none, since the text was checked.
+/// The value of a field that its text does not have: there is none, since the text was checked.
 const ABSENT: &Value = &Value::Nil;
 
 impl Unread<Value> for UnreadRow {

@@ -26,7 +26,7 @@ impl VectorIter {
         VectorIter { vector, next: 0, end, run: None, run_start: 0, run_end }
     }
 
-    /// What is still to come, as a vector.
+    /// The remaining elements, as a vector.
     pub fn rest(&self) -> Vector {
         self.vector.slice(self.next, self.end)
     }

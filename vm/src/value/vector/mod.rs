@@ -1,10 +1,9 @@
 //! The vector, indexed from 0. A list keeps its elements in one too, and adds and removes them in front.
 //!
-//! Up to [`FLAT_MAX`] elements lie side by side. Longer vectors are a radix tree of 32 branches a node ([`Trie`])
-//! whose nodes are shared between versions: reading, replacing, and adding or removing at either end cost
-//! O(log₃₂ n), in place where nobody else holds the nodes; [`Vector::slice`] shares all but the edges. Parts of the
-//! tree that are a run of integers or one value over and over take no memory, so that `(range 1000000)` and
-//! `(repeat 1000000 x)` are a few words until somebody writes to them.
+//! Up to [`FLAT_MAX`] elements lie side by side. Longer vectors are a radix tree of 32 branches a node ([`Trie`]) whose nodes
+//! are shared between versions: reading, replacing, and adding or removing at either end cost O(log₃₂ n), in place if the nodes
+//! have no other owner; [`Vector::slice`] shares all but the edges. Parts of the tree that are a run of integers or one
+//! repeated value take no memory, so that `(range 1000000)` and `(repeat 1000000 x)` are a few words until they are written to.
 
 mod iter;
 mod node;
@@ -227,7 +226,7 @@ impl Vector {
         }
     }
 
-    /// Appends `value`; in place when nobody else holds this vector.
+    /// Appends `value`; in place if this vector has no other owner.
     pub fn push(&mut self, value: Value) {
         match self.grow(1) {
             Ok(trie) => trie.push_back(value),
@@ -235,7 +234,7 @@ impl Vector {
         }
     }
 
-    /// Puts `value` before the first element; in place when nobody else holds this vector.
+    /// Puts `value` before the first element; in place if this vector has no other owner.
     pub fn push_front(&mut self, value: Value) {
         match self.grow(1) {
             Ok(trie) => trie.push_front(value),
@@ -251,7 +250,7 @@ impl Vector {
         *self.get_mut(index).expect("the element exists") = value;
     }
 
-    /// The element at `index`, to be changed in place; copied first where somebody else holds it.
+    /// The element at `index`, to be changed in place; copied first if it has another owner.
     pub fn get_mut(&mut self, index: usize) -> Option<&mut Value> {
         if index >= self.len() {
             return None;
@@ -306,7 +305,7 @@ impl Vector {
         }
     }
 
-    /// Keeps only the elements from `start` up to `end`, clamped; in place when nobody else holds this vector.
+    /// Keeps only the elements from `start` up to `end`, clamped; in place if this vector has no other owner.
     pub(crate) fn narrow(&mut self, start: usize, end: usize) {
         let end = end.min(self.len());
         if start >= end
@@ -330,8 +329,8 @@ impl Vector {
         }
     }
 
-    /// This vector's elements, then those of `other`. Costs as much as the shorter of the two, which is also what
-    /// callers [reserve](meter::reserve): the size of a value for each of its elements.
+    /// This vector's elements, then those of `other`. Costs as much as the shorter of the two, which callers also
+    /// [reserve](meter::reserve): the size of a value for each of its elements.
     pub fn append(&mut self, other: &Vector) {
         if self.is_empty() {
             *self = other.clone();

@@ -88,7 +88,7 @@ pub(super) fn index(address: u64, shift: u32) -> usize {
     ((address >> shift) & MASK) as usize
 }
 
-/// How far `address` is behind the first one of its subtree at `shift`.
+/// How far `address` is after the first one of its subtree at `shift`.
 #[inline]
 pub(super) fn offset(address: u64, shift: u32) -> u64 {
     address & (u64::MAX >> (64 - (shift + BITS)))
@@ -215,7 +215,7 @@ impl Node {
     }
 }
 
-/// Integers outside the addresses in use may be outside 64 bits, and nobody sees them.
+/// Integers outside the addresses in use may be outside 64 bits, but are never shown.
 #[inline]
 pub(super) fn nth(first: i64, step: i64, offset: u64) -> i64 {
     first.wrapping_add(step.wrapping_mul(offset as i64))

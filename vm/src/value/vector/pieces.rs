@@ -1,18 +1,18 @@
 //! A vector as pieces: elements side by side, and stretches that are a run of integers or one value over and over.
 //!
-//! A tree has one progression (or one repeated value) over all its addresses, which shows wherever it has no leaf. So a
-//! vector is told by that, and by the elements of its leaves.
+//! A tree has one progression (or one repeated value) over all its addresses, which shows wherever it has no leaf. So a vector
+//! is written as that, and the elements of its leaves.
 
 use super::node::{BITS, Branch, Leaf, Node, WIDTH, nth};
 use super::trie::{Run, Trie};
 use super::{LENGTH_MAX, Repr, Vector};
 use crate::value::Value;
 
-/// What a tree shows where it has no leaf.
+/// The elements of a tree where it has no leaf.
 #[derive(Clone, Debug)]
 pub(crate) enum Uniform {
-    /// The integer that the first element would be, and the difference of neighbours. Integers outside 64 bits wrap, and
-    /// nobody sees them.
+    /// The integer that the first element would be, and the difference of neighbours. Integers outside 64 bits wrap, but are
+    /// never shown.
     Run(i64, i64),
     /// The value.
     Repeat(Value),
@@ -21,7 +21,7 @@ pub(crate) enum Uniform {
 /// A vector with stretches that take no memory.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    /// What the stretches show.
+    /// The elements of the stretches.
     pub(crate) uniform: Uniform,
     /// The address of the first element: which elements lie together in a leaf depends on it.
     pub(crate) start: u64,

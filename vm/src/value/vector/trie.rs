@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// Elements at the addresses from `start` up to `end` of a radix tree.
 ///
-/// Addresses before and behind may be occupied by what earlier versions hold; they are never shown.
+/// Addresses before and after may be occupied by elements of earlier versions; they are never shown.
 #[derive(Clone)]
 pub(super) struct Trie {
     root: Node,
@@ -205,8 +205,8 @@ impl Trie {
         }
     }
 
-    /// The run that holds the element at `index`, which exists: with the index of the run's first element
-    /// (negative if that is hidden) and the one behind its last.
+    /// The run that holds the element at `index`, which exists: with the index of the run's first element (negative if that is
+    /// hidden) and the one after its last.
     pub(super) fn run(&self, index: usize) -> (Run, i64, usize) {
         let address = self.start + index as u64;
         let (node, shift) = self.root.descend(self.shift, address);
@@ -231,7 +231,7 @@ impl Drop for Trie {
 }
 
 impl Run {
-    /// The element `offset` behind the run's first one.
+    /// The element `offset` after the run's first one.
     #[inline]
     pub(super) fn get(&self, offset: usize) -> Value {
         match self {

@@ -6,11 +6,12 @@
 //!          turn, journal, summaries, sizes
 //! ```
 //!
-//! What the host of the sessions knows besides values (owner, title, prints, calls) is opaque here (`about`), and can be read
-//! without the values ([`about`]). Values are a graph (`ptc_vm::graph`): functions name the texts of their programs, and
-//! whoever reads compiles them again.
+//! The host's data besides values (owner, title, prints, calls) is opaque here (`about`), and can be read without the values
+//! ([`about`]). Values are a graph (`ptc_vm::graph`): functions name the texts of their programs, which the reader compiles
+//! again.
 //!
-//! A session of another build is read if the format is known and its programs come to the same code, which data alone always does.
+//! A session of another build is read if the format is known and its programs compile to the same code; data alone is always
+//! readable.
 
 mod packing;
 mod reading;
@@ -38,7 +39,7 @@ const BOUNDS: ptc_vm::graph::Bounds = ptc_vm::graph::Bounds { nodes: MOST_NODES,
 /// Bytes of the digest of a program's code.
 const DIGEST: usize = 16;
 
-/// The first bytes of the SHA-256 of what a program does. Kept with the program.
+/// The first bytes of the SHA-256 of a program's code. Kept with the program.
 ///
 /// # Errors
 /// The account is at its limits.
@@ -53,7 +54,7 @@ pub(in crate::engine) fn digest(program: &ptc_vm::Program) -> Result<[u8; DIGEST
     Ok(*program.code_digest.get_or_init(|| digest))
 }
 
-/// The fingerprint of this build, for what of a session depends on it.
+/// The fingerprint of this build, for the parts of a session that depend on it.
 fn fingerprint() -> [u8; 8] {
     use std::sync::LazyLock;
     static OWN: LazyLock<[u8; 8]> =

@@ -29,7 +29,7 @@ pub(super) fn pack(payload: &[u8]) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// The payload of what was kept. Its size is checked before it is unpacked.
+/// The payload of a stored session. Its size is checked before it is unpacked.
 #[expect(clippy::disallowed_methods, reason = "entry point: unpack()")]
 pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
     let mut reader = Reader::new(blob);
@@ -65,7 +65,7 @@ pub(super) fn unpack(blob: &[u8]) -> Result<Cow<'_, [u8]>, SessionFault> {
     }
 }
 
-/// What a saved session says of itself besides its values.
+/// The data of a saved session besides its values.
 ///
 /// # Errors
 /// It is of another format, or is no saved session.

@@ -10,7 +10,7 @@ use ptc_vm::value::{Map, Str};
 use ptc_vm::{Error, Program, Value};
 use std::rc::Rc;
 
-/// Compiles the text of a program again; `None` if it is none.
+/// Compiles the text of a program again; `None` if it does not compile.
 pub type Compile<'c> = dyn FnMut(&str) -> Result<Option<Rc<Program>>, Error> + 'c;
 
 /// Why a saved session is not at hand.
@@ -57,7 +57,7 @@ pub struct Restored {
     pub journal: Map,
     /// Bytes of the journal and the summaries.
     pub journal_bytes: u64,
-    /// What `step-done` noted.
+    /// The notes of `step-done`.
     pub summaries: Vec<(Str, Value)>,
     /// Bytes of each binding, by name.
     pub sizes: Vec<(Rc<str>, u64)>,
@@ -66,7 +66,8 @@ pub struct Restored {
 /// Reads a saved session. All that is made is charged to the account that is installed.
 ///
 /// # Errors
-/// It is another build's and its programs do not come to the same code, it is no saved session, or the account is at its limits.
+/// It is of another build and its programs do not compile to the same code, it is no saved session, or the account is at its
+/// limits.
 pub fn read_session(blob: &[u8], compile: &mut Compile<'_>) -> Result<Restored, Trouble> {
     let payload = unpack(blob)?;
     let mut reader = Reader::new(&payload);

@@ -11,7 +11,7 @@ use ptc_vm::value::{Map, Str};
 use ptc_vm::{Error, Value};
 use std::rc::Rc;
 
-/// What of a session is written.
+/// The parts of a session that are written.
 pub(in crate::engine) struct Values<'a> {
     pub(in crate::engine) namespace: &'a Namespace,
     /// The last three results, latest first.
@@ -27,7 +27,7 @@ pub(in crate::engine) struct Values<'a> {
 
 /// Why a session could not be written.
 enum Undrafted {
-    /// Its values are too many, or one of its functions is of a program whose text nobody has kept.
+    /// Its values are too many, or the text of the program of one of its functions is not available.
     TooLarge,
     /// There is no memory left for it.
     Refused(Error),
@@ -115,7 +115,7 @@ impl Draft {
 /// A session with these definitions and results, and nothing else, as bytes. Charged to the account that is installed.
 ///
 /// # Errors
-/// The values are too many, or there is no room for them; a function is of a program whose text nobody has kept.
+/// The values are too many, or there is no room for them, or the text of the program of a function is not available.
 pub fn write_session(namespace: &Namespace, history: [&Value; 3], about: &[u8]) -> ptc_vm::Result<Bytes> {
     let values = Values {
         namespace,

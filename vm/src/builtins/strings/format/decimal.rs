@@ -81,7 +81,8 @@ impl Decimal {
         *self = Decimal { digits: std::mem::take(&mut self.digits), point }.trimmed();
     }
 
-    /// Appends the `count` digits whose first one has the weight `10^-place`, with place 1 the first after the point. There is room.
+    /// Appends the `count` digits whose first one has the weight `10^-place`, with place 1 the first after the point. There is
+    /// room.
     fn push_digits(&self, place: i64, count: usize, out: &mut String) {
         let first = self.point - 1 + place;
         let zeros = usize::try_from(first.min(0).unsigned_abs()).unwrap_or(usize::MAX).min(count);
@@ -109,7 +110,7 @@ impl Decimal {
         Ok(())
     }
 
-    /// `1.2345e+04`: one digit before the point, `precision` behind it, an exponent of at least two digits.
+    /// `1.2345e+04`: one digit before the point, `precision` after it, an exponent of at least two digits.
     pub(super) fn scientific(mut self, precision: usize, out: &mut String) -> Result<()> {
         self.round_to(i64::try_from(precision).unwrap_or(i64::MAX).saturating_add(1));
         let length = precision.saturating_add(8);

@@ -6,7 +6,7 @@ use crate::meter;
 const PIECE: usize = 32 << 10;
 const CHARACTERS_PER_UNIT: usize = 16;
 
-/// Appends `c` so many times, for which there is room, and gives way in between: there may be as many as the memory holds.
+/// Appends `c` so many times, for which there is room, and yields in between: there may be as many as the memory holds.
 pub(super) fn fill(out: &mut String, c: char, count: usize) {
     let mut left = count;
     while left > 0 {

@@ -10,7 +10,7 @@ use crate::print::{self, grow_string, push_in_pieces, write_plain};
 use crate::value::{Graphemes, Value};
 use num_bigint::Sign;
 
-/// Most digits behind the point that `%f` and `%e` print, and most digits that `%g` does. No number has more that are not zero.
+/// Most digits after the point that `%f` and `%e` print, and most digits that `%g` does. No number has more that are not zero.
 const MAX_PRECISION: usize = 1_000_000;
 
 /// Appends `value` as `specifier` says; `whole` is the format string from its `%` on.

@@ -1,4 +1,4 @@
-//! What stands between a `%` and its conversion.
+//! The part of a format specifier between `%` and its conversion.
 
 use crate::error::{Error, Result};
 
@@ -46,7 +46,7 @@ pub(super) fn unsupported(whole: &str) -> Error {
 }
 
 impl Specifier {
-    /// Reads a specifier after its `%`, and gives the rest of the text.
+    /// Reads a specifier after its `%`, and returns the rest of the text.
     pub(super) fn parse<'t>(text: &'t str, whole: &str) -> Result<(Specifier, &'t str)> {
         let mut specifier = Specifier {
             index: Index::Next,

@@ -11,12 +11,12 @@ use crate::machine::{Limits, Machine, Outcome, Setup};
 use crate::value::Value;
 use std::rc::Rc;
 
-/// What `(NAME args…)` comes to.
+/// The result of `(NAME args…)`.
 pub(crate) fn call(name: &str, args: impl Into<Vec<Value>>) -> Result<Value> {
     outcome(name, args, Limits::default()).result
 }
 
-/// What `(NAME args…)` prints, or `! ` and the message of its error.
+/// The printed result of `(NAME args…)`, or `! ` and the message of its error.
 pub(crate) fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
     match call(name, args) {
         Ok(value) => crate::print::readable(&value).unwrap_or_else(|error| format!("! {}", error.message())),
@@ -24,8 +24,8 @@ pub(crate) fn display(name: &str, args: impl Into<Vec<Value>>) -> String {
     }
 }
 
-/// Checks what calls come to: pairs of a call, whose arguments are data or names of builtins, and what [`shown`]
-/// gives for it.
+/// Checks the results of calls: pairs of a call, whose arguments are data or names of builtins, and the output of [`shown`] for
+/// it.
 ///
 /// # Panics
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 fn every_promise_has_its_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let guide = std::fs::read_to_string(root.join("docs/guide/agent.md")).unwrap();
-    let (_, section) = guide.split_once("## The seed's promises").unwrap();
+    let (_, section) = guide.split_once("## Guarantees of combined mode").unwrap();
     let section = section.split("\n## ").next().unwrap_or_default();
     let rows: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)).skip(1).collect();

@@ -1,4 +1,4 @@
-//! What was promised of combined mode, where no other test holds it ("The seed's promises" in docs/guide/agent.md).
+//! What was promised of combined mode, where no other test holds it ("Guarantees of combined mode" in docs/guide/agent.md).
 
 use super::*;
 use crate::agent::{Mode, Output, Transport};

@@ -57,7 +57,7 @@ impl LongCall {
 
 /// The result of attending a call for the client's wait.
 pub(crate) enum Attended {
-    /// The program has ended.
+    /// The call is answered.
     Ended(ToolReply),
     /// The program still runs, and the client gets its id.
     Running(Progress),

@@ -73,7 +73,7 @@ impl Service {
     }
 }
 
-/// Answers a request of the handshake era. `method` is `None` if it is no string.
+/// Answers a request of the handshake era. `method` is `None` if it is not a string.
 fn handshake_request(
     service: &Arc<Service>,
     from: MessageContext<'_>,

@@ -411,7 +411,7 @@ impl ConnectionRegistry {
         self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes the families of connections.
+    /// Writes the metric families of connections.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let mut counts = [0_usize; KINDS.len()];
         for activity in self.registered().values() {

@@ -721,7 +721,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
     stream(endpoint, listening, notes, seen)
 }
 
-/// Runs a call within the time budget, and no longer than the server.
+/// Runs a call within the time budget, at most until the server stops.
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();

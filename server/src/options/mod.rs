@@ -1,4 +1,4 @@
-//! Flags, environment variables and their meaning.
+//! Flags, environment variables and their interpretation.
 //!
 //! [`flags`] is the only table of options. [`command`] turns it into clap arguments. [`values`] reads one option with
 //! the precedence command line > environment > default. [`crate::settings`] holds the result: plain typed fields. Nothing else

@@ -32,5 +32,6 @@ pub(crate) fn server_info_json() -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The packages that hold the command, as package runners (`npx`, `uvx`) know them; `dist/names.toml` has the name too.
+/// The package with the command in the registries of package runners (`npx`, `uvx`); `dist/names.toml` has the name
+/// too.
 pub(crate) const PACKAGE: &str = "ptc-mcp";

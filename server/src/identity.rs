@@ -9,7 +9,7 @@ pub(crate) const PACKAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit the binary was built from: 12 hex digits or `unknown`.
 pub(crate) const GIT_COMMIT: &str = env!("PTC_BUILD_COMMIT");
 
-/// Whether the checkout had changes when the binary was built.
+/// True if the checkout had changes when the binary was built.
 pub(crate) fn git_dirty() -> bool {
     env!("PTC_BUILD_DIRTY") == "true"
 }

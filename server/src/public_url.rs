@@ -12,8 +12,8 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Reads `text`; `None` unless it is an https URL, or an http URL of a loopback host, without user information, query and
-    /// fragment.
+    /// Parses `text`; `None` unless it is an https URL, or an http URL of a loopback host, without user information,
+    /// query and fragment.
     pub(crate) fn parse(text: &str) -> Option<PublicUrl> {
         let url = Url::parse(text).ok()?;
         let loopback = match url.host()? {

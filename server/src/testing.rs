@@ -15,9 +15,8 @@ use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Regi
 use crate::protocol::{Asking, Service};
 use crate::request_state::{RequestStates, StateRules};
 
-/// A tool whose behaviour its arguments choose:
-/// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics, `{"ask": true}` asks the client and
-/// answers with its reply.
+/// A tool whose arguments select its behaviour: `{"say": text}` answers at once, `{"wait": true}` answers when
+/// released, `{"panic": true}` panics, `{"ask": true}` asks the client and answers with its reply.
 pub(crate) struct MockTool {
     /// Each permit added releases one waiting call.
     pub(crate) release: Arc<Semaphore>,

@@ -9,11 +9,11 @@ use crate::settings::Settings;
 pub(super) struct People {
     /// True if descriptions mention `ask`: questions, approvals or OAuth are configured, and not switched off.
     pub(super) are_asked: bool,
-    /// True if runs are stored that wait for people whom no client asks. The default is on if any question to people
-    /// can come up.
+    /// True if runs are stored that wait for people whom no client asks. The default is on if an upstream has approvals
+    /// or sign-ins.
     pub(super) have_kept_programs: bool,
-    /// True if the file of a state folder is opened for these runs. Only one process can have the file, so a folder
-    /// that many processes share for their sign-ins is left to them by default.
+    /// True if the file of a state folder is opened for these runs. Only one process can have the file, and many
+    /// processes on pipes may share the folder for their sign-ins, so by default only an HTTP server opens it.
     pub(super) have_the_file: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The state of one conversation: a pipe, or one HTTP session of the handshake era.
 //!
-//! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client that was given no
+//! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client without a
 //! session id, is a conversation of its own.
 
 use std::pin::Pin;

@@ -46,7 +46,7 @@ pub(super) struct ClientFile {
     pub(super) project: Option<PathBuf>,
 }
 
-/// Where a file is.
+/// The place of a file.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Below the home folder.

@@ -1,4 +1,5 @@
-//! The audit log (`--audit-log`): who ran what, which upstream was called with it, and who allowed it. One JSON object a line.
+//! The audit log (`--audit-log`): which principal ran which program, its upstream calls, and who allowed them. One JSON
+//! object a line.
 //!
 //! No line has arguments, results or texts of programs: each is identified by its SHA-256.
 

@@ -35,7 +35,7 @@ pub enum ReplyText {
 /// The reply of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolReply {
-    /// Whether the call failed.
+    /// True if the call failed.
     pub is_error: bool,
     /// The text block.
     pub text: ReplyText,

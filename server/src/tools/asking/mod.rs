@@ -144,7 +144,7 @@ impl Caller {
 }
 
 impl Asks {
-    /// Asks with `states`, each of which is used once according to `store`. Without a shared store this process
+    /// Asks with `states`, each of which is used once according to `store`. Without a store this process
     /// records their use, and it must be the only one that can open them. Programs whose clients are not asked are
     /// stored in `runs`.
     pub(crate) fn new(

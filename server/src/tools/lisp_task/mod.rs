@@ -52,7 +52,7 @@ pub(crate) struct TaskOptions {
     pub model_name: String,
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
-    /// What the upstreams offer, with their hints about effects.
+    /// The tools of the upstreams, with their hints about effects.
     pub catalog: Catalog,
     /// The catalog in the planner's form.
     pub snapshot: String,

@@ -34,8 +34,8 @@ impl Sections {
         self.0.push_str(lines);
     }
 
-    /// The final value, given as `user=> ` and its readable form; a string of several lines, given as its `lines`, is shown
-    /// as it is. At most about `most` bytes of JSON.
+    /// The final value, given as `user=> ` and its readable form; a string of several lines, given as its `lines`, is
+    /// shown unchanged. At most about `most` bytes of JSON.
     pub(super) fn value(&mut self, result: Option<&str>, lines: Option<&str>, most: usize) {
         let result = result.unwrap_or("user=> nil");
         if let Some(text) = lines.and_then(several_lines) {

@@ -66,7 +66,7 @@ struct Usage {
     holder: Holder,
     /// Requests in progress, by [`Phase`].
     requests: [usize; PHASES],
-    /// Whether any request has been answered.
+    /// True if any request has been answered.
     served: bool,
     joined: Instant,
     /// Since when it waits for its client, if it does.
@@ -335,7 +335,7 @@ impl ConnectionRegistry {
 
     /// Evicts some connections that wait for their clients, and returns their number. If it returns 0, a retry a
     /// moment later may succeed: new connections have a grace period, and while they have it, connections of holders
-    /// within their share are kept too. These are also kept while others that were asked to close are still open.
+    /// within their share stay open, too. So do these while others that were asked to close are still open.
     pub(super) fn make_room(&self) -> usize {
         self.make_room_of_all(false)
     }

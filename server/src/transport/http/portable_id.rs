@@ -58,7 +58,7 @@ impl Facts {
     }
 }
 
-/// The ids that clients have closed lately: a request with one of them is told so, as the protocol requires.
+/// The ids that clients have closed lately: a request with one of them is refused as closed, as the protocol requires.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     ids: HashSet<Arc<str>>,

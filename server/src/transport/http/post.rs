@@ -44,7 +44,7 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// or on another thread if they are [long](AT_ONCE).
 const AT_ONCE_BYTES: usize = 16 << 10;
 
-/// What a request is waiting for.
+/// The work that a request waits for.
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },

@@ -1,4 +1,4 @@
-//! The page that a browser shows at the end of a sign-in: static, without a script, and with nothing of the request in it
+//! The page that a browser shows at the end of a sign-in: static, without a script, and without data of the request
 //! (auth.md 4).
 
 use http::header::{
@@ -7,7 +7,7 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 
-/// How a sign-in ended, as far as the browser is told.
+/// The end of a sign-in, as shown in the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClosingPage {
     /// The person is signed in.
@@ -16,7 +16,7 @@ pub(crate) enum ClosingPage {
     TerminalSaysWhy,
     /// The sign-in failed, and the server's log says why.
     LogSaysWhy,
-    /// The address belongs to no sign-in that is under way.
+    /// The address belongs to no pending sign-in.
     Unknown,
 }
 
@@ -48,7 +48,7 @@ impl ClosingPage {
         }
     }
 
-    /// Sets the headers under which a browser runs, keeps and passes on nothing.
+    /// Sets the headers that forbid scripts, caching and referrers.
     pub(crate) fn set_headers(headers: &mut HeaderMap) {
         for (name, value) in [
             (CONTENT_TYPE, "text/html; charset=utf-8"),

@@ -1,7 +1,7 @@
-//! The process-wide limits on concurrent tool calls: their number, how many of them one principal may have, and the
-//! memory that another one requires. Nothing queues: a call gets a permit at once or is told that the server is busy, so
-//! no call waits behind those of others, and none is kept for a client that has gone. A program that only sleeps lends its permit, and
-//! has it back at once when it goes on, beyond the limit if others have come meanwhile: it has been admitted.
+//! The process-wide limits on concurrent tool calls: their number, the number of one principal, and the memory that a
+//! further call requires. There is no queue: a call gets a permit at once or is refused as busy, so no call waits
+//! behind those of others, and none is held for a client that has left. A program that only sleeps lends its permit.
+//! It has the permit back at once when it resumes, even beyond the limit, since it was admitted before.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use ptc_host::engine::{MemoryBudget, RunPermit};
 use crate::principal::Principal;
 use crate::usage::Count;
 
-/// How many calls may run at a time.
+/// Limits on running calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     /// Of all principals together.
@@ -21,7 +21,7 @@ pub struct CallLimits {
 }
 
 impl CallLimits {
-    /// `all` calls, whoever makes them.
+    /// `all` calls, for all principals alike.
     pub(crate) fn shared(all: usize) -> Self {
         CallLimits { all, per_owner: all }
     }
@@ -46,7 +46,7 @@ pub enum Full {
     SessionCalls(usize),
     /// Running calls hold nearly all of the allowed memory.
     Memory,
-    /// Programs and sessions of the caller's principal hold nearly all of the memory that it may have, in bytes.
+    /// Programs and sessions of the caller's principal hold nearly all of its memory limit, in bytes.
     OwnerMemory(u64),
 }
 
@@ -91,13 +91,13 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// By what it is lent.
+    /// The loan of this permit.
     pub(crate) fn loan(&self) -> &PermitLoan {
         &self.loan
     }
 }
 
-/// A permit and whether it is counted now.
+/// A permit, and whether it is counted now.
 #[derive(Debug)]
 struct Holding {
     limiter: Arc<ConcurrencyLimiter>,
@@ -107,11 +107,11 @@ struct Holding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PermitState {
-    /// Counted.
+    /// It counts.
     Held,
-    /// Not counted, as its program sleeps.
+    /// It does not count, as its program sleeps.
     Lent,
-    /// Not counted any more: its call has ended.
+    /// It does not count any more: its call has ended.
     Returned,
 }
 
@@ -126,7 +126,7 @@ impl Holding {
     }
 }
 
-/// By what a program lends the permit of its call, which may be given to the call after the program has been prepared.
+/// A program's access to the permit of its call, which may be granted after the program has been prepared.
 #[derive(Clone, Debug, Default)]
 pub struct PermitLoan(Arc<Mutex<Option<Arc<Holding>>>>);
 
@@ -135,13 +135,13 @@ impl PermitLoan {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on it is this permit that is lent.
+    /// Attaches this loan to a permit.
     pub(crate) fn bind(&self, permit: &mut Permit) {
         permit.loan = self.clone();
         *self.permit() = Some(permit.holding.clone());
     }
 
-    /// For a program of the call.
+    /// The loan, for a program of the call.
     pub(crate) fn shared(&self) -> Arc<dyn RunPermit> {
         Arc::new(self.clone())
     }
@@ -181,17 +181,18 @@ impl ConcurrencyLimiter {
         Arc::new(ConcurrencyLimiter { limits, running: Count::default(), memory: Some(memory) })
     }
 
-    /// How many calls may run at a time.
+    /// The limits on running calls.
     pub fn limits(&self) -> CallLimits {
         self.limits
     }
 
-    /// How many calls run now.
+    /// The number of running calls.
     pub fn running(&self) -> usize {
         self.running.get()
     }
 
-    /// A permit for a call of `principal`, unless it has all that it may have, all are taken or memory is short.
+    /// A permit for a call of `principal`, unless the principal is at its limit, all permits are taken or memory is
+    /// short.
     ///
     /// # Errors
     /// The resource that is exhausted.

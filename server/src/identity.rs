@@ -9,7 +9,7 @@ pub(crate) const PACKAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit the binary was built from: 12 hex digits or `unknown`.
 pub(crate) const GIT_COMMIT: &str = env!("PTC_BUILD_COMMIT");
 
-/// Whether the checkout had changes when the binary was built.
+/// True if the checkout had changes when the binary was built.
 pub(crate) fn git_dirty() -> bool {
     env!("PTC_BUILD_DIRTY") == "true"
 }
@@ -32,5 +32,6 @@ pub(crate) fn server_info_json() -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The packages that hold the command, as package runners (`npx`, `uvx`) know them; `dist/names.toml` has the name too.
+/// The package with the command in the registries of package runners (`npx`, `uvx`); `dist/names.toml` has the name
+/// too.
 pub(crate) const PACKAGE: &str = "ptc-mcp";

@@ -3,7 +3,7 @@
 //! Layers; each knows only those above it in this list: [`protocol`] (messages, methods, both eras) and [`tools`]
 //! (called by the methods), [`transport`] (pipes and sockets), [`cli`] (the sub-commands).
 
-// Tests may read what clock they like.
+// Tests may read any clock.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod boot;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // Before anything else: started as the guard of an upstream's child, this process is nothing but that.
+    // Must come first: a process that is started as the guard of an upstream's child does nothing else.
     ptc_host::child::guard::init();
     ptc_server::cli::main()
 }

@@ -11,7 +11,7 @@ use ptc_host::digest::short_hash;
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
 /// An authenticated caller: the name of its token, or the process itself on a pipe and on an open loopback listener.
-/// Cheap to clone. Equal principals have the same name; those that were cloned from one another share an account.
+/// Cheap to clone. Equal principals have the same name; clones share an account.
 #[derive(Debug, Clone)]
 pub struct Principal(Arc<Account>);
 
@@ -49,7 +49,7 @@ impl Principal {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// What it uses now, under this value and its clones.
+    /// The resources that it uses now, under this value and its clones.
     pub(crate) fn usage(&self) -> &Usage {
         &self.0.usage
     }
@@ -64,12 +64,12 @@ impl Principal {
         &self.0.name
     }
 
-    /// The name as the engine knows whose turn it is.
+    /// The name, in the form in which the engine schedules turns.
     pub(crate) fn shared_name(&self) -> Arc<str> {
         self.0.name.clone()
     }
 
-    /// The same, for a look only.
+    /// The same, by reference.
     pub(crate) fn known_name(&self) -> &Arc<str> {
         &self.0.name
     }

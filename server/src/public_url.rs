@@ -1,4 +1,4 @@
-//! `--public-url`: the address under which the world reaches the MCP endpoint (auth.md 10.2).
+//! `--public-url`: the public address of the MCP endpoint (auth.md 10.2).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +12,8 @@ pub struct PublicUrl {
 }
 
 impl PublicUrl {
-    /// Reads `text`; `None` unless it is an https URL, or an http URL of a loopback host, without user information, query and
-    /// fragment.
+    /// Parses `text`; `None` unless it is an https URL, or an http URL of a loopback host, without user information,
+    /// query and fragment.
     pub(crate) fn parse(text: &str) -> Option<PublicUrl> {
         let url = Url::parse(text).ok()?;
         let loopback = match url.host()? {
@@ -38,7 +38,7 @@ impl PublicUrl {
         &self.origin
     }
 
-    /// Whether `authority`, as a client writes it in `Host`, is its host and port.
+    /// True if `authority`, as a client writes it in `Host`, is its host and port.
     pub(crate) fn has_authority(&self, authority: &str) -> bool {
         let Some((scheme, own)) = self.origin.split_once("://") else { return false };
         let default_port = if scheme == "https" { ":443" } else { ":80" };

@@ -1,4 +1,4 @@
-//! The model of the operator's that answers upstreams (`--sampling-model`; waiting.md 3.2).
+//! The operator's model that answers sampling requests of upstreams (`--sampling-model`; waiting.md 3.2).
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use ptc_host::upstream::{
     Sampled, SamplingContent, SamplingFault, SamplingMessage, SamplingRequest, SamplingStop,
 };
 
-/// Times that a request is made which fails for a moment. No pause goes beyond the end of the program.
+/// Attempts of a request that fails temporarily. No pause goes beyond the time limit of the program.
 const ATTEMPTS: u32 = 3;
 
-/// A model that answers what upstreams ask of one. It is shown what the upstream sends, and no tools.
+/// A model that answers sampling requests. It is shown the upstream's messages, and no tools.
 struct SamplingModel {
     llm: Arc<dyn Llm>,
     name: String,
 }
 
-/// The model of that name, with keys and addresses of `env`. `redactor` learns the keys.
+/// Opens the model of that name, with keys and addresses of `env`. `redactor` learns the keys.
 ///
 /// # Errors
 /// One sentence for the operator.
@@ -104,7 +104,8 @@ impl SamplingModel {
     }
 }
 
-/// Why there is no answer, for the upstream: only the kind, since an endpoint's own words are the operator's business.
+/// The fault for the upstream. It has only the kind of the error, since the endpoint's own message is meant for the
+/// operator.
 fn gave_none(error: &LlmError) -> SamplingFault {
     let kind = error.kind.as_str();
     tracing::warn!(event = "sampling_model_failed", kind, error = %error);
@@ -123,8 +124,8 @@ fn stop(reason: StopReason) -> Option<SamplingStop> {
     }
 }
 
-/// The text before the first of the stop sequences; `None` if none is in it. Not all providers take such, nor as many, and those that
-/// do say less about them, so that the answer is cut here.
+/// The text before the first stop sequence; `None` if there is none in it. Not all providers support stop sequences,
+/// nor as many, and those that do report less about them, so the answer is cut here.
 fn until_stop<'t>(text: &'t str, sequences: &[String]) -> Option<&'t str> {
     let first = sequences.iter().filter_map(|sequence| text.find(sequence.as_str())).min()?;
     Some(&text[..first])

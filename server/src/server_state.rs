@@ -1,27 +1,27 @@
-//! What outlives a process, as the parts of a server use it (state.md).
+//! State that outlives a process, for the parts of a server (state.md).
 
 use std::sync::Arc;
 
 use ptc_host::sign_in::store::{AuthStore, SharedStore};
 use ptc_host::state::{Secret, StateStore, WatchedState};
 
-/// The store, the secret, and the name by which other replicas know this one.
+/// The store, the secret, and the name of this replica.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerState {
     /// The operator's secret, if there is one.
     pub(crate) secret: Option<Secret>,
-    /// The store, if anything outlives the process.
+    /// The store, if any state outlives the process.
     pub(crate) store: Option<WatchedState>,
-    /// Whether other processes use the store too.
+    /// True if other processes use the store too.
     pub(crate) is_shared: bool,
-    /// Whether the server is not ready while the store is down.
+    /// True if the server is not ready while the store is down.
     pub(crate) is_required: bool,
-    /// The name of this replica, which no other has.
+    /// The unique name of this replica.
     pub(crate) replica: Arc<str>,
 }
 
 impl ServerState {
-    /// Nothing outlives the process.
+    /// No state outlives the process.
     pub(crate) fn none() -> ServerState {
         ServerState {
             secret: None,
@@ -32,18 +32,18 @@ impl ServerState {
         }
     }
 
-    /// The store for whoever keeps something in it.
+    /// The store, for parts that keep records in it.
     pub(crate) fn shared_store(&self) -> Option<Arc<dyn StateStore>> {
         Some(Arc::new(self.store.clone()?))
     }
 
-    /// The sign-ins to upstreams, where they are rows of the store. Those of a single machine are files of their own.
+    /// The sign-ins to upstreams, if they are records of the store. Those of a single machine are files of their own.
     pub(crate) fn sign_ins(&self) -> Option<Arc<dyn AuthStore>> {
         let store = self.shared_store().filter(|_| self.is_shared)?;
         Some(Arc::new(SharedStore::new(store, self.replica.clone())))
     }
 
-    /// Whether the server cannot do what it is asked for, because the store is down.
+    /// True if the server cannot work because the store is down.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_required && self.store.as_ref().is_some_and(WatchedState::is_down)
     }

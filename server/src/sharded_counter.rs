@@ -18,7 +18,7 @@ struct Part(AtomicI64);
 impl ShardedCounter {
     /// Adds `by` to this thread's shard.
     pub(crate) fn add(&self, by: i64) {
-        // In one order with what others watch for, where somebody waits for a sum.
+        // Sequentially consistent with the flag of a task that waits for the sum.
         self.0[part()].0.fetch_add(by, Ordering::SeqCst);
     }
 
@@ -27,7 +27,7 @@ impl ShardedCounter {
         self.0.iter().map(|part| part.0.load(Ordering::SeqCst)).sum()
     }
 
-    /// The sum of a count of what there is now, or has been.
+    /// The sum, for counts that are never negative.
     pub(crate) fn count(&self) -> u64 {
         u64::try_from(self.sum()).unwrap_or(0)
     }

@@ -54,7 +54,7 @@ fn hash(text: &str) -> String {
     BASE64_STANDARD.encode(sha256(text.as_bytes()))
 }
 
-/// Fails unless the parts of a page need nothing from elsewhere and no hole in the policy.
+/// Checks that the parts of a page need no other resources and no exception from the policy.
 #[cfg(test)]
 pub(crate) fn assert_self_contained(files: &PageFiles) {
     let PageFiles { html, style, script, .. } = files;
@@ -70,7 +70,7 @@ pub(crate) fn assert_self_contained(files: &PageFiles) {
             }
         }
     }
-    // Inline handlers and styles would need holes in the policy.
+    // Inline handlers and styles would need exceptions from the policy.
     let handler = |(at, _): (usize, &str)| {
         html[at + 3..].trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with('=')
     };

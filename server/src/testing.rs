@@ -15,9 +15,8 @@ use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Regi
 use crate::protocol::{Asking, Service};
 use crate::request_state::{RequestStates, StateRules};
 
-/// A tool whose behaviour its arguments choose:
-/// `{"say": text}` answers at once, `{"wait": true}` answers when released, `{"panic": true}` panics, `{"ask": true}` asks the client and
-/// answers with its reply.
+/// A tool whose arguments select its behaviour: `{"say": text}` answers at once, `{"wait": true}` answers when
+/// released, `{"panic": true}` panics, `{"ask": true}` asks the client and answers with its reply.
 pub(crate) struct MockTool {
     /// Each permit added releases one waiting call.
     pub(crate) release: Arc<Semaphore>,
@@ -106,7 +105,7 @@ pub(crate) struct Strings {
     pub(crate) dropped: Arc<Semaphore>,
 }
 
-/// Holds a reply against the schema that its tool advertises (ruling 42: errors are no exception).
+/// Validates a reply against the schema that its tool advertises (ruling 42: errors are no exception).
 pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
     let (Some(schema), Some(structured)) = (&definition.output_schema, &reply.structured) else {
         assert!(
@@ -135,7 +134,7 @@ fn validator_of(schema: &str) -> Arc<Validator> {
     validator
 }
 
-/// How clients of a test are asked.
+/// The elicitation settings of test services.
 fn asking() -> Option<Asking> {
     let rules = StateRules { ttl: Duration::from_secs(600), max_bytes: 256 << 10 };
     let secret = Secret::random().expect("entropy");

@@ -1,4 +1,4 @@
-//! The present, and points in time as clients and operators read them.
+//! The current time, and timestamps as clients and operators read them.
 
 use jiff::Timestamp;
 use ptc_host::state::time_of_day;
@@ -6,11 +6,11 @@ use ptc_host::time;
 
 /// The time of day on this machine.
 pub(crate) fn now() -> Timestamp {
-    // A clock beyond what a calendar has is as wrong as one of 1970.
+    // A clock beyond the range of a calendar is as wrong as one of 1970.
     Timestamp::try_from(time::time_of_day()).unwrap_or_default()
 }
 
-/// The time of day in milliseconds since 1970, for whoever reads a record at any replica: nothing ends by it.
+/// The time of day in milliseconds since 1970, for readers of records at any replica: nothing expires by it.
 pub(crate) fn shared_now_ms() -> i64 {
     i64::try_from(time_of_day()).unwrap_or(i64::MAX)
 }
@@ -20,7 +20,7 @@ pub(crate) fn instant(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// The same of milliseconds since 1970; `None` beyond what a calendar has.
+/// The same for milliseconds since 1970; `None` beyond the range of a calendar.
 pub(crate) fn of_millis(at_ms: i64) -> Option<String> {
     Timestamp::from_millisecond(at_ms).ok().map(instant)
 }

@@ -1,35 +1,35 @@
-//! What a principal uses now of what all share.
+//! Counts of the shared resources that a principal uses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The count of something that is used, up to a limit that whoever takes it names.
+/// A counter of a resource. Each taker names the limit.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicUsize);
 
 impl Count {
-    /// How much is used.
+    /// The amount in use.
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes `more`, unless that would be beyond `limit`; `false` if it would.
+    /// Takes `more`; `false` if that would exceed `limit`.
     pub(crate) fn try_take(&self, more: usize, limit: usize) -> bool {
         let within = |used: usize| used.checked_add(more).filter(|all| *all <= limit);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, within).is_ok()
     }
 
-    /// Takes `more`, whatever the limit.
+    /// Takes `more` regardless of any limit.
     pub(crate) fn take(&self, more: usize) {
         self.0.fetch_add(more, Ordering::AcqRel);
     }
 
-    /// Gives back `count` of what was taken.
+    /// Gives `count` back.
     pub(crate) fn give_back(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::AcqRel);
     }
 }
 
-/// What one principal uses now.
+/// The resources that one principal uses.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     /// Running calls that hold a permit.
@@ -40,8 +40,8 @@ pub(crate) struct Usage {
     pub(crate) buffered_bytes: Count,
 }
 
-/// What one of several principals may take of `total` unless the operator says otherwise: a quarter, so that three
-/// greedy ones leave room for a fourth. A principal that has no neighbours may take everything.
+/// The default limit of one of several principals on `total`: a quarter, so that three greedy principals leave room
+/// for a fourth. A principal without others may take everything.
 pub(crate) fn share(total: usize, principals: usize) -> usize {
     if principals > 1 { (total / 4).max(1) } else { total }
 }

@@ -46,16 +46,16 @@ pub struct Assembly {
     pub service: Arc<Service>,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
-    /// What the descriptions tell of the upstreams, if there are any.
+    /// The facts about upstreams in descriptions, if there are any.
     pub(super) card: Option<SharedCard>,
-    /// Programs that outlive their requests, where they may.
+    /// Runs of programs that outlive their requests, if they are enabled.
     pub(super) runs: Option<Arc<Runs>>,
 }
 
-/// Puts a server together under these settings, without extensions.
+/// Assembles a server with these settings, without extensions.
 ///
 /// # Errors
-/// If a file of the operator's cannot be used.
+/// If a file of the operator cannot be used.
 pub fn assemble(
     settings: &Settings,
     engine: &Engine,
@@ -66,7 +66,7 @@ pub fn assemble(
     assemble_with(settings, engine, (upstreams, None), redactor, ServerState::none(), &extensions)
 }
 
-/// The same over a store of what outlives the process, with the audit log that upstreams write to, and with extensions.
+/// The same with a store of persistent state, with the audit log for upstreams, and with extensions.
 pub(super) fn assemble_with(
     settings: &Settings,
     engine: &Engine,
@@ -151,10 +151,10 @@ pub(super) fn assemble_with(
     Ok(Assembly { service: Arc::new(service), telemetry: Arc::new(telemetry), card, runs })
 }
 
-/// How clients are asked, unless nobody is.
+/// Builds the elicitation settings; `None` if questions are off.
 ///
-/// A state is used once as the store has it. So the operator's secret seals states where there is a store; otherwise this process alone
-/// can open them.
+/// A state is used once according to the store. So the operator's secret seals states if there is a store; otherwise
+/// only this process can open them.
 fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, BootError> {
     let questions = &settings.questions;
     if !questions.are_on() {
@@ -173,7 +173,7 @@ fn asking(settings: &Settings, state: &ServerState) -> Result<Option<Asking>, Bo
     Ok(Some(Asking { states, open: questions.open, page: questions.page }))
 }
 
-/// The URI by which clients know the server, the same for all of its replicas.
+/// The URI of the server for clients, the same for all of its replicas.
 fn audience(settings: &Settings) -> String {
     match &settings.http {
         None => "stdio".to_owned(),
@@ -184,7 +184,7 @@ fn audience(settings: &Settings) -> String {
     }
 }
 
-/// Whether people are asked anything, with these upstreams.
+/// Which questions to people are enabled, with these upstreams.
 fn people(settings: &Settings, upstreams: Option<&Arc<Aggregator>>) -> People {
     let upstreams = upstreams.into_iter().flat_map(|upstreams| upstreams.upstreams());
     People::of(settings, upstreams.map(|(config, _)| config))
@@ -213,12 +213,12 @@ fn asks(
     Asks::new(asking.states.clone(), state.shared_store(), rules, listener, runs, pages)
 }
 
-/// Where people's browsers find the console.
+/// The URL of the console for people's browsers.
 fn console_page(http: &Http) -> Option<Arc<str>> {
     Some(format!("{}/console", http.origin()?).into())
 }
 
-/// The webhook of approvals, which is told from now on of each run that begins to wait.
+/// The webhook of approvals. From now on it is notified of each run that begins to wait.
 fn webhook(
     settings: &Settings,
     engine: &Engine,
@@ -239,7 +239,7 @@ fn webhook(
     Ok(Some(webhook))
 }
 
-/// What clients reach of the upstreams besides tools, if anything.
+/// The features of the upstreams that clients may use besides tools, if any.
 fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Exposed>> {
     let wanted = &settings.aggregator;
     let (resources, prompts) = (wanted.expose_resources, wanted.expose_prompts);
@@ -247,7 +247,7 @@ fn exposed(settings: &Settings, upstreams: &Arc<Aggregator>) -> Option<Arc<Expos
     (resources || prompts).then(|| Arc::new(exposed()))
 }
 
-/// What the descriptions tell of the upstreams.
+/// The facts about upstreams in descriptions.
 pub(super) fn upstream_card(settings: &Settings, upstreams: &Aggregator) -> UpstreamCard {
     let max_calls = settings.aggregator.limits.max_calls;
     let names = sentence_of(upstreams.upstreams().map(|(config, _)| config.name.as_str()));
@@ -295,7 +295,8 @@ fn eval_options(
     }
 }
 
-/// The observers that the settings ask for. Metrics come when the tools are known, sessions when they are offered.
+/// The observers that the settings enable. Metrics are added when the tools are known, sessions when they are
+/// enabled.
 fn telemetry(
     settings: &Settings,
     engine: &Engine,
@@ -328,7 +329,7 @@ fn telemetry(
     }
 }
 
-/// `lisp_debug`, where it is offered.
+/// `lisp_debug`, if it is enabled.
 fn debug_tool(settings: &Settings, telemetry: &Telemetry, recording: &Recording) -> Option<Box<dyn Tool>> {
     let diagnostics = &settings.diagnostics;
     let ring = telemetry.recent.as_ref().filter(|_| diagnostics.debug_tool)?;
@@ -338,7 +339,7 @@ fn debug_tool(settings: &Settings, telemetry: &Telemetry, recording: &Recording)
     Some(Box::new(LispDebug::new(ring.clone(), recording.clone(), max_bytes, traces)))
 }
 
-/// Figures of these tools and upstreams, where they are served.
+/// Figures of these tools and upstreams, if they are served.
 fn metrics(
     settings: &Settings,
     tools: &[Box<dyn Tool>],
@@ -350,7 +351,7 @@ fn metrics(
     Some(Arc::new(Metrics::new(observed, servers.map(|(config, _)| config.name.clone()))))
 }
 
-/// The tools. Those of sessions are known even where sessions are off.
+/// The tools. The names of session tools are known even if sessions are off.
 fn registry(settings: &Settings, tools: Vec<Box<dyn Tool>>) -> Registry {
     let registry = Registry::new(tools);
     if settings.sessions.enabled {
@@ -384,7 +385,7 @@ fn service(
         service.listeners = Listeners::new(ListenerLimits { all, per_owner });
     }
     service.instructions = descriptions::instructions(servers.as_deref(), settings.sessions.enabled);
-    // A catalog that may be long stands where the client hands it on.
+    // A catalog that may be long is put where the client passes it on.
     let is_long = servers.is_some() && settings.aggregator.catalog_mode == CatalogMode::Auto;
     service.session_need = match (settings.sessions.enabled, limits.fits_client || is_long) {
         (true, _) => SessionNeed::State,

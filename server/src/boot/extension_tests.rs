@@ -1,4 +1,4 @@
-//! What an extension adds to a server, with an engine and questions.
+//! Tests what an extension adds to a server, with an engine and questions.
 
 use clap::Command;
 use ptc_host::config::ProcessEnv;
@@ -16,7 +16,7 @@ use crate::protocol::tool::{Annotations, CallExtras, Definition, QuestionDialect
 use crate::protocol::{Connection, Handled, MessageContext};
 use crate::tools::extensions::{Program, ProgramTool};
 
-/// Greets whom its argument names, or else whom its client names.
+/// Greets the person in its argument, or else the one that its client names.
 struct Greeting {
     is_prompt: bool,
 }
@@ -59,7 +59,7 @@ impl ProgramTool for Greeting {
     }
 }
 
-/// What the product calls `q1` is `who` to clients.
+/// The question `q1` of the product is called `who` by clients.
 impl QuestionDialect for Greeting {
     fn requests(&self, requests: &str) -> String {
         requests.replace(r#""q1":"#, r#""who":"#)

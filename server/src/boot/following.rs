@@ -1,4 +1,4 @@
-//! Descriptions that follow what the upstreams list, where the catalog is not frozen (upstreams.md 6.1).
+//! Updates descriptions when the upstreams' lists change, if the catalog is not frozen (upstreams.md 6.1).
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::protocol::Service;
 use crate::settings::Settings;
 use crate::tools::descriptions::SharedCard;
 
-/// Changes that come together are told together.
+/// Changes within this time are announced together.
 const GATHERED: Duration = Duration::from_millis(100);
 
-/// Has the tools told anew with each change of the catalog, for as long as the server and its upstreams are there.
+/// Refreshes the tools after each change of the catalog, until the server and its upstreams are dropped.
 pub(super) fn follow(
     upstreams: Option<&Arc<Aggregator>>,
     service: &Arc<Service>,
@@ -27,7 +27,7 @@ pub(super) fn follow(
     }
     service.begin_following();
     let mut changes = upstreams.changes();
-    // What came before these descriptions were followed.
+    // Changes before this point are part of these descriptions.
     changes.mark_changed();
     let (upstreams, service) = (Arc::downgrade(upstreams), Arc::downgrade(service));
     let (settings, card) = (settings.clone(), card.clone());
@@ -42,7 +42,7 @@ pub(super) fn follow(
     });
 }
 
-/// `None` if there is nobody left to be told.
+/// `None` if the service or the upstreams are gone.
 fn tell(
     upstreams: &Weak<Aggregator>,
     service: &Weak<Service>,

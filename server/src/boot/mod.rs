@@ -69,7 +69,7 @@ pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> 
     let engine = Engine::start(EngineOptions { threads: 0, memory: Some(memory) })
         .map_err(|error| BootError::new(error.to_string()))?;
     let (done, ended) = mpsc::channel();
-    // On a worker's thread, so that a short program starts and ends without a change of threads.
+    // On a worker's thread, so that a short program starts and ends without a thread switch.
     let on_worker = engine.clone();
     engine.spawn_on(0, move || async move {
         let outcome = run(&settings, &redactor, &on_worker, &extensions).await;
@@ -79,7 +79,7 @@ pub fn serve(settings: Settings, redactor: Redactor, extensions: Extensions) -> 
     ended.recv().unwrap_or_else(|_| Err(BootError::new("the server's thread ended unexpectedly")))
 }
 
-/// Makes a folder, and sees that files can be made in it.
+/// Creates a folder, and checks that files can be created in it.
 fn can_write(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -91,8 +91,8 @@ fn can_write(folder: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
-/// Starts the upstreams, serves, and stops the upstreams again. Upstreams that are slow to start are served without: programs
-/// wait for those that they call (ruling 59).
+/// Starts the upstreams, serves, and stops the upstreams again. Slow upstreams do not delay the server: programs wait
+/// for those that they call (ruling 59).
 async fn run(
     settings: &Settings,
     redactor: &Redactor,
@@ -101,7 +101,7 @@ async fn run(
 ) -> Result<(), BootError> {
     survive_file_limits();
     ignore_signals(settings.http.is_some());
-    // Whoever probes the process hears of it while it starts.
+    // Probes are answered during the start.
     let health = settings.health.as_ref().map(HealthListener::start).transpose()?;
     let http = settings.http.as_ref();
     let tokens = http.into_iter().flat_map(|http| &http.tokens).map(|token| &token.token);
@@ -113,7 +113,7 @@ async fn run(
     for token in http.into_iter().flat_map(|http| &http.tokens).filter(|token| token.token.is_guessable()) {
         warn!(event = "http_auth_token_guessable", principal = %token.name, "use a random token: openssl rand -hex 32");
     }
-    // An address that is taken is told before any upstream starts, and clients that come early wait instead of being refused.
+    // A bind error is reported before any upstream starts, and early clients wait instead of being refused.
     let bound = http.map(Bound::open).transpose()?;
     let config = load_upstreams(settings)?;
     let people = People::of(settings, config.iter().flat_map(|config| &config.upstreams));
@@ -151,7 +151,7 @@ async fn run(
         }
     };
     if let Some(runs) = runs {
-        // The client of a pipe is gone.
+        // The client of a pipe has left.
         let grace = http.map_or(Duration::ZERO, |http| http.shutdown_grace);
         runs.shut_down(grace.saturating_sub(service.draining_for())).await;
     }

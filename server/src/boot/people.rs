@@ -1,24 +1,24 @@
-//! Whether people are asked anything, by what the operator has configured (waiting.md 4.4 and ruling 80).
+//! Decides which questions to people are enabled, from the operator's configuration (waiting.md 4.4 and ruling 80).
 
 use ptc_host::config::UpstreamConfig;
 
 use crate::settings::Settings;
 
-/// What the settings and the entries of the upstreams say of it.
+/// The facts about people in the settings and the entries of the upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct People {
-    /// Whether descriptions tell of `ask`: questions, approvals or OAuth are configured, and not switched off.
+    /// True if descriptions mention `ask`: questions, approvals or OAuth are configured, and not switched off.
     pub(super) are_asked: bool,
-    /// Whether programs are kept that wait for people whom no client asks: where the operator does not say, if there is anything that
-    /// people are asked for.
+    /// True if runs are stored that wait for people whom no client asks. The default is on if an upstream has approvals
+    /// or sign-ins.
     pub(super) have_kept_programs: bool,
-    /// Whether the file of a state folder is opened for that. A folder that many processes share for their sign-ins stays theirs unless
-    /// the operator says otherwise: one process has the file.
+    /// True if the file of a state folder is opened for these runs. Only one process can have the file, and many
+    /// processes on pipes may share the folder for their sign-ins, so by default only an HTTP server opens it.
     pub(super) have_the_file: bool,
 }
 
 impl People {
-    /// Of a server with these upstreams.
+    /// Decides for a server with these upstreams.
     pub(super) fn of<'c>(
         settings: &Settings,
         upstreams: impl IntoIterator<Item = &'c UpstreamConfig>,
@@ -47,7 +47,7 @@ mod tests {
     use crate::options::command::arguments;
     use crate::options::flags::ALL;
 
-    /// By flags, and by what an entry has besides a command or a URL.
+    /// The decisions for these flags, and an entry that has `more` besides a command or a URL.
     fn people(flags: &[&str], more: Value) -> People {
         let given = std::iter::once("start").chain(flags.iter().copied());
         let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
@@ -75,7 +75,7 @@ mod tests {
             let People { are_asked, have_kept_programs, have_the_file } = people(flags, more.clone());
             (are_asked, have_kept_programs, have_the_file)
         };
-        // An aggregator alone tells of nothing.
+        // An aggregator alone enables nothing.
         assert_eq!(told(&[], &plain), (false, false, false));
         assert_eq!(told(&http, &plain), (false, false, false));
         for needed in [&approvals, &tools, &oauth] {
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(told(&[], needed), (true, true, false), "{needed}");
         }
         assert_eq!(told(&[], &json!({"approve": "never"})), (false, false, false));
-        // The operator's word stands.
+        // The operator's explicit choice prevails.
         for more in [&plain, &approvals, &oauth] {
             assert_eq!(told(&["--questions=auto"], more), (true, true, true), "{more}");
             assert_eq!(told(&["--questions=client"], more), (true, false, false), "{more}");

@@ -14,8 +14,9 @@ pub(super) fn survive_file_limits() {
     }
 }
 
-/// Keeps signals that mean nothing to a server from ending it without a drain: SIGUSR1 and SIGUSR2, and on HTTP SIGHUP,
-/// by which other servers read their files again. On pipes SIGHUP says that the terminal is gone ([`stop_signal`]).
+/// Keeps signals without a meaning for the server from ending it without a drain: SIGUSR1 and SIGUSR2, and on HTTP
+/// SIGHUP, on which other servers reload their files. On pipes SIGHUP means that the terminal is closed
+/// ([`stop_signal`]).
 pub(super) fn ignore_signals(is_http: bool) {
     let hangup = is_http.then_some((SignalKind::hangup(), "SIGHUP"));
     let user = [(SignalKind::user_defined1(), "SIGUSR1"), (SignalKind::user_defined2(), "SIGUSR2")];

@@ -1,5 +1,6 @@
-//! Upstreams that are slow to start. Clients give up on a server that does not answer soon, so that `initialize` waits for
-//! nobody, the first list of tools for a moment, and only programs wait for the upstreams that they call (ruling 59).
+//! Upstreams that are slow to start. Clients give up on a server that does not answer soon. So `initialize` never
+//! waits, the first list of tools waits for a moment, and only programs wait for the upstreams that they call
+//! (ruling 59).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,24 +16,25 @@ use crate::protocol::Service;
 use crate::settings::{BootError, Settings};
 use crate::tools::descriptions::SharedCard;
 
-/// How long the first list of tools waits for the upstreams. A client that gets the whole list at once never has to ask
-/// again; one that waits for 1.5 s may be gone.
+/// How long the first list of tools waits for the upstreams. A client that gets the whole list at once need not ask
+/// again; a client that waits for 1.5 s may be gone.
 const FIRST_LIST: Duration = Duration::from_millis(1000);
-/// The same where all that the upstreams listed is known from the last start: one client in five does not wait for a second.
+/// The same if the lists of all upstreams are cached from the last start: one client in five does not wait for a
+/// second.
 const FIRST_LIST_IF_KNOWN: Duration = Duration::from_millis(250);
 
-/// Upstreams of which some have not started yet.
+/// Upstreams, some of which have not started yet.
 pub(super) struct Starting {
     upstreams: Arc<Aggregator>,
     rest: BoxFuture<'static, Result<(), StartError>>,
 }
 
 impl Starting {
-    /// Begins to start the upstreams; `None` if there is nothing to start. `lisp_task` tells its model of all tools from the
-    /// first task on, so that with it all are waited for.
+    /// Begins to start the upstreams; `None` if there is nothing to start. `lisp_task` shows its model all tools from
+    /// the first task on, so with it all upstreams are awaited.
     ///
     /// # Errors
-    /// The required upstreams that cannot be started, if that is known so soon.
+    /// The required upstreams that cannot be started, if that is known this early.
     pub(super) async fn begin(
         upstreams: Option<&Arc<Aggregator>>,
         settings: &Settings,
@@ -51,7 +53,8 @@ impl Starting {
         }
     }
 
-    /// Waits for the rest, and has the tools told anew; why the server has to end, if it has to.
+    /// Waits for the remaining upstreams, and refreshes the tools. Returns the reason to stop the server, if there is
+    /// one.
     pub(super) async fn finish(
         mut self,
         service: &Service,

@@ -1,4 +1,4 @@
-//! Opens the store that the settings name, and keeps this replica known to others.
+//! Opens the store that the settings name, and announces this replica to others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,16 @@ use crate::settings::{BootError, Settings};
 use ptc_host::digest::hex;
 use ptc_host::time;
 
-/// How far the clocks of a machine and its store may differ without a word. Tokens and certificates of others are judged by the machine's.
+/// Tolerated difference between the clocks of a machine and its store. The machine's clock judges the tokens and
+/// certificates of others.
 const TOLERATED: Duration = Duration::from_secs(5);
-/// How often a replica says that it is there.
+/// The interval at which a replica announces itself.
 const ATTENDANCE: Duration = Duration::from_secs(10);
 
-/// Opens it. The file of a folder is opened where sessions or runs are kept in it; sign-ins need none.
+/// Opens the store. The file of a folder is opened if sessions or runs are stored in it; sign-ins need none.
 ///
 /// # Errors
-/// A sentence: it cannot be used.
+/// A sentence that says why the store cannot be used.
 pub(super) async fn open(
     settings: &Settings,
     engine: &Engine,
@@ -72,7 +73,7 @@ pub(super) async fn open(
     Ok(opened)
 }
 
-/// Goes by the clock of a store that is shared, and says so where this machine's is another one.
+/// Uses the clock of a shared store, and warns if this machine's clock differs.
 fn heed(now: u64, is_shared: bool) {
     if !is_shared {
         return;
@@ -86,11 +87,11 @@ fn heed(now: u64, is_shared: bool) {
     }
 }
 
-/// Says every now and then that this replica is there.
+/// Announces this replica at intervals.
 async fn keep_known(store: WatchedState, replica: Replica) {
     let mut was_down = false;
     loop {
-        // One that is down is asked for more often, so that it is found again.
+        // A store that is down is polled more often, so that its return is noticed.
         time::sleep(if was_down { Duration::from_secs(1) } else { ATTENDANCE }).await;
         let answer = store.attend(&replica).await;
         if let Ok(now) = answer {
@@ -106,10 +107,10 @@ async fn keep_known(store: WatchedState, replica: Replica) {
     }
 }
 
-/// A name that no other replica has: that of the instance, and random digits.
+/// A unique name of this replica: the name of the instance, and random digits.
 fn name(settings: &Settings) -> Arc<str> {
     let mut random = [0; 4];
-    // Without entropy the process tells replicas of one machine apart.
+    // Without entropy the process id distinguishes replicas of one machine.
     if getrandom::fill(&mut random).is_err() {
         random = std::process::id().to_be_bytes();
     }

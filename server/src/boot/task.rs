@@ -17,7 +17,7 @@ use crate::tools::lisp_task::{LispTask, PlannerConfig, TaskOptions, capability_s
 /// `lisp_task` over these upstreams.
 ///
 /// # Errors
-/// If a file of the operator's cannot be used. A model that cannot be used is reported to callers instead: everything
+/// If a file of the operator cannot be used. A model that cannot be used is reported to callers instead: everything
 /// else works without it.
 pub(super) fn task(
     settings: &Settings,
@@ -62,7 +62,7 @@ pub(super) fn task(
     }))
 }
 
-/// The planner's model, or why there is none.
+/// The planner's model, or the reason why there is none.
 fn model(
     reference: Result<ModelRef, ModelError>,
     env: &ProcessEnv,

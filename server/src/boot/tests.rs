@@ -9,7 +9,7 @@ use crate::options::flags::ALL;
 use crate::protocol::LongText;
 use crate::tools::sessions;
 
-/// Runs programs through a whole server, engine included, and gives the text of each answer.
+/// Runs programs through a whole server, engine included, and returns the text of each answer.
 async fn answers(flags: &[&str], programs: &[&str]) -> Vec<String> {
     let given = std::iter::once("start").chain(flags.iter().copied());
     let matches = Command::new("start").args(arguments(&ALL)).get_matches_from(given);
@@ -125,7 +125,7 @@ async fn sessions_add_their_tools_behind_the_first() {
     assert!(listing[1..].iter().all(|tool| tool["inputSchema"]["type"] == "object"));
 }
 
-/// What one provider of models or another refuses in a schema, with its place.
+/// The parts of a schema that some provider of models refuses, with their places.
 fn refused(schema: &Value, place: &str, found: &mut Vec<String>) {
     let mut refuse = |what: &str| found.push(format!("{place}: {what}"));
     for key in ["oneOf", "allOf", "not", "$ref", "$defs", "patternProperties", "if"] {

@@ -39,7 +39,7 @@ pub(super) fn load_upstreams(settings: &Settings) -> Result<Option<UpstreamsConf
     Ok(UpstreamsConfig::load(location, &options)?)
 }
 
-/// Opens what the upstreams file names, without starting it; `None` without such a file.
+/// Opens the upstreams of the upstreams file without starting them; `None` without such a file.
 pub(super) fn open_upstreams(
     (settings, config): (&Settings, Option<UpstreamsConfig>),
     redactor: &Redactor,
@@ -49,7 +49,7 @@ pub(super) fn open_upstreams(
 ) -> Result<Option<Arc<Aggregator>>, BootError> {
     let http = client(settings)?;
     let model = settings.aggregator.sampling_model.as_deref();
-    // Before anything is started: most mistakes are in the model's name and key.
+    // Checked before anything is started: most mistakes are in the model's name and key.
     let sampler = model.map(|name| sampling::open(name, &settings.env, http.clone(), redactor));
     let sampler =
         sampler.transpose().map_err(|error| BootError::new(format!("--sampling-model: {error}")))?;
@@ -73,9 +73,9 @@ pub(super) fn open_upstreams(
         auth_store,
         approval_ttl: settings.aggregator.approval_ttl,
         audit: audit.map(|audit| audit as Arc<dyn CallAudit>),
-        // Whoever comes over HTTP signs in for itself, and sees what it may (auth.md 12.2).
+        // Callers over HTTP sign in for themselves, and see only what they may (auth.md 12.2).
         principal: settings.http.is_none().then(|| PROCESS.into()),
-        // Without tokens all callers are one.
+        // Without tokens all callers are the same principal.
         shown_to: match &settings.http {
             None => Some(PROCESS.into()),
             Some(http) => http.tokens.is_empty().then(|| ANONYMOUS.into()),
@@ -86,7 +86,7 @@ pub(super) fn open_upstreams(
         redactor: redactor.clone(),
         http,
         sampler,
-        // The planner reads what its calls brought when it mends a program.
+        // The planner reads the results of its calls when it repairs a program.
         overviews: settings.profile == Profile::Debug || settings.planner.enabled,
         memory: memory.cloned(),
         list_cache: settings.aggregator.list_cache.clone().map(ListCache::new),

@@ -107,7 +107,7 @@ async fn ask(
     let schema = catalog.server(&server).and_then(|server| server.tool(&tool)).map(|tool| &tool.input_schema);
     let wanted = wanted(pairs::object(&args.args, &pairs, schema)?.to_string().into_bytes());
     let checked = check_call(&catalog, &wanted).map_err(for_a_shell)?;
-    // Nobody else uses the upstream, so the wait for its answer is nearly all that a call may take.
+    // The upstream has no other user, so its answer takes nearly all of the time limit.
     let deadline = time::now() + limits.call_timeout.saturating_mul(2);
     let limits = CallLimits { deadline, ..limits.per_call() };
     let may_wrap = checked.may_wrap;
@@ -147,7 +147,7 @@ fn target(
     }
 }
 
-/// A refusal in words of programs, for a person at a shell.
+/// Rewords a refusal for programs, for a person at a shell.
 fn for_a_shell(refusal: String) -> String {
     let Some((before, rest)) = refusal.split_once("(doc \"") else { return refusal };
     match rest.split_once("\")") {

@@ -1,4 +1,5 @@
-//! `ptc check`: reads the file and holds it against its schema, resolves, connects, lists, and reports what works and what fails. It never shows a secret.
+//! `ptc check`: reads the file, validates it against its schema, resolves, connects, lists, and reports what works
+//! and what fails. It never shows a secret.
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{ConfigError, FileFault, ProcessEnv, SERVER_VARIABLE, file_faults, locate};
@@ -40,20 +41,20 @@ struct Finding {
     required: bool,
     connect_ms: u64,
     tools: usize,
-    /// The tools whose calls a person has to approve, and how far from the model.
+    /// The tools whose calls a person has to approve, and the level of each approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     approvals: Vec<NeedsApproval>,
     /// A state that is no failure: `sign_in_needed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<&'static str>,
-    /// The command that a person runs next.
+    /// The next command for the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_step: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What works and deserves a look.
+    /// Remarks on things that work but deserve a look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<String>,
 }
@@ -106,7 +107,7 @@ async fn check(args: CheckArgs) -> ExitCode {
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Tells all that is wrong with the file, each fault with its place where it has one.
+/// Reports all faults of the file, each with its place if it has one.
 fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
     let text = super::setup::stored::read(path).ok().flatten().unwrap_or_default();
     let faults = file_faults(&text, Some(error));
@@ -130,7 +131,7 @@ fn refuse(path: &Path, error: &ConfigError, json: bool) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The findings in order. On a terminal each is told when it is there: some servers take a minute to start.
+/// The findings in order. On a terminal each is shown when it is ready: some servers take a minute to start.
 async fn progressing(examinations: impl Iterator<Item = impl Future<Output = Finding>>) -> Vec<Finding> {
     let terminal = std::io::stderr().is_terminal();
     let told = examinations.map(|examination| async {
@@ -174,7 +175,7 @@ async fn examine(aggregator: &Arc<Aggregator>, name: &str) -> Finding {
             "upstream {name}: a model answers what it asks (\"sampling\": true), if a command that runs programs is given --sampling-model"
         ));
     }
-    // Nobody has signed in yet: that is a state, and the server is as it should be.
+    // A missing sign-in is a state and no fault of the server.
     let signs_in = matches!(&loaded, Err(fault) if fault.reason.as_str() == "auth_required");
     let (reason, error) = match loaded {
         Ok(()) => (None, None),

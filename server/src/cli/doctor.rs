@@ -1,6 +1,6 @@
-//! `ptc doctor`: looks at everything that a person has set up, and says of each problem what to type.
+//! `ptc doctor`: checks the whole setup of a person, and prints the command that solves each problem.
 //!
-//! It starts nothing, writes nothing and asks nobody but this machine: whether servers answer is `ptc check`'s.
+//! It starts nothing, writes nothing and connects only to this machine. `ptc check` tests whether servers answer.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -40,12 +40,12 @@ pub struct DoctorArgs {
     desk: auth::DeskArgs,
 }
 
-/// What was looked at, and what was found.
+/// The subject and the result of a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     about: String,
     message: String,
-    /// What to type, if it is a problem.
+    /// The command to type, if it is a problem.
     next_step: Option<String>,
 }
 
@@ -154,7 +154,7 @@ fn file(
     };
     findings.push(Finding::well(about, format!("{path}: {} upstreams", config.upstreams.len())));
     for warning in &config.warnings {
-        // A variable that is not set, or a credential without a value: calls fail.
+        // A variable that is not set, or a credential without a value: calls will fail.
         let message = warning.message.clone();
         let before = message.split_once(" is not set").map(|(before, _)| before);
         findings.push(match before.and_then(|before| before.split(' ').next_back()) {
@@ -176,7 +176,7 @@ fn file(
     Some(config)
 }
 
-/// Whether the program of an upstream is there.
+/// Checks that the program of an upstream exists.
 fn upstream(upstream: &UpstreamConfig) -> Finding {
     let about = format!("upstream {}", upstream.name);
     let Transport::Stdio(entry) = &upstream.transport else {
@@ -210,7 +210,7 @@ fn upstream(upstream: &UpstreamConfig) -> Finding {
     }
 }
 
-/// Who is to sign in.
+/// Checks the sign-ins to upstreams.
 async fn sign_ins(desk: &auth::DeskArgs) -> Vec<Finding> {
     let states = match time::timeout(PATIENCE, auth::statuses(desk)).await {
         Ok(Ok(states)) => states,
@@ -227,7 +227,7 @@ async fn sign_ins(desk: &auth::DeskArgs) -> Vec<Finding> {
     states.iter().map(told).collect()
 }
 
-/// Whether clients start this program, and one that is there.
+/// Checks that clients start this program, and that the program they start exists.
 fn clients(env: &ProcessEnv, folder: &Path) -> Vec<Finding> {
     let states = setup::client_states(env, folder);
     let mut findings = Vec::new();
@@ -276,7 +276,7 @@ fn clients(env: &ProcessEnv, folder: &Path) -> Vec<Finding> {
     findings
 }
 
-/// Who listens where `ptc start --http` would.
+/// Checks which process listens on the port of `ptc start --http`.
 async fn port(env: &ProcessEnv) -> Option<Finding> {
     let about = "port";
     let port = match health::port(None, env) {
@@ -313,7 +313,7 @@ fn descriptors() -> Finding {
     }
 }
 
-/// The folders of state, where they are there: their owner's alone, and such that something can be written.
+/// Checks the folders of state that exist: only their owner has access, and they are writable.
 fn folders(env: &ProcessEnv) -> Vec<Finding> {
     let state = crate::options::sign_in_store::StorePlace::of(env, None, Default::default());
     let places = [("folder of sign-ins", state.folder(), true), ("cache", cache_folder(env), false)];
@@ -368,7 +368,7 @@ fn as_json(findings: &[Finding], problems: usize) -> String {
     json!({"ok": problems == 0, "findings": findings}).to_string() + "\n"
 }
 
-/// Problems first: they are what a person came for.
+/// Problems come first: a person runs the command for them.
 fn as_lines(findings: &[Finding], problems: usize) -> String {
     let width = findings.iter().map(|finding| finding.about.chars().count()).max().unwrap_or(0);
     let line = |finding: &Finding| {
@@ -491,7 +491,7 @@ mod tests {
         let env = ProcessEnv::from_iter([("PTC_HTTP_PORT", port_text.as_str())]);
         let answer = async {
             loop {
-                // Whoever connects is sent away at once.
+                // Connections are closed at once.
                 drop(listener.accept().await);
             }
         };

@@ -195,11 +195,11 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
                 eval.id = ptc_host::engine::EvalId::new();
                 let (bytes, cap) = (eval.program.len(), eval.limits.program_bytes);
                 if bytes > cap {
-                    // In the words of the MCP server, which has the same limit.
+                    // With the message of the MCP server, which has the same limit.
                     let message = format!("argument `program` exceeds max_program_bytes ({bytes} > {cap})");
                     refuse(&mut answers, request.id, &message)
                 } else {
-                    // Programs read the answers: they have the language's own words.
+                    // Programs read the answers, so the language's own messages stay as they are.
                     let outcome = finished(engine.eval(eval).await, redactor);
                     respond(&mut answers, request.id, &outcome)
                 }
@@ -209,7 +209,7 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
                 refuse(&mut answers, None, &message)
             }
         };
-        // Nobody takes further answers.
+        // The reader has closed the output.
         if !output::keep(written) {
             break;
         }
@@ -217,7 +217,7 @@ async fn lines(engine: &Engine, template: &EvalRequest, redactor: &Redactor) -> 
     ExitCode::SUCCESS
 }
 
-/// An outcome without the secrets that upstreams have echoed.
+/// Removes secrets that upstreams have echoed from an outcome.
 #[expect(clippy::disallowed_methods, reason = "entry point: finished()")]
 fn finished(mut outcome: EvalOutcome, redactor: &Redactor) -> EvalOutcome {
     let scrub = |text: &mut String| *text = redactor.scrub_string(std::mem::take(text));

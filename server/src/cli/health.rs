@@ -17,7 +17,7 @@ use url::Url;
 use super::{report, upstreams};
 use crate::options::flags::find;
 
-/// Where `ptc start --http` listens unless it is told otherwise.
+/// The default port of `ptc start --http`.
 const DEFAULT_PORT: u16 = 7332;
 /// Longest answer that is shown.
 const MAX_BYTES: usize = 4096;
@@ -59,7 +59,7 @@ pub fn run(args: &HealthArgs) -> ExitCode {
     }
 }
 
-/// The flag, else what `ptc start` would be told by the variable, else its default.
+/// The port of the flag, else of the variable of `ptc start`, else its default.
 pub(super) fn port(given: Option<u16>, env: &ProcessEnv) -> Result<u16, String> {
     let set = || find("http-port").in_environment(env);
     match (given, set()) {
@@ -87,7 +87,7 @@ async fn ask(args: &HealthArgs, env: &ProcessEnv) -> Result<String, String> {
         )
         .await;
     }
-    // The server on this machine, as it would be started with these variables: with TLS if it has a certificate.
+    // The server on this machine, as these variables would start it: with TLS if it has a certificate.
     let port = port(args.port, env)?;
     let own = find("http-tls-cert").in_environment(env);
     let (scheme, client) = match (&args.ca_file, own) {
@@ -99,13 +99,13 @@ async fn ask(args: &HealthArgs, env: &ProcessEnv) -> Result<String, String> {
         (Some(path), _) => ("https", upstreams::http(Some(path), env)?),
         (None, None) => ("http", Client::new()),
     };
-    // Authorities sign names rather than addresses.
+    // Certificate authorities sign names rather than addresses.
     let host = if args.ca_file.is_some() { "localhost" } else { "127.0.0.1" };
     let url = Url::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(|error| error.to_string())?;
     told(&url, exchange(&client, &url, args.timeout_ms).await.map_err(|error| fault(&url, &error))?).await
 }
 
-/// Whether a server of ours is well at this port of this machine.
+/// True if a server of ours is healthy at this port of this machine.
 pub(super) async fn is_well(port: u16, env: &ProcessEnv) -> bool {
     let args = HealthArgs { port: Some(port), url: None, ca_file: None, ready: false, timeout_ms: 2000 };
     ask(&args, env).await.is_ok()
@@ -137,7 +137,7 @@ async fn told(url: &Url, response: Response) -> Result<String, String> {
     if status.is_success() { Ok(body) } else { Err(format!("{url}: {status} {body}")) }
 }
 
-/// What went wrong, and what to do about it.
+/// The error, and advice.
 pub(super) fn fault(url: &Url, error: &HttpError) -> String {
     let text = error.to_string();
     let advice = if text.contains("refused") {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc as answers;
 /// Exit status of a process that Ctrl-C ended.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// Largest program that is read from a file or a pipe, in bytes. The limits of programs lie far below.
+/// Largest program that is read from a file or a pipe, in bytes. The limits of programs are far lower.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
 /// The program in the file `path`, which may be a pipe, or on standard input.
@@ -111,7 +111,7 @@ impl Input {
         self.answers.recv().await.unwrap_or(Line::End)
     }
 
-    /// The next line, for a loop that ends with Ctrl-C, too, and when nobody reads what it prints any more.
+    /// The next line, for a loop that also ends with Ctrl-C or when its output is closed.
     ///
     /// # Errors
     /// The exit code of such an end.

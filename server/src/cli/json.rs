@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The text of a JSON object, unchanged.
 ///
 /// # Errors
-/// What is wrong with it, for the person who typed it.
+/// The fault, worded for the person who typed it.
 #[expect(clippy::disallowed_methods, reason = "entry point: object()")]
 pub(super) fn object(text: &str) -> Result<Arc<str>, String> {
     match serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text) {

@@ -87,8 +87,8 @@ impl LimitArgs {
         }
     }
 
-    /// A request with these limits and, if configured, the upstreams, started according to `mode`; `with_default` says whether
-    /// those count that nobody named. The aggregator must be shut down at the end.
+    /// A request with these limits and, if configured, the upstreams, started according to `mode`; `with_default`
+    /// says whether the default upstreams file counts. The aggregator must be shut down at the end.
     ///
     /// # Errors
     /// A sentence for the operator when the upstreams cannot be configured.
@@ -129,7 +129,8 @@ impl LimitArgs {
     }
 }
 
-/// Says of a failed program what it lacks, if that is upstreams: nothing else gives programs of the command line tools.
+/// Adds to a failure that the program needs upstreams, if that is the cause: on the command line only upstreams
+/// provide tools.
 pub(super) fn explain(failure: &mut Failure, has_upstreams: bool) {
     let asks_for_tools = matches!(failure.reason, Reason::UnknownTool | Reason::InvalidToolArgs)
         || failure.message.ends_with("when a discovery backend is configured");

@@ -35,7 +35,7 @@ pub(super) fn run(args: &ManArgs, command: clap::Command) -> ExitCode {
     }
 }
 
-/// Writes the page of each command that is shown in the help, and makes the folder.
+/// Writes the page of each command in the help, and creates the folder.
 fn write_all(command: clap::Command, dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     clap_mangen::generate_to(command.disable_help_subcommand(true), dir)

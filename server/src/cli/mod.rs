@@ -108,7 +108,7 @@ pub fn main() -> ExitCode {
     main_with(Extensions::default())
 }
 
-/// Runs the command line of this process, whose server has these tools and prompts as well.
+/// Runs the command line of this process with additional tools and prompts for its server.
 pub fn main_with(extensions: Extensions) -> ExitCode {
     let arguments = default_to_start(std::env::args_os().collect(), std::io::stdin().is_terminal());
     let parsed = Cli::try_parse_from(spell_out_switches(arguments));
@@ -154,7 +154,7 @@ pub fn main_with(extensions: Extensions) -> ExitCode {
     })
 }
 
-/// Names the option of `ptc start` that a shorter name stands for: `--port` for `--http-port`.
+/// Suggests the option of `ptc start` for a shorter name: `--http-port` for `--port`.
 fn with_suggestion(mut error: clap::Error) -> clap::Error {
     let unknown = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.clone(),
@@ -163,7 +163,7 @@ fn with_suggestion(mut error: clap::Error) -> clap::Error {
     let Some(name) = unknown.strip_prefix("--") else { return error };
     let of_start = ALL.iter().flat_map(|group| group.flags).map(|flag| flag.name);
     let whole = of_start.filter(|flag| flag.strip_suffix(name).is_some_and(|before| before.ends_with('-')));
-    // What serves goes before what is beside it, as `--http-port` before `--health-port`.
+    // Options of the server come before related ones, as `--http-port` before `--health-port`.
     if let Some(flag) = whole.min_by_key(|flag| !flag.starts_with("http-")).filter(|_| !name.is_empty()) {
         error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{flag}")));
     }

@@ -1,14 +1,14 @@
 //! Standard output and standard error of a command.
 //!
-//! What cannot be written ends no command in its middle. The first fault of standard output is kept, and [`conclude`]
-//! turns it into the exit status: a full disk is a failure, a reader that went away (`| head -1`) is none.
+//! A failed write does not stop a command. The first fault of standard output is recorded, and [`conclude`] turns it
+//! into the exit status: a full disk is a failure, a closed reader (`| head -1`) is not.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-/// Why standard output took nothing more.
+/// The first fault of standard output.
 static FAULT: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes a line to standard output.
@@ -17,7 +17,7 @@ macro_rules! outln {
     ($($text:tt)*) => { $crate::cli::output::write(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Writes a line to standard error, if that takes it.
+/// Writes a line to standard error, if possible.
 macro_rules! errln {
     ($($text:tt)*) => { $crate::cli::output::write_error(format_args!("{}\n", format_args!($($text)*))) };
 }
@@ -30,25 +30,25 @@ pub(super) fn write(text: fmt::Arguments<'_>) {
     keep(out.write_fmt(text).and_then(|()| out.flush()));
 }
 
-/// Writes to standard error, if that takes it.
+/// Writes to standard error, if possible.
 pub(super) fn write_error(text: fmt::Arguments<'_>) {
-    // There is no place left to say that this cannot be said.
+    // A fault here cannot be reported anywhere.
     let _ = io::stderr().lock().write_fmt(text);
 }
 
-/// Keeps the first fault of a writer over standard output; returns whether there is none.
+/// Records the first fault of a writer over standard output; returns true if there is none.
 pub(super) fn keep(written: io::Result<()>) -> bool {
     match written {
         Ok(()) => true,
         Err(fault) => {
-            // A later fault says nothing new.
+            // Only the first fault is recorded.
             let _ = FAULT.set(fault);
             false
         }
     }
 }
 
-/// Whether standard output takes nothing more.
+/// True if standard output is closed or failed.
 pub(super) fn is_closed() -> bool {
     FAULT.get().is_some()
 }

@@ -2,10 +2,10 @@
 
 use ptc_mcp::json::{Map, Value};
 
-/// The object that `json` is, with the `pairs`, each value as the schema wants it.
+/// The object in `json`, extended by the `pairs`, each value in the type of the schema.
 ///
 /// # Errors
-/// One sentence: which is no pair.
+/// One sentence that names the word which is no pair.
 #[expect(clippy::disallowed_methods, reason = "entry point: object()")]
 pub(super) fn object(json: &str, pairs: &[String], schema: Option<&Value>) -> Result<Value, String> {
     let mut all: Map = serde_json::from_str(json).map_err(|error| format!("--args: {error}"))?;
@@ -19,7 +19,7 @@ pub(super) fn object(json: &str, pairs: &[String], schema: Option<&Value>) -> Re
     Ok(Value::Object(all))
 }
 
-/// A text as a property's schema wants it: JSON where it is JSON of a type that the schema has, else the text.
+/// A text in the type of a property's schema: JSON if it is JSON of an allowed type, else the text.
 #[expect(clippy::disallowed_methods, reason = "entry point: value()")]
 fn value(text: &str, schema: Option<&Value>) -> Value {
     let types = match schema.and_then(|schema| schema.get("type")) {
@@ -38,7 +38,7 @@ fn value(text: &str, schema: Option<&Value>) -> Value {
         Value::Object(_) => "object",
     };
     let fits = types.contains(&of_type) || (of_type == "integer" && types.contains(&"number"));
-    // A text in quotes is meant with them.
+    // The quotes of a quoted text belong to it.
     let takes_text = types.contains(&"string");
     if (fits && of_type != "string")
         || (types.is_empty() && !json.is_string())

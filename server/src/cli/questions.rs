@@ -1,7 +1,7 @@
 //! Questions of a program, answered at the terminal on which its command runs (waiting.md 3.4).
 //!
-//! A thread asks, since it waits for the keyboard. The editor takes Ctrl-C and Ctrl-D as keys, so that both dismiss the question and no
-//! reader is left behind that would take the next line.
+//! A thread asks, since it waits for the keyboard. The editor reads Ctrl-C and Ctrl-D as keys, so that both dismiss
+//! the question, and no reader is left behind that would take the next line.
 
 use super::input::Line;
 use super::output::write_error;
@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 use tokio::sync::oneshot;
 
-/// Somebody at the terminal, if standard input and standard error are one. Nothing known to `redactor` is shown.
+/// The asker at the terminal, if standard input and standard error are one. Nothing known to `redactor` is shown.
 pub(super) fn at_terminal(redactor: &Redactor) -> Option<Arc<dyn Asker>> {
     is_at_terminal().then(|| Arc::new(Terminal { redactor: redactor.clone() }) as Arc<dyn Asker>)
 }
 
-/// Whether somebody can be asked: standard input and standard error are a terminal.
+/// True if a person can be asked: standard input and standard error are a terminal.
 pub(super) fn is_at_terminal() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
@@ -50,7 +50,7 @@ impl Asker for Terminal {
 }
 
 impl Terminal {
-    /// The answers. Nobody answers where no thread or no editor can be had.
+    /// The answers; none if no thread or no editor is available.
     fn answers(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let (tell, told) = oneshot::channel();
         let redactor = self.redactor.clone();
@@ -68,7 +68,7 @@ impl Terminal {
                 write_error(format_args!("{}\n", visible(&text)));
             };
             let mut person = Person { read, show };
-            // What became of a program that did not wait is nobody's concern.
+            // The program may have stopped waiting.
             let _ = tell.send(open.iter().map(|open| (open.id, person.answer(&open.question))).collect());
         };
         let thread = std::thread::Builder::new().name("ptc-questions".to_owned()).spawn(ask);
@@ -82,7 +82,7 @@ impl Terminal {
     }
 }
 
-/// A person who reads what is shown and types lines.
+/// A person who reads the output and types lines.
 struct Person<R, S> {
     read: R,
     show: S,
@@ -96,7 +96,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
         (self.show)("");
         let is_approval = question.kind == QuestionKind::Approval;
         match question.message.split_once('\n') {
-            // The calls themselves follow, whole.
+            // The calls themselves follow in full.
             Some((first, _)) if is_approval => (self.show)(first),
             _ => (self.show)(&question.message),
         }
@@ -145,7 +145,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
         }
     }
 
-    /// Whether calls are allowed. Nothing stands for either: Enter asks again.
+    /// Asks whether calls are allowed. There is no default: Enter asks again.
     fn decision(&mut self) -> Result<(Action, Option<Map>), Dismissed> {
         loop {
             let line = self.line("allow or refuse (y/n): ")?;
@@ -174,7 +174,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
         Ok(content)
     }
 
-    /// What was typed for a field; `None` if it stays empty.
+    /// The value typed for a field; `None` if it stays empty.
     fn field(&mut self, field: &Field) -> Result<Option<Value>, Dismissed> {
         if let Some(description) = &field.description {
             (self.show)(description);
@@ -201,7 +201,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
         }
     }
 
-    /// Lists choices that have titles, by number; others stand in the prompt.
+    /// Lists choices with titles by number; choices without titles are shown in the prompt.
     fn list(&mut self, choices: &[Choice], how: &str) -> String {
         if choices.iter().all(|choice| choice.title.is_none()) {
             let values: Vec<&str> = choices.iter().map(Choice::label).collect();
@@ -214,7 +214,7 @@ impl<R: FnMut(&str) -> Line, S: FnMut(&str)> Person<R, S> {
     }
 }
 
-/// What a typed line says. What it does not say well is handed on as text, which the field refuses in its own words.
+/// Parses a typed line. A line of the wrong form is passed on as text, so that the field reports the error.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(wanted: &Wanted, line: &str) -> Value {
     match wanted {
@@ -259,7 +259,7 @@ fn default(wanted: &Wanted) -> Option<Value> {
     }
 }
 
-/// A default as it would be typed.
+/// A default in the form in which it would be typed.
 fn plain(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -293,7 +293,7 @@ mod tests {
         Mode::Form(Form::parse(&text).expect("a form"))
     }
 
-    /// What is answered by somebody who types these lines and then Ctrl-D, and all that was shown.
+    /// The answer of a person who types these lines and then Ctrl-D, and all output.
     fn typed(question: &Question, lines: &[&str]) -> (Action, Option<String>, Vec<String>) {
         let shown = std::cell::RefCell::new(Vec::new());
         let mut lines = lines.iter();

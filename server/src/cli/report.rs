@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
-/// The exit status for a command line that is wrong, as clap has it.
+/// The exit status for a wrong command line, as in clap.
 const WRONG_COMMAND_LINE: u8 = 2;
 
 /// Reports on standard error why the command cannot do its work.
@@ -16,19 +16,19 @@ pub fn fault(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reports why a command line cannot be carried out: nothing was begun.
+/// Reports why a command line cannot be executed: no work was started.
 pub(crate) fn refused(message: &str) -> ExitCode {
     let _ = fault(message);
     ExitCode::from(WRONG_COMMAND_LINE)
 }
 
-/// Text of others for standard output or standard error: with its hidden characters escaped if that is a terminal, so that no
-/// output can move the cursor or look like another one. Files and pipes get it as it is.
+/// Foreign text for standard output or standard error. On a terminal its hidden characters are escaped, so that no
+/// output can move the cursor or imitate other output. Files and pipes get it unchanged.
 pub(crate) fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
     if terminal { visible(text) } else { Cow::Borrowed(text) }
 }
 
-/// Whether a terminal is to have colours: not where `NO_COLOR` is set, or the terminal knows none.
+/// True if a terminal should show colours: not if `NO_COLOR` is set, or the terminal supports none.
 pub(crate) fn has_colours(terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     wants_colours(terminal, set("NO_COLOR").is_some(), set("TERM").as_deref())
@@ -61,7 +61,7 @@ pub fn failure(source: &str, failure: &Failure, terminal: bool) {
     let Some(line) = source.split('\n').nth(position.line as usize - 1) else { return };
     let number = position.line.to_string();
     let line = line.trim_end_matches('\r');
-    // Tabs stay tabs under the line, so that the caret stands where the reader sees the place.
+    // Tabs stay tabs under the line, so that the caret is below the place.
     let pad: String =
         line.chars().take(position.column as usize - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     errln!("{dim}{number} |{plain} {}", shown(line, terminal));

@@ -1,4 +1,4 @@
-//! Flags of the model that answers upstreams, shared by all sub-commands whose programs may call some.
+//! Flags of the model that answers sampling requests, shared by all sub-commands whose programs may call upstreams.
 
 use crate::options::flags::find;
 use crate::sampling;
@@ -23,7 +23,7 @@ pub(super) struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// These limits, with what is given here.
+    /// These limits, changed by the flags.
     pub(super) fn limit(&self, limits: AggregatorLimits) -> AggregatorLimits {
         AggregatorLimits {
             max_samplings: self.max_samplings_per_program.unwrap_or(limits.max_samplings),

@@ -16,7 +16,7 @@ use crate::options::flags::{ALL, Group};
 use crate::settings::{BootError, Settings};
 use crate::tools::extensions::Extensions;
 
-/// What `ptc start` takes: everything.
+/// The groups of `ptc start`: all options.
 #[derive(Clone, Debug)]
 pub(crate) struct Everything;
 
@@ -41,7 +41,7 @@ pub(super) fn run(args: &StartArgs, extensions: Extensions) -> ExitCode {
     for warning in &settings.warnings {
         warn!(event = warning.event, "{}", warning.message);
     }
-    // An MCP client is no person at a terminal.
+    // The person at a terminal is not an MCP client.
     if settings.http.is_none() && std::io::stdin().is_terminal() {
         errln!("ptc: MCP is spoken here on standard input; to try programs: ptc repl");
     }

@@ -1,8 +1,8 @@
-//! Where this command is: its own file, and the folder where it keeps what it may lose.
+//! Paths of this command: its own executable, and the folder for data that it may lose.
 
 use std::path::{Path, PathBuf};
 
-/// This executable; where the system does not tell, as without `/proc`, by the path that it was started with.
+/// This executable. If the system does not report it, as without `/proc`, the path with which it was started.
 ///
 /// # Errors
 /// One sentence.
@@ -20,8 +20,8 @@ pub(super) fn own_executable() -> Result<PathBuf, String> {
     })
 }
 
-/// A file of `$XDG_STATE_HOME/ptc`, else `~/.local/state/ptc`: with the state of programs, not with their settings. `None`
-/// without a home.
+/// A file of `$XDG_STATE_HOME/ptc`, else `~/.local/state/ptc`: among the state of programs, not among their settings.
+/// `None` without a home.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     let folder =
         |name: &str| std::env::var_os(name).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);

@@ -1,4 +1,5 @@
-//! `ptc state`: what the store holds, for the operator. It needs no server that runs; a folder must not be in use by one.
+//! `ptc state`: shows the content of the store to the operator. It needs no running server; a folder must not be in
+//! use by one.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ struct NamesArgs {
     place: PlaceArgs,
 }
 
-/// Where the state is: the options of `ptc start`, and their variables.
+/// The place of the state: the options of `ptc start`, and their variables.
 #[derive(Clone, Debug)]
 struct OfState;
 

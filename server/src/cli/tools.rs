@@ -54,7 +54,7 @@ async fn list(args: ToolsArgs) -> ExitCode {
         };
     let query = args.query.join(" ");
     let query = Some(query.trim()).filter(|query| !query.is_empty());
-    // Where a server is named, the others need not be there.
+    // If a server is named, the others need not be available.
     let only = query.and_then(|query| server_of(&aggregator.catalog(), query));
     let faults = load_those(&aggregator, |name| only.as_deref().is_none_or(|only| only == name)).await;
     let catalog = aggregator.catalog();
@@ -124,7 +124,7 @@ fn server_of(catalog: &Catalog, text: &str) -> Option<String> {
     server.or_else(before).map(str::to_owned)
 }
 
-/// The tools that `text` is the very name of: `server/tool`, a tool at any server, or all tools of a server.
+/// The tools whose exact name is `text`: `server/tool`, a tool at any server, or all tools of a server.
 fn named<'c>(catalog: &'c Catalog, text: &str) -> Vec<(&'c ServerEntry, &'c ToolEntry)> {
     let text = text.strip_prefix('\'').unwrap_or(text);
     if let Some(server) = catalog.server(text) {

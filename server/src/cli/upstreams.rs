@@ -13,22 +13,22 @@ use ptc_host::visible::{visible, visible_line};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a command says that has no upstreams.
+/// The message of a command without upstreams.
 pub(crate) const UNCONFIGURED: &str =
     "no upstreams are configured: ptc import, ptc add, or --upstreams-config FILE";
 
-/// How the warnings about an upstreams file are told.
+/// How the warnings about an upstreams file are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Warnings {
     /// Each of them.
     Each,
-    /// Only that there are some.
+    /// Only their number.
     Counted,
     /// Not at all.
     Untold,
 }
 
-/// The HTTP client that also trusts the certificates of `ca_file`, else of the file that the variable names.
+/// The HTTP client that also trusts the certificates of `ca_file`, else of the file in the variable.
 ///
 /// # Errors
 /// One sentence for the operator: the file cannot be read, or holds no certificate.
@@ -40,9 +40,9 @@ pub fn http(ca_file: Option<&Path>, env: &ProcessEnv) -> Result<Client, String> 
     }
 }
 
-/// Reads the file at `location` and builds upstreams from it. `None` when nobody named a file and the default one is
-/// absent. Values come from `env`, connections from `http`. Transports run on the current runtime. `sampling` names the model that
-/// answers upstreams, where programs run.
+/// Reads the file at `location` and builds upstreams from it. `None` if no file was named and the default one is
+/// absent. Values come from `env`, connections from `http`. Transports run on the current runtime. If programs run,
+/// `sampling` names the model that answers sampling requests.
 ///
 /// # Errors
 /// One sentence for the operator.
@@ -55,7 +55,7 @@ pub(super) async fn open(
     sampling: Option<&SamplingArgs>,
 ) -> Result<Option<Arc<Aggregator>>, String> {
     let defaults = AggregatorOptions::new(mode);
-    // Before anything is started: most mistakes are in the model's name and key.
+    // Checked before anything is started: most mistakes are in the model's name and key.
     let sampler =
         sampling.map(|sampling| sampling.open(env, &http, &defaults.redactor)).transpose()?.flatten();
     let Some(location) = location else { return Ok(None) };
@@ -69,7 +69,7 @@ pub(super) async fn open(
                     errln!("ptc: {}", visible_line(&warning.message));
                 }
             }
-            // Commands that run programs list little, and leave nothing behind.
+            // Commands that run programs list little, and leave no cache behind.
             let list_cache = if sampling.is_none() { list_cache(env) } else { None };
             let options = AggregatorOptions { limits, http, sampler, list_cache, ..defaults };
             start(config, options, env, warnings).await.map(Some)
@@ -78,7 +78,7 @@ pub(super) async fn open(
     }
 }
 
-/// Whether the file at `location`, which nobody named, can be used; else it is told why programs do without it.
+/// True if the default file at `location` can be used; otherwise reports why programs run without it.
 pub(super) fn can_use(location: &ConfigLocation, env: &ProcessEnv) -> bool {
     match read(location, env) {
         Ok(_) => true,
@@ -92,7 +92,7 @@ pub(super) fn can_use(location: &ConfigLocation, env: &ProcessEnv) -> bool {
 /// Reads the file at `location`. `None` if it is the default one and absent.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the file.
 pub(super) fn read(
     location: &ConfigLocation,
     env: &ProcessEnv,
@@ -101,12 +101,13 @@ pub(super) fn read(
     UpstreamsConfig::load(location, &LoadOptions { env, base_dir: None, own_exe: own_exe.as_deref() })
 }
 
-/// Where the next start of a server finds what a command has listed.
+/// The cache in which the next start of a server finds the lists of a command.
 pub(super) fn list_cache(env: &ProcessEnv) -> Option<ListCache> {
     cache_folder(env).map(ListCache::new)
 }
 
-/// Tells the warnings of `config` as `warnings` says, and builds upstreams from it. They are signed in to and asked as this process can.
+/// Reports the warnings of `config` as `warnings` says, and builds upstreams from it. Sign-ins and questions work as
+/// far as this process supports them.
 ///
 /// # Errors
 /// One sentence for the operator.
@@ -125,7 +126,7 @@ pub(super) async fn start(
         (_, warnings) => warnings.iter().for_each(|told| errln!("ptc: {}", visible_line(&told.message))),
     }
     let auth_store = StorePlace::of(env, None, KeyPlace::default()).open_for(&config)?;
-    // Upstreams may ask whoever sits at the terminal.
+    // Upstreams may ask the person at the terminal.
     let questions = questions::is_at_terminal();
     let options = AggregatorOptions { auth_store, questions, tasks: true, ..options };
     Aggregator::start(config, options).await.map_err(|error| error.to_string())

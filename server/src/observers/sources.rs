@@ -15,37 +15,37 @@ use crate::server_state::ServerState;
 use crate::webhook::Webhook;
 use ptc_host::digest::short_hash;
 
-/// Sessions, as operators see them.
+/// Sessions, for operators.
 pub trait SessionSource: Send + Sync {
     /// JSON of the sessions of a principal, the latest used one first.
     fn summaries_of(&self, principal: &Principal) -> Vec<String>;
 
-    /// Whether these are the ones that this process has used last, and a store may have more.
+    /// True if these are only the ones that this process has used last, and a store may have more.
     fn is_part(&self) -> bool;
 
-    /// Writes the families of sessions.
+    /// Writes the metric families of sessions.
     fn write_metrics(&self, to: &mut Exposition);
 }
 
 /// Handles to the state of the server.
 #[derive(Default)]
 pub struct Sources {
-    /// Sessions, where they are offered.
+    /// Sessions, if they are enabled.
     pub sessions: Option<Arc<dyn SessionSource>>,
-    /// Upstreams, where some are configured.
+    /// Upstreams, if some are configured.
     pub upstreams: Option<Arc<Aggregator>>,
-    /// The engine: the memory that programs, sessions and messages share, and what is kept between programs.
+    /// The engine: the memory that programs, sessions and messages share, and the caches between programs.
     pub engine: Option<Engine>,
-    /// What outlives the process.
+    /// The state that outlives the process.
     pub(crate) state: Option<ServerState>,
-    /// Programs that outlive their requests, where there are some.
+    /// Runs of programs that outlive their requests, if they are enabled.
     pub(crate) runs: Option<Arc<Runs>>,
-    /// Who else answers what they wait for.
+    /// The webhook that answers approvals.
     pub(crate) webhook: Option<Arc<Webhook>>,
 }
 
 impl Sources {
-    /// Writes the families of sessions and upstreams.
+    /// Writes the metric families of sessions and upstreams.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let labels = [("version", identity::VERSION), ("commit", identity::GIT_COMMIT)];
         to.family("ptc_build_info", "The version that runs.", MetricKind::Gauge).sample(&labels, 1);
@@ -107,7 +107,7 @@ impl Sources {
     }
 }
 
-/// The families of the store of state.
+/// The metric families of the store of state.
 fn write_store(store: &WatchedState, to: &mut Exposition) {
     to.family("ptc_state_up", "1 unless the state store is down.", MetricKind::Gauge)
         .sample(&[], u8::from(!store.is_down()));
@@ -128,7 +128,7 @@ fn write_store(store: &WatchedState, to: &mut Exposition) {
     }
 }
 
-/// The families of requests of upstreams that a model answers, where an upstream may make some (waiting.md 3.2).
+/// The metric families of sampling requests that a model answers, if an upstream may make some (waiting.md 3.2).
 fn write_samplings(upstreams: &Aggregator, to: &mut Exposition) {
     if upstreams.samplings().next().is_none() {
         return;
@@ -149,7 +149,7 @@ fn write_samplings(upstreams: &Aggregator, to: &mut Exposition) {
     }
 }
 
-/// The families of sign-ins, where an upstream wants some (auth.md 12.3).
+/// The metric families of sign-ins, if an upstream requires one (auth.md 12.3).
 fn write_sign_ins(upstreams: &Aggregator, to: &mut Exposition) {
     if upstreams.sign_ins().next().is_none() {
         return;

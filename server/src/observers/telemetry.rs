@@ -19,7 +19,7 @@ use crate::runs::RunView;
 pub struct Telemetry {
     /// Counts calls.
     pub metrics: Option<Arc<Metrics>>,
-    /// Remembers the latest calls.
+    /// Stores the latest calls.
     pub recent: Option<Arc<Ring>>,
     /// Feeds the operators' page, which shows the latest calls as well.
     pub console: Option<Arc<Console>>,
@@ -89,7 +89,7 @@ impl Telemetry {
         }
     }
 
-    /// Writes the families of calls, sessions, upstreams and the process.
+    /// Writes the metric families of calls, sessions, upstreams and the process.
     pub fn write_metrics(&self, to: &mut Exposition) {
         if let Some(metrics) = &self.metrics {
             metrics.write(to);

@@ -8,12 +8,12 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::flags::{ALL, Flag, Group, ValueKind};
 
-/// Which groups of options a command takes.
+/// The groups of options that a command takes.
 pub(crate) trait Takes {
     const GROUPS: &'static [Group];
 }
 
-/// The options of some groups as given; what they mean is found out later, with the environment.
+/// The given options of some groups. They are interpreted later, together with the environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Given<T>(pub(crate) ArgMatches, PhantomData<T>);
 
@@ -46,7 +46,7 @@ pub fn arguments(groups: &[Group]) -> Vec<Arg> {
 fn argument(heading: &'static str, flag: &Flag) -> Arg {
     let [variable, _] = flag.variables();
     let help = format!("{} [env: {variable}]", flag.described());
-    // Values stay text here: what is wrong with one is reported in this program's words, not in clap's.
+    // Values stay text here, so that errors have our own wording and not clap's.
     let argument = Arg::new(flag.name)
         .long(flag.name)
         .help(help)
@@ -74,11 +74,11 @@ fn argument(heading: &'static str, flag: &Flag) -> Arg {
     }
 }
 
-/// Commands whose arguments are options of the table, or names that no switch's value is.
+/// Commands whose arguments are options of the table, or names that cannot be the value of a switch.
 const WITH_SWITCHES: [&str; 2] = ["start", "state"];
 
-/// Rewrites `--no-x` to `--x=false` for every switch `x`, and `--x false` of a server to the same: a word behind a switch can
-/// only be meant for it. Everything after `--` stays as it is.
+/// Rewrites `--no-x` to `--x=false` for every switch `x`, and `--x false` of a server to the same: a word after a
+/// switch can only be its value. Everything after `--` stays as it is.
 pub(crate) fn spell_out_switches(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut spelled: Vec<OsString> = Vec::new();
     let (mut literal, mut takes_words) = (false, false);

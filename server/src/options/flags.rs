@@ -26,7 +26,7 @@ pub enum ValueKind {
 /// The value of an option that is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// Nothing.
+    /// No value.
     Unset,
     /// This number.
     Number(u64),
@@ -70,12 +70,12 @@ pub struct Flag {
     pub kind: ValueKind,
     /// The value if the option is not given.
     pub default: Fallback,
-    /// What it is, for help.
+    /// The text for help.
     pub help: &'static str,
 }
 
 impl Flag {
-    /// What the option is, and its default, for help.
+    /// The help text of the option, with its default.
     pub fn described(&self) -> String {
         let help = self.help;
         match self.default {
@@ -86,7 +86,7 @@ impl Flag {
         }
     }
 
-    /// The environment variable that stands for the option, and its former name (ruling 70).
+    /// The environment variable of the option, and its former name (ruling 70).
     pub(crate) fn variables(&self) -> [String; 2] {
         match self.name {
             "upstreams-config" => ptc_host::config::SERVER_VARIABLE.map(str::to_owned),
@@ -95,7 +95,7 @@ impl Flag {
         }
     }
 
-    /// The value of its variable, with the name under which it is set.
+    /// The value of its variable, with the name that is set.
     pub(crate) fn in_environment<'e>(&self, env: &'e ProcessEnv) -> Option<(String, &'e OsStr)> {
         let names = self.variables();
         let (name, value) = env.first_set(names.iter().map(String::as_str))?;
@@ -282,7 +282,7 @@ pub(crate) const AGGREGATOR: Group = Group {
     ],
 };
 
-/// What programs, upstreams and the operator's policy ask people.
+/// Questions of programs, upstreams and the operator's policy to people.
 pub const QUESTIONS: Group = Group {
     heading: "Questions",
     flags: &[
@@ -338,7 +338,7 @@ pub const QUESTIONS: Group = Group {
     ],
 };
 
-/// What outlives a process, and is shared by several.
+/// State that outlives a process, and that several processes share.
 pub(crate) const STATE: Group = Group {
     heading: "State",
     flags: &[
@@ -631,6 +631,6 @@ pub const ALL: [Group; 9] = [CORE, AGGREGATOR, QUESTIONS, STATE, SESSIONS, RUNS,
 /// The option of that name.
 pub fn find(name: &str) -> &'static Flag {
     let found = ALL.iter().flat_map(|group| group.flags).find(|flag| flag.name == name);
-    // Names are literals of this crate; a test asks for every one of them.
+    // Names are literals of this crate; a test looks up every one of them.
     found.unwrap_or_else(|| unreachable!("no option named {name}"))
 }

@@ -64,14 +64,14 @@ pub(super) fn resolve(
         _ => return Err(BootError::new("--http-tls-cert and --http-tls-key must be given together")),
     };
     let max_sessions = values.size("http-max-sessions")?;
-    // Operators look on: what they take is no share of the others'.
+    // Operators only observe: they take no share from the others.
     let callers = tokens.iter().filter(|token| !token.is_operator).count();
     let principals = if auth_disabled { 1 } else { callers.max(1) };
     let max_sessions_per_owner = values.share("http-max-sessions-per-owner", max_sessions, principals)?;
     let max_connections = values.size("http-max-connections")?;
     let max_body_bytes = values.size_or("http-max-body-bytes", limits.max_frame_bytes)?;
     let quarter = usize::try_from(limits.max_total_memory_bytes / 4).unwrap_or(usize::MAX);
-    // With less room than one body takes, no such body could ever come.
+    // With less room than one body takes, such a body could never be received.
     let max_buffered_bytes = values.size_or("http-max-buffered-bytes", quarter)?.max(max_body_bytes);
     let max_buffered_bytes_per_owner = values
         .share("http-max-buffered-bytes-per-owner", max_buffered_bytes, principals)?
@@ -124,7 +124,7 @@ pub(super) fn resolve(
     }))
 }
 
-/// The listener for probes, which is there for pipes as well.
+/// The listener for probes, which is available on pipes as well.
 pub(super) fn health(values: &Values<'_>) -> Result<Option<Health>, BootError> {
     let Some(text) = values.text("health-listen") else { return Ok(None) };
     let address = match text.split_once(':') {
@@ -224,7 +224,7 @@ fn tokens(values: &Values<'_>) -> Result<Vec<NamedToken>, BootError> {
     Ok(tokens)
 }
 
-/// The tokens of a file; one without a name has the one that is given.
+/// The tokens of a file; a token without a name gets the given one.
 #[expect(clippy::disallowed_methods, reason = "entry point: read_tokens()")]
 fn read_tokens(
     flag: &str,

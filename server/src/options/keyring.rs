@@ -1,5 +1,5 @@
-//! The key that seals sign-ins, in the keyring of the operating system (auth.md 7.3): asked for by the system's own program, without a
-//! shell. The key is made when it is first asked for.
+//! The key that seals sign-ins, in the keyring of the operating system (auth.md 7.3). The system's own program reads
+//! and writes it, without a shell. The key is created at its first use.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,39 +13,39 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ptc_host::sign_in::secret::Secret;
 use ptc_host::time;
 
-/// How long the keyring is waited for: it may ask its owner to unlock it.
+/// How long to wait for the keyring: it may ask its owner to unlock it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at whether the program has ended.
+/// The interval of polls whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(5);
-/// What people see of the key in their keyring.
+/// The label of the key in the keyring.
 const LABEL: &str = "ptc: seals sign-ins";
-/// Most characters of a program's words that are shown.
+/// Most characters of a program's output that are shown.
 const MAX_WORDS: usize = 200;
-/// Its lock is held while a key is made, so that two processes do not make two.
+/// A lock file, held while a key is created, so that two processes do not create two keys.
 const LOCK: &str = "keyring.lock";
 
-/// The program that reaches the keyring.
+/// The program that accesses the keyring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
-    /// That of the Secret Service (freedesktop.org).
+    /// The program of the Secret Service (freedesktop.org).
     SecretTool,
-    /// That of macOS.
+    /// The program of macOS.
     Security,
 }
 
 const TOOL: Tool = if cfg!(target_os = "macos") { Tool::Security } else { Tool::SecretTool };
 
-/// What a program came to.
+/// The result of a program.
 struct Ran {
     status: Option<i32>,
     output: Secret,
     words: String,
 }
 
-/// The key, which is made if there is none yet. `folder` is the state folder.
+/// The key, which is created if there is none yet. `folder` is the state folder.
 ///
 /// # Errors
-/// A sentence: the keyring cannot be reached, or is locked.
+/// A sentence that says that the keyring cannot be reached, or is locked.
 pub(super) fn state_key(folder: &Path) -> Result<Secret, String> {
     Keyring { tool: TOOL, program: TOOL.program().into() }.key(folder)
 }
@@ -71,7 +71,8 @@ impl Tool {
         }
     }
 
-    /// The arguments that keep a key, and what the program reads: secrets are never arguments, which others see.
+    /// The arguments that store a key, and the program's input: a secret must not be an argument, which other users
+    /// can see.
     fn store(self, key: &str) -> (Vec<&'static str>, String) {
         match self {
             Tool::SecretTool => {
@@ -91,7 +92,7 @@ impl Keyring {
         }
         let refused = |error: io::Error| self.refused(&format!("{}: {error}", folder.display()));
         let lock = lock(folder).map_err(refused)?;
-        // Whoever held the lock before has made one.
+        // The previous holder of the lock may have created one.
         if let Some(key) = self.find()? {
             return Ok(key);
         }
@@ -110,7 +111,7 @@ impl Keyring {
         let found = ran.output.expose().trim();
         match (self.tool, ran.status) {
             (_, Some(0)) if !found.is_empty() => Ok(Some(Secret::new(found))),
-            // It says nothing of a key that is there and locked: a new one in its place would sign everybody out.
+            // The program reports a locked key like a missing one. A new key in its place would sign out everybody.
             (Tool::SecretTool, Some(1)) if ran.words.is_empty() => match self.has_locked_key()? {
                 true => Err(self.refused("it is locked")),
                 false => Ok(None),
@@ -120,7 +121,7 @@ impl Keyring {
         }
     }
 
-    /// Whether the Secret Service knows of the key although it did not give it.
+    /// True if the Secret Service has the key although it did not return it.
     fn has_locked_key(&self) -> Result<bool, String> {
         let ran = self.run(&["search", "application", "ptc", "use", "state-key"], "")?;
         Ok(!ran.output.expose().trim().is_empty())
@@ -148,7 +149,7 @@ impl Keyring {
         let output = child.stdout.take().map(collect);
         let words = child.stderr.take().map(collect);
         if let Some(mut pipe) = child.stdin.take() {
-            // A program that does not read has its own words for why.
+            // A program that does not read its input reports the reason itself.
             let _ = pipe.write_all(input.as_bytes());
         }
         let status = self.wait(&mut child)?;
@@ -171,7 +172,7 @@ impl Keyring {
                 Ok(Some(status)) => return Ok(status.code()),
                 Ok(None) if time::now() < end => time::block(PAUSE),
                 Ok(None) => {
-                    // It may have ended meanwhile.
+                    // It may have ended in the meantime.
                     let _ = child.kill();
                     let _ = child.wait();
                     let seconds = PATIENCE.as_secs();
@@ -188,13 +189,13 @@ impl Keyring {
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     spawn(move || {
         let mut bytes = Vec::new();
-        // What came until then counts.
+        // Bytes read before an error count.
         let _ = pipe.read_to_end(&mut bytes);
         bytes
     })
 }
 
-/// The lock of the state folder, which is made if it is not there.
+/// The lock file of the state folder, which is created if it is missing.
 fn lock(folder: &Path) -> io::Result<File> {
     use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -248,7 +249,7 @@ esac"#;
     #[test]
     fn a_keyring_that_is_locked_or_away_is_told_and_nothing_is_made() {
         for (tool, script, why) in [
-            // A key is there, and is not given: the program says so by its search alone.
+            // There is a key, but it is not returned: only a search reveals it.
             (Tool::SecretTool, "[ \"$1\" = search ] && echo '[/1]' && exit 0\nexit 1", "it is locked"),
             (
                 Tool::SecretTool,

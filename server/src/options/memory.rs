@@ -7,7 +7,7 @@ use std::path::Path;
 /// The assumed size if the system reports none.
 const UNKNOWN: u64 = 1 << 30;
 
-/// The machine's memory in bytes, or what this process's control group or its own limits leave it if that is less.
+/// The machine's memory in bytes, or the limit of this process or its control group if that is lower.
 #[expect(clippy::disallowed_methods, reason = "entry point: available()")]
 pub(super) fn available() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
@@ -16,7 +16,8 @@ pub(super) fn available() -> u64 {
     limits.chain(own_limits()).chain(machine).min().unwrap_or(UNKNOWN)
 }
 
-/// What the process may map at most (`ulimit -v`, `ulimit -d`). Beyond it no memory is to be had, which ends the process.
+/// The limits on memory that the process may map (`ulimit -v`, `ulimit -d`). Allocations beyond them fail, which ends
+/// the process.
 fn own_limits() -> impl Iterator<Item = u64> {
     [Resource::RLIMIT_AS, Resource::RLIMIT_DATA]
         .into_iter()
@@ -52,7 +53,7 @@ fn limit_files(groups: &str) -> Vec<String> {
             }
             _ => continue,
         };
-        // A path that leads out of what this process may see is of no use here.
+        // A path outside the visible part of the file system is of no use here.
         let inside = Path::new(path.trim_start_matches('/'));
         let around = inside.ancestors().filter(|path| !path.starts_with(".."));
         files.extend(around.map(|path| Path::new(root).join(path).join(name).to_string_lossy().into_owned()));

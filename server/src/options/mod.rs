@@ -1,8 +1,8 @@
-//! Flags, environment variables and their meaning.
+//! Flags, environment variables and their interpretation.
 //!
 //! [`flags`] is the only table of options. [`command`] turns it into clap arguments. [`values`] reads one option with
-//! the precedence command line > environment > default. [`crate::settings`] holds the result: plain typed fields. Nothing else
-//! in the server reads an argument or a `PTC_…` variable.
+//! the precedence command line > environment > default. [`crate::settings`] holds the result: plain typed fields. No
+//! other part of the server reads an argument or a `PTC_…` variable.
 
 pub mod command;
 pub mod flags;

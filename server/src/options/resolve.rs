@@ -35,7 +35,7 @@ impl Settings {
         let profile = choices.profile.unwrap_or(derived);
         let mut limits = limits(&values, aggregator.config.is_some(), profile)?;
         let http = super::http::resolve(&mut values, &limits, aggregator.config.is_some())?;
-        // What one principal may take depends on how many there are.
+        // The limits of one principal depend on the number of principals.
         let principals = http.as_ref().map_or(1, Http::principals);
         limits.max_concurrent_calls_per_owner =
             values.share("max-concurrent-calls-per-owner", limits.max_concurrent_calls, principals)?;
@@ -77,16 +77,16 @@ struct Choices {
     profile: Option<Profile>,
     catalog_mode: CatalogMode,
     snapshot_mode: SnapshotMode,
-    /// What `--expose` names.
+    /// The features in `--expose`.
     exposed: Vec<FeatureKind>,
     questions: Option<QuestionMode>,
     payloads: PayloadPolicy,
-    /// Whether the key that seals sign-ins is in the system's keyring.
+    /// True if the key that seals sign-ins is in the system's keyring.
     keyring: bool,
 }
 
 impl Choices {
-    /// Reads them all, so that all typing errors are told at once.
+    /// Reads all of them, so that all typing errors are reported at once.
     fn read(values: &mut Values<'_>) -> Result<Choices, BootError> {
         let log_level = values.loose_choice(
             "log-level",
@@ -180,7 +180,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
             aggregator,
         ),
         max_total_memory_bytes,
-        // What one principal may take is known only once the number of principals is.
+        // The limits of one principal depend on the number of principals, which is set later.
         max_total_memory_bytes_per_owner: max_total_memory_bytes,
         max_result_bytes: if fits_client {
             default_result
@@ -192,7 +192,7 @@ fn limits(values: &Values<'_>, aggregator: bool, profile: Profile) -> Result<Lim
 }
 
 fn aggregator(values: &mut Values<'_>, env: &ProcessEnv, choices: &Choices) -> Result<Aggregator, BootError> {
-    // The variable is asked for by `locate`, which must know what named the file.
+    // `locate` reads the variable, as it must know the source of the file.
     let named = values.path("upstreams-config").filter(|_| values.source("upstreams-config") == "cli");
     let config = locate(named.as_deref(), Some(SERVER_VARIABLE), env);
     let bounded = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
@@ -249,15 +249,15 @@ fn sessions(values: &mut Values<'_>, principals: usize) -> Result<Sessions, Boot
 /// A day: the longest time of any program.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A week: the longest time that a program waits for people.
 /// Longest wait for a page: clients end calls after 60 s.
 const PAGE_WAIT: Duration = Duration::from_secs(50);
+/// A week: the longest time that a program waits for people.
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
 fn runs(values: &mut Values<'_>, questions: Option<QuestionMode>) -> Result<Runs, BootError> {
     let runs = Runs {
         long: values.switch("long-runs"),
-        // Where the operator does not say, it depends on the upstreams.
+        // The default depends on the upstreams.
         keeps: questions == Some(QuestionMode::Auto),
         waiting_ttl: values.time("waiting-ttl-ms")?,
         page_wait: values.time("page-wait-ms")?,
@@ -362,7 +362,7 @@ fn planner(values: &mut Values<'_>, aggregator: &Aggregator) -> Result<Planner, 
     Ok(planner)
 }
 
-/// Where lists are kept between two starts: `$XDG_CACHE_HOME/ptc`, else `$HOME/.cache/ptc`.
+/// The folder of lists cached between two starts: `$XDG_CACHE_HOME/ptc`, else `$HOME/.cache/ptc`.
 pub(crate) fn cache_folder(env: &ProcessEnv) -> Option<PathBuf> {
     let absolute = |name: &str| env.text(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;

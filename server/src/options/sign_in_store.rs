@@ -1,4 +1,4 @@
-//! Where the sign-ins to upstreams are kept (auth.md 7.1), the same for the server and for every command.
+//! The store of sign-ins to upstreams (auth.md 7.1), the same for the server and for every command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use super::flags::find;
 use super::keyring;
 use super::state::{of_environment, shared_sign_ins};
 
-/// The one place of a key beside a file (`--state-key`).
+/// The value of `--state-key` that names the keyring.
 pub(crate) const KEYRING: &str = "keyring";
 
-/// The folder below the user's state.
+/// The name of the folder in the user's state directory.
 const FOLDER: &str = "ptc";
-/// Its former name. Where sign-ins lie there and none in the other one it stays in use, so that no upgrade signs anybody out
+/// Its former name. If only the former folder has sign-ins it stays in use, so that an upgrade signs out nobody
 /// (decision 187).
 const FORMER_FOLDER: &str = "ptc_runner_mcp";
 
-/// Where the key is that seals records; nowhere, and they lie open.
+/// The place of the key that seals records; without one, records are not sealed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct KeyPlace {
     /// This file (`--state-secret-file`).
     pub(crate) file: Option<PathBuf>,
-    /// What `--state-key` says.
+    /// The value of `--state-key`.
     pub(crate) word: Option<String>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) struct KeyPlace {
 pub(crate) struct StorePlace {
     folder: Option<PathBuf>,
     key: KeyPlace,
-    /// The environment, where that may name a store that several servers share: nobody named a folder.
+    /// The environment, if it may name a shared store: no folder was named.
     env: Option<ProcessEnv>,
 }
 
 impl StorePlace {
-    /// What was named, else what the environment says.
+    /// The named place, else that of the environment.
     pub(crate) fn of(env: &ProcessEnv, folder: Option<PathBuf>, key: KeyPlace) -> StorePlace {
         let variable = |name: &str| env.first_set([name]).map(|(_, value)| PathBuf::from(value));
         let named = |flag: &str| find(flag).in_environment(env).map(|(_, path)| PathBuf::from(path));
@@ -63,13 +63,13 @@ impl StorePlace {
         }
     }
 
-    /// The folder, if there is a place for one.
+    /// The folder, if a place for it is known.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         self.folder.clone()
     }
 
-    /// The store, for whoever signs in to `upstreams`; one that is never used if nobody does. Nothing is made before the first
-    /// sign-in but a key of the system's keyring.
+    /// The store, for sign-ins to `upstreams`; one that is never used if no upstream has sign-ins. Before the first
+    /// sign-in only a key of the system's keyring is created.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -85,7 +85,7 @@ impl StorePlace {
     /// The store.
     ///
     /// # Errors
-    /// A sentence: there is no place for it, or the key cannot be had.
+    /// A sentence that says that no place for the store is known, or that the key is not available.
     pub(crate) fn open(&self) -> Result<Arc<dyn AuthStore>, String> {
         if let Some(env) = &self.env
             && find("state-url").in_environment(env).is_some()
@@ -110,7 +110,7 @@ impl StorePlace {
                 Some(keys.ok_or("--state-key keyring: what is kept as ptc's key is shorter than 32 bytes")?)
             }
             (None, Some(other)) => return Err(format!("--state-key must be keyring, got: {other:?}")),
-            // A server that keeps more than sign-ins here has made one (state.md 7).
+            // A server that stores more than sign-ins here has created one (state.md 7).
             (None, None) => Secret::made_for(folder)
                 .map_err(|error| error.to_string())?
                 .map(|secret| SealingKeys::new(&secret)),

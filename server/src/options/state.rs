@@ -1,4 +1,4 @@
-//! Where state is kept: the options of state.md 2, 2.3, 7 and 8, the same for the server and for every command.
+//! The options of state (state.md 2, 2.3, 7 and 8), the same for the server and for every command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use zeroize::Zeroizing;
 use super::values::Values;
 use crate::settings::{BootError, State};
 
-/// Longest file of a password.
+/// Longest password file, in bytes.
 const MAX_PASSWORD: u64 = 4096;
 
 /// Reads the options of state.
 ///
 /// # Errors
-/// The first that makes a start impossible.
+/// The first option that makes a start impossible.
 pub(super) fn resolve(values: &mut Values<'_>, key_in_keyring: bool) -> Result<State, BootError> {
     let flushing = values.choice("state-sync", &[("disk", Flushing::Disk), ("process", Flushing::Process)]);
     values.check_choices()?;
@@ -74,7 +74,7 @@ fn secret(values: &Values<'_>) -> Result<Option<(Secret, PathBuf)>, BootError> {
     Ok(Some((secret, path)))
 }
 
-/// The server that several share, if one is named.
+/// The server of the shared store, if one is named.
 #[expect(clippy::disallowed_methods, reason = "entry point: url()")]
 fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptions>, BootError> {
     let Some(url) = values.text("state-url") else { return Ok(None) };
@@ -106,7 +106,7 @@ fn url(values: &mut Values<'_>, limits: StoreLimits) -> Result<Option<RedisOptio
     Ok(Some(options))
 }
 
-/// The one line of a file.
+/// The single line of a file.
 #[expect(clippy::disallowed_methods, reason = "entry point: password()")]
 fn password(path: &Path) -> Result<Zeroizing<String>, String> {
     let text = ordinary_file::read_text(path, MAX_PASSWORD).map_err(|fault| match fault {
@@ -122,33 +122,33 @@ fn password(path: &Path) -> Result<Zeroizing<String>, String> {
 /// The state that the environment names, for commands that have no options of their own for it.
 ///
 /// # Errors
-/// A sentence: a variable cannot be used.
+/// A sentence that says which variable cannot be used.
 pub(crate) fn of_environment(env: &ProcessEnv) -> Result<State, String> {
     given(&ArgMatches::default(), env)
 }
 
-/// The state that a command's options name, else the environment.
+/// The state in a command's options, else in the environment.
 ///
 /// # Errors
-/// A sentence: an option cannot be used.
+/// A sentence that says which option cannot be used.
 pub(crate) fn given(matches: &ArgMatches, env: &ProcessEnv) -> Result<State, String> {
     resolve(&mut Values::new(matches, env), false).map_err(|error| error.to_string())
 }
 
-/// The sign-ins of a store that several share, for a command: it lasts as long as that.
+/// The sign-ins of a shared store, for a command, which keeps it open until it ends.
 ///
 /// # Errors
-/// A sentence: the options do not fit together.
+/// A sentence that says that the options do not fit together.
 pub(crate) fn shared_sign_ins(state: &State) -> Result<Option<Arc<dyn AuthStore>>, String> {
     let Some(sealed) = shared_store(state)? else { return Ok(None) };
     let holder = format!("command-{}", std::process::id());
     Ok(Some(Arc::new(SharedStore::new(Arc::new(sealed), holder))))
 }
 
-/// The store that several share, if there is one.
+/// The shared store, if there is one.
 ///
 /// # Errors
-/// A sentence: the options do not fit together.
+/// A sentence that says that the options do not fit together.
 pub(crate) fn shared_store(state: &State) -> Result<Option<SealedState>, String> {
     let (Some(options), Some(secret)) = (&state.url, &state.secret) else { return Ok(None) };
     let store = RedisState::new(options).map_err(|error| format!("--state-url: {error}"))?;

@@ -12,12 +12,12 @@ use super::flags::find;
 use crate::settings::{BootError, BootWarning};
 use crate::usage::share;
 
-/// The options of one start, not yet interpreted. Collects warnings as they are read.
+/// The options of one start, not yet interpreted. Collects warnings while they are read.
 pub struct Values<'a> {
     matches: &'a ArgMatches,
     env: &'a ProcessEnv,
     warnings: Vec<BootWarning>,
-    /// Options whose text is none of the words they take.
+    /// Options whose text is not one of their words.
     faults: Vec<String>,
 }
 
@@ -47,17 +47,17 @@ impl<'a> Values<'a> {
         (!trimmed.is_empty()).then(|| trimmed.to_owned())
     }
 
-    /// The source of an option that is given.
+    /// The source of a given option.
     pub fn source(&self, name: &str) -> &'static str {
         if self.given(name).is_some() { "cli" } else { "env" }
     }
 
-    /// The option on the command line. One that the sub-command does not have is not there.
+    /// The option on the command line; `None` if the sub-command does not have it.
     fn given(&self, name: &str) -> Option<&'a OsString> {
         self.matches.try_get_one(name).ok().flatten()
     }
 
-    /// The option and its variable, for messages: the variable by its former name if that is what is set.
+    /// The option and its variable, for messages: the former name of the variable if that is set.
     pub(super) fn shown(&self, name: &str) -> String {
         let flag = find(name);
         let set = flag.in_environment(self.env).filter(|_| self.given(name).is_none());
@@ -71,7 +71,7 @@ impl<'a> Values<'a> {
         format!("--{name} / {variable}")
     }
 
-    /// One of a fixed set of words, if the option is given. Any other text is kept for [`Values::check_choices`].
+    /// One of a fixed set of words, if the option is given. Any other text is recorded for [`Values::check_choices`].
     pub(crate) fn choice<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Option<T> {
         let text = self.text(name)?;
         let found = choices.iter().find(|(word, _)| *word == text);
@@ -93,7 +93,8 @@ impl<'a> Values<'a> {
         found.map(|(_, choice)| *choice)
     }
 
-    /// All words of a list, each of them one of a fixed set. Any other text is kept for [`Values::check_choices`].
+    /// All words of a list, each of them one of a fixed set. Any other text is recorded for
+    /// [`Values::check_choices`].
     pub(crate) fn choices<T: Copy>(&mut self, name: &str, choices: &[(&'static str, T)]) -> Vec<T> {
         let mut found = Vec::new();
         for text in self.list(name) {
@@ -108,10 +109,10 @@ impl<'a> Values<'a> {
         found
     }
 
-    /// Whether all choices read so far were words of their sets.
+    /// Checks that all choices read so far were words of their sets.
     ///
     /// # Errors
-    /// All that were not, a line each: a typing error must not pass for a default.
+    /// All that were not, a line each: a typing error must not be replaced by a default.
     pub(crate) fn check_choices(&mut self) -> Result<(), BootError> {
         let faults = std::mem::take(&mut self.faults);
         if faults.is_empty() { Ok(()) } else { Err(BootError::new(faults.join("\n"))) }
@@ -163,7 +164,7 @@ impl<'a> Values<'a> {
         Ok(self.positive(name)?.unwrap_or_else(|| find(name).default.number()))
     }
 
-    /// What one of several principals may take of `total`: what the option says, or its share.
+    /// The limit of one of several principals on `total`: the option's value, or its share.
     ///
     /// # Errors
     /// As [`Values::positive`].
@@ -200,7 +201,7 @@ impl<'a> Values<'a> {
         self.text(name).unwrap_or_else(|| find(name).default.word().to_owned())
     }
 
-    /// A switch. Text that is no boolean keeps the default and causes a warning.
+    /// A switch. Text that is not a boolean keeps the default and causes a warning.
     pub fn switch(&mut self, name: &str) -> bool {
         let default = find(name).default.is_on();
         let Some(text) = self.text(name) else { return default };
@@ -215,7 +216,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// An integer clamped to `least..=most`; text that is no integer keeps the default. `event` names the warning.
+    /// An integer clamped to `least..=most`; text that is not an integer keeps the default. `event` names the
+    /// warning.
     pub fn clamped(&mut self, name: &str, least: u64, most: u64, event: &'static str) -> u64 {
         let default = find(name).default.number();
         let Some(text) = self.text(name) else { return default };

@@ -1,4 +1,4 @@
-//! Variables of this product that are none.
+//! Finds misspelt variables of this product.
 
 use ptc_host::config::{ProcessEnv, REPL_VARIABLE, SERVER_VARIABLE};
 use ptc_host::similar::most_similar;
@@ -6,12 +6,12 @@ use ptc_host::visible::visible_line;
 
 use super::flags::ALL;
 
-/// Those that no option has.
+/// Variables of ours that belong to no option.
 const OTHERS: [&str; 2] = ["PTC_AGENT_MODEL", "PTC_CA_FILE"];
-/// What variables of this product's builds and tests begin with.
+/// The prefixes of variables of this product's builds and tests.
 const NOT_OURS: [&str; 2] = ["PTC_BUILD_", "PTC_TEST_"];
 
-/// A sentence for each variable that begins as ours do and is not known: nobody reads it, unless the upstreams file names it.
+/// A sentence for each unknown variable with our prefix. It has no effect unless the upstreams file names it.
 pub(crate) fn unknown(env: &ProcessEnv) -> Vec<String> {
     let flags = ALL.iter().flat_map(|group| group.flags).flat_map(|flag| flag.variables());
     let others = OTHERS.into_iter().chain(SERVER_VARIABLE).chain(REPL_VARIABLE).map(str::to_owned);

@@ -6,7 +6,7 @@ use url::Url;
 use super::values::Values;
 use crate::settings::{BootError, Http, Webhook};
 
-/// Interprets the options of the webhook; `None` unless one is named.
+/// Interprets the options of the webhook; `None` if no webhook is configured.
 pub(super) fn resolve(values: &Values<'_>, http: Option<&Http>) -> Result<Option<Webhook>, BootError> {
     let (text, file) =
         match (values.text("approval-webhook-url"), values.path("approval-webhook-secret-file")) {
@@ -18,7 +18,7 @@ pub(super) fn resolve(values: &Values<'_>, http: Option<&Http>) -> Result<Option
                 ));
             }
         };
-    // The URL may hold a token: it is not shown.
+    // The URL may contain a token: it is not shown.
     let url = Url::parse(&text).ok().filter(may_be_told).ok_or_else(|| {
         BootError::new(format!(
             "{} must be an https URL without user name, password and fragment (http only for loopback hosts)",

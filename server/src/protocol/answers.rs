@@ -1,12 +1,13 @@
-//! Answers of people as clients, consoles and other services send them: an object with an `ElicitResult` for each question.
+//! Answers of people as clients, the console and other services send them: an object with an `ElicitResult` for each
+//! question.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ptc_mcp::json::{Raw, repeated_key};
 
-/// The members of an object of answers, the text of which this is: question ids and answers. `None` stands for one that may be read in
-/// two ways, because its id, or a member anywhere in it, stands twice: it is no answer.
+/// The members of an object of answers, given as text: question ids and answers. An answer is `None` if its id, or a
+/// member anywhere in it, occurs twice: it would be ambiguous, and is no answer.
 pub(crate) fn answers(text: &str) -> Vec<(Cow<'_, str>, Option<Raw<'_>>)> {
     let members = Raw::parse(text).ok().and_then(Raw::members);
     let members: Vec<(Cow<'_, str>, Raw<'_>)> = members.into_iter().flatten().collect();

@@ -40,11 +40,11 @@ pub struct Call {
     /// When it was admitted.
     pub(super) started: Instant,
     pub(super) cancelled: Cancellation,
-    /// What its client hears while it runs, if it asked for anything.
+    /// Notifications to its client while it runs, if it asked for any.
     pub(super) hearing: Option<Hearing>,
-    /// What its client is asked while it runs, if it can be asked.
+    /// Questions to its client while it runs, if it can be asked.
     pub(super) outgoing: Option<Outgoing>,
-    /// How long it may wait for people, besides the time that it runs.
+    /// How long it may wait for people, in addition to its run time.
     pub(super) patience: Duration,
     pub(super) ticket: Ticket,
     /// `None` for work that needs no permit.
@@ -55,7 +55,7 @@ pub struct Call {
 
 /// The work of a call.
 pub(super) enum Work {
-    /// Runs a tool.
+    /// Runs a tool call.
     Tool {
         /// The tool's name.
         name: &'static str,
@@ -64,28 +64,28 @@ pub(super) enum Work {
         /// Its future.
         running: BoxFuture<'static, ToolReply>,
     },
-    /// Asks an upstream for something besides tools.
+    /// Forwards a request for another feature than tools to an upstream.
     Feature {
         /// The method.
         method: &'static str,
         /// Makes the response.
         running: BoxFuture<'static, Vec<u8>>,
     },
-    /// Keeps a notification channel open until the conversation or the server drains, or its place is needed.
+    /// Keeps a notification channel open until the conversation or the server drains, or the channel is evicted.
     Listen(Box<Channel>),
 }
 
 /// A notification channel of the modern era.
 pub(super) struct Channel {
     pub(super) place: Place,
-    /// What its client asked for.
+    /// The notifications that its client asked for.
     pub(super) wanted: Wanted,
-    /// The tasks that it wants to be told of, and who it is.
+    /// The tasks that its client subscribes to, and that client.
     pub(super) tasks: Option<(Asking, Vec<String>)>,
 }
 
 impl Channel {
-    /// Acknowledges what of that is offered, then tells of it without end.
+    /// Acknowledges the offered notifications, then sends them until it is dropped.
     async fn tell(
         service: &Service,
         connection: &Connection,
@@ -128,14 +128,14 @@ impl Channel {
     }
 }
 
-/// A client that watches. Dropped, it has the upstreams tell no more of what nobody else watches.
+/// A client's subscription. Dropping it ends the upstream subscriptions that no other client needs.
 pub(crate) struct Watching {
     exposed: Arc<Exposed>,
     pub(crate) watch: Watch,
 }
 
 impl Watching {
-    /// A client on a pipe, which is told of all lists.
+    /// The subscription of a client on a pipe, to all lists.
     pub(crate) fn all_lists(exposed: &Arc<Exposed>) -> Self {
         let lists = Wanted { resources: true, prompts: true, ..Wanted::default() };
         Self { exposed: exposed.clone(), watch: exposed.watch(lists) }
@@ -179,27 +179,27 @@ impl Call {
         &self.id
     }
 
-    /// Whether the client asked to be told of anything while it runs.
+    /// True if the client asked for notifications while it runs.
     pub(crate) fn wants_notifications(&self) -> bool {
         self.hearing.is_some()
     }
 
-    /// Whether its client may be asked something while it runs.
+    /// True if its client may be asked questions while it runs.
     pub(crate) fn may_ask(&self) -> bool {
         self.outgoing.is_some()
     }
 
-    /// How long it may wait for people, besides the time that it runs.
+    /// How long it may wait for people, in addition to its run time.
     pub(crate) fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Nothing is told or asked while it runs: the transport cannot.
+    /// Drops notifications and questions, for a transport that cannot send them.
     pub(crate) fn without_notifications(self) -> Self {
         Call { hearing: None, outgoing: None, ..self }
     }
 
-    /// Whether it is a notification channel, which lasts until somebody ends it.
+    /// True if it is a notification channel, which lasts until it is closed.
     pub fn is_subscription(&self) -> bool {
         matches!(self.work, Work::Listen(_))
     }
@@ -210,7 +210,7 @@ impl Call {
         mut self: Box<Self>,
         context: &mut Context<'_>,
     ) -> MaybeReady<Finished, Box<Self>> {
-        // Who wants to hear of it is told in order.
+        // A client that wants notifications gets them in order.
         let Work::Tool { running, .. } = &mut self.work else { return MaybeReady::Waiting(self) };
         if self.hearing.is_some() {
             return MaybeReady::Waiting(self);
@@ -310,7 +310,7 @@ impl Call {
             }
         };
         drop(running);
-        // The permit is given back before the answer can be seen, so that a client that waits for an answer and then
+        // The permit is released before the answer can be seen, so that a client that waits for an answer and then
         // calls again is never told that its own finished call is still in flight.
         drop((ticket, permit));
         let duration_ms = || duration_ms(started);

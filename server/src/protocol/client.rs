@@ -1,4 +1,4 @@
-//! What is known of clients by their names, and by what they say of themselves.
+//! Facts about clients, from their names and from their declared capabilities.
 
 use std::cmp::Reverse;
 
@@ -8,17 +8,17 @@ use ptc_mcp::message::params::ParamsMember;
 
 use super::elicitation::Elicitation;
 
-/// What is to be known of a client of the handshake era besides its revision.
+/// The facts about a client of the handshake era besides its revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ClientFacts {
-    /// Which one it is, if its habits are known.
+    /// The client, if it is a known one.
     pub(crate) known: Option<KnownClient>,
-    /// What it asks its user.
+    /// The modes of questions that it shows to its user.
     pub(crate) elicitation: Elicitation,
 }
 
 impl ClientFacts {
-    /// What the `params` of its `initialize` say.
+    /// Reads the `params` of its `initialize`.
     pub(crate) fn of(params: &ParamsMember<'_>, revision: Revision) -> ClientFacts {
         let Some(params) = params.object() else { return ClientFacts::default() };
         ClientFacts {
@@ -27,21 +27,21 @@ impl ClientFacts {
         }
     }
 
-    /// Whether there is anything to be known.
+    /// True if there is any fact.
     pub(crate) fn is_any(self) -> bool {
         self != ClientFacts::default()
     }
 }
 
-/// Where a client hands a long text on to its model.
+/// Where a client passes a long text to its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LongText {
-    /// Nowhere: it cuts descriptions, or nobody knows.
+    /// Nowhere: it truncates descriptions, or its behaviour is unknown.
     #[default]
     Nowhere,
     /// In the description of a tool.
     Tool,
-    /// In the description of a parameter; that of the tool is cut.
+    /// In the description of a parameter; it truncates the description of the tool.
     Parameter,
 }
 
@@ -50,7 +50,7 @@ impl LongText {
     pub(crate) const ALL: [LongText; 3] = [LongText::Nowhere, LongText::Tool, LongText::Parameter];
 }
 
-/// A client whose habits are known.
+/// A client with known behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownClient {
     /// A part of the name in its `clientInfo`.
@@ -63,9 +63,9 @@ const fn client(name: &'static str, whole_result: usize, long_text: LongText) ->
     KnownClient { name, whole_result, long_text }
 }
 
-/// What is longer than a client hands on whole loses its middle, and the note that says so with it. Measured with the
-/// clients' releases of autumn 2026; none documents its limits. A long text was tried with Claude Code, Codex, Gemini CLI and
-/// opencode: with all others it counts as cut.
+/// If a text is longer than a client passes on whole, the client drops its middle, including our note about
+/// omissions. Measured with the clients' releases of autumn 2026; none documents its limits. A long text was tried
+/// with Claude Code, Codex, Gemini CLI and opencode: all others count as truncating.
 const CLIENTS: [KnownClient; 8] = [
     client("claude", 45_000, LongText::Nowhere),
     client("claude-code", 45_000, LongText::Parameter),
@@ -78,11 +78,11 @@ const CLIENTS: [KnownClient; 8] = [
 ];
 
 impl KnownClient {
-    /// The client of this `clientInfo`; `None` for one that is not known.
+    /// The client of this `clientInfo`; `None` if it is unknown.
     pub(crate) fn of(info: Option<Raw<'_>>) -> Option<KnownClient> {
         let (_, name) = info?.members()?.find(|(key, _)| key == "name")?;
         let name = name.as_str()?.to_ascii_lowercase();
-        // "qwen-cli" was made of Gemini's code, and may say so. Of two names with one limit the longer one is meant.
+        // "qwen-cli" is a fork of Gemini's client, and may name both. If two names match, the longer one counts.
         let known = CLIENTS.iter().filter(|client| name.contains(client.name));
         known.min_by_key(|client| (client.whole_result, Reverse(client.name.len()))).copied()
     }
@@ -92,17 +92,17 @@ impl KnownClient {
         CLIENTS.iter().find(|client| client.name == name).copied()
     }
 
-    /// Its name, of small letters.
+    /// Its name, in lower case.
     pub(crate) fn name(self) -> &'static str {
         self.name
     }
 
-    /// Where it hands a long text on to its model.
+    /// Where it passes a long text to its model.
     pub(crate) fn long_text(self) -> LongText {
         self.long_text
     }
 
-    /// Longest text of a result that it hands to its model whole, in bytes.
+    /// Longest text of a result that it passes to its model whole, in bytes.
     pub(crate) fn whole_result(self) -> usize {
         self.whole_result
     }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(room(r#"{"name":"claude-code"}"#), Some(45_000));
         assert_eq!(room(r#"{"name":"opencode"}"#), Some(45_000));
         assert_eq!(room(r#"{"name":"gemini-cli-mcp-client"}"#), Some(36_000));
-        // It ends with the name of the server in the client's own file.
+        // It ends with the name of the server in the client's own configuration.
         assert_eq!(room(r#"{"name":"qwen-cli-mcp-client-gemini"}"#), Some(20_000));
         assert_eq!(room(r#"{"name":"mcp-client"}"#), None);
         assert_eq!(room(r#"{"name":5}"#), None);

@@ -1,7 +1,7 @@
-//! Requests of ours to a client, which it answers while one of its calls runs, or later (waiting.md 4.3).
+//! Our requests to a client, which it answers while one of its calls runs, or later (waiting.md 4.3).
 //!
-//! They go out with the notifications of the call: on a pipe, or on the event stream that answers its POST. The reply comes as a
-//! message of its own, and is matched by its id, once.
+//! They are sent with the notifications of the call: on a pipe, or on the event stream that answers its POST. The
+//! reply arrives as a message of its own, and is matched by its id, once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,15 +17,15 @@ use tracing::debug;
 
 use super::connection::Connection;
 
-/// What the ids of our requests begin with; 24 characters of base64url are behind it.
+/// The prefix of the ids of our requests; 24 characters of base64url follow.
 const PREFIX: &str = "q_";
 const RANDOM: usize = 18;
-/// Requests of one conversation that wait for their replies. One that is kept for a late reply is among them.
+/// Most requests of one conversation that wait for their replies, including those kept for a late reply.
 const MAX_OPEN: usize = 256;
 /// Longest reply that is read, in bytes.
 const MAX_REPLY: usize = 256 << 10;
 
-/// What a client replied.
+/// The reply of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientReply {
     /// `result` as written.
@@ -34,12 +34,12 @@ pub(crate) enum ClientReply {
     Error(RpcError),
 }
 
-/// The requests of one conversation that wait for their replies.
+/// The open requests of one conversation.
 #[derive(Debug, Default)]
 pub(super) struct ClientRequests(Mutex<AHashMap<Arc<str>, oneshot::Sender<ClientReply>>>);
 
 impl ClientRequests {
-    /// Takes a message that is a reply to one of ours. Whether it was.
+    /// Takes a message that is a reply to one of our requests. Returns whether it was.
     pub(super) fn take(&self, message: &Message<'_>) -> bool {
         let IdMember::Valid(id) = &message.id else { return false };
         let id = id.json().trim_matches('"');
@@ -50,12 +50,12 @@ impl ClientRequests {
             _ => ClientReply::Error(RpcError::invalid_request()),
         };
         debug!(event = "client_replied", is_error = matches!(reply, ClientReply::Error(_)));
-        // Whoever asked may have gone.
+        // The task that asked may have ended.
         let _ = waiting.send(reply);
         true
     }
 
-    /// Hands a reply on to the replica that has sent its request, if there may be one.
+    /// Forwards a reply to the replica that has sent its request, if there may be one.
     pub(super) fn hand_on(connection: &Connection, message: &Message<'_>) {
         let (Some(elsewhere), IdMember::Valid(id)) = (connection.elsewhere(), &message.id) else { return };
         let name = id.json().trim_matches('"');
@@ -76,12 +76,12 @@ impl ClientRequests {
         elsewhere.reply_came(name, text);
     }
 
-    /// The ids of all.
+    /// The ids of all open requests.
     pub(super) fn ids(&self) -> Vec<Arc<str>> {
         self.open().keys().cloned().collect()
     }
 
-    /// Forgets all: the conversation has ended.
+    /// Drops all open requests: the conversation has ended.
     pub(super) fn forget(&self) {
         self.open().clear();
     }
@@ -91,28 +91,29 @@ impl ClientRequests {
     }
 }
 
-/// What goes out to the client of a call, one message each.
+/// The messages to the client of a call.
 pub(super) type Outgoing = mpsc::UnboundedReceiver<Vec<u8>>;
 
-/// A line to the client of a call, for as long as the call runs.
+/// A line to the client of a call, open for as long as the call runs.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientLine {
     connection: Arc<Connection>,
     out: mpsc::UnboundedSender<Vec<u8>>,
 }
 
-/// The client cannot be asked: the call has no stream to it, too much is asked already, or the system has no random numbers.
+/// The client cannot be asked: the call has no stream to it, too many requests are open, or the system has no
+/// entropy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoLine;
 
 impl ClientLine {
-    /// A line for a call of this conversation, and what goes out on it.
+    /// Opens a line for a call of this conversation. Returns it with the receiver of its messages.
     pub(super) fn open(connection: &Arc<Connection>) -> (ClientLine, Outgoing) {
         let (out, outgoing) = mpsc::unbounded_channel();
         (ClientLine { connection: connection.clone(), out }, outgoing)
     }
 
-    /// Whether the call still runs, and its transport takes what goes out.
+    /// True if the call still runs and its transport accepts messages.
     pub(crate) fn is_open(&self) -> bool {
         !self.out.is_closed()
     }
@@ -153,7 +154,7 @@ impl ClientLine {
             message.string("method", method);
             message.raw("params", params);
         });
-        // Whoever does not listen any more is not told.
+        // The transport may have stopped listening.
         let _ = self.out.send(message.into_bytes());
     }
 }
@@ -164,7 +165,7 @@ fn random_name() -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(random))
 }
 
-/// A request that waits for its reply. Dropped, it waits no longer.
+/// A request that waits for its reply. Dropping it gives up the reply.
 #[derive(Debug)]
 pub(crate) struct Pending {
     connection: Arc<Connection>,
@@ -178,7 +179,7 @@ impl Pending {
         &self.id
     }
 
-    /// The reply; `None` once there will be none: the conversation has ended. May be dropped while it waits.
+    /// The reply; `None` if the conversation has ended, so that no reply can come. May be dropped while it waits.
     pub(crate) async fn reply(&mut self) -> Option<ClientReply> {
         (&mut self.replied).await.ok()
     }

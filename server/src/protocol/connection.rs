@@ -1,6 +1,6 @@
 //! The state of one conversation: a pipe, or one HTTP session of the handshake era.
 //!
-//! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client that was given no
+//! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client without a
 //! session id, is a conversation of its own.
 
 use std::pin::Pin;
@@ -28,7 +28,7 @@ pub struct Connection {
     owner: Owner,
     /// `None` if calls are not registered: ids of different requests may then be equal, and no message cancels one.
     max_in_flight: Option<usize>,
-    /// Whether it carries notifications outside any request.
+    /// True if it carries notifications outside any request.
     is_pipe: bool,
     draining: Drain,
     state: Mutex<Calls>,
@@ -54,7 +54,7 @@ struct Running {
     cancel: oneshot::Sender<CancelledBy>,
 }
 
-/// Who ended a call.
+/// The cause of a call's cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelledBy {
     /// A message of its client, which expects no answer any more.
@@ -106,68 +106,68 @@ impl Connection {
         &self.owner
     }
 
-    /// Whether it lasts longer than one request, so that a client can settle something for its later ones.
+    /// True if it lasts longer than one request, so that a client can make settings for its later ones.
     pub(crate) fn lasts(&self) -> bool {
         self.max_in_flight.is_some()
     }
 
-    /// Whether it carries notifications outside any request.
+    /// True if it carries notifications outside any request.
     pub(crate) fn is_pipe(&self) -> bool {
         self.is_pipe
     }
 
-    /// The revision spoken here, once known.
+    /// The negotiated revision, once known.
     pub fn revision(&self) -> Option<Revision> {
         self.state().revision
     }
 
-    /// Settles the revision.
+    /// Sets the revision.
     pub(crate) fn set_revision(&self, revision: Revision) {
         self.state().revision = Some(revision);
     }
 
-    /// The client, if its habits are known.
+    /// The client, if it is a known one.
     pub(crate) fn client(&self) -> Option<KnownClient> {
         self.state().client
     }
 
-    /// Notes which client it is.
+    /// Sets the client.
     pub(crate) fn set_client(&self, client: Option<KnownClient>) {
         self.state().client = client;
     }
 
-    /// What the client asks its user, as it has said in its handshake.
+    /// The modes of questions that the client has declared in its handshake.
     pub(crate) fn elicitation(&self) -> Elicitation {
         self.state().elicitation
     }
 
-    /// Notes what the client asks its user.
+    /// Sets the modes of questions that the client shows to its user.
     pub(crate) fn set_elicitation(&self, modes: Elicitation) {
         self.state().elicitation = modes;
     }
 
-    /// The requests of ours that the client has not answered.
+    /// Our requests that the client has not answered.
     pub(super) fn client_requests(&self) -> &ClientRequests {
         &self.client_requests
     }
 
-    /// Notes by whom other replicas hear of what it is about.
+    /// Sets how messages are forwarded to other replicas.
     pub(crate) fn goes_on_elsewhere(&self, elsewhere: Arc<dyn Elsewhere>) {
         // One conversation has one store.
         let _ = self.elsewhere.set(elsewhere);
     }
 
-    /// By whom other replicas hear of what it is about, if there are any.
+    /// Forwards messages to other replicas, if there are any.
     pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
         self.elsewhere.get()
     }
 
-    /// The ids of requests of ours that the client has not answered.
+    /// The ids of our requests that the client has not answered.
     pub(crate) fn open_requests(&self) -> Vec<Arc<str>> {
         self.client_requests.ids()
     }
 
-    /// Takes a reply that came to another replica. Whether its request was still open.
+    /// Takes a reply that arrived at another replica. Returns whether its request was still open.
     pub(crate) fn take_reply(&self, message: &Message<'_>) -> bool {
         self.client_requests.take(message)
     }
@@ -177,27 +177,27 @@ impl Connection {
         self.state().log_level
     }
 
-    /// By what number the client is known to those who tell of changes, if it can be told of any.
+    /// The number of the client's subscription to changes, if it has one.
     pub(crate) fn watcher(&self) -> Option<u64> {
         self.state().watcher
     }
 
-    /// Notes that number.
+    /// Sets that number.
     pub(crate) fn set_watcher(&self, number: u64) {
         self.state().watcher = Some(number);
     }
 
-    /// Whether the client can be asked for its roots.
+    /// True if the client can be asked for its roots.
     pub(crate) fn has_roots(&self) -> bool {
         self.state().has_roots
     }
 
-    /// Notes whether the client can be asked for its roots.
+    /// Sets whether the client can be asked for its roots.
     pub(crate) fn set_has_roots(&self, has_roots: bool) {
         self.state().has_roots = has_roots;
     }
 
-    /// Notes which log messages the client wants.
+    /// Sets the least severity of log messages that the client wants.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
         self.state().log_level = Some(level);
     }
@@ -207,7 +207,7 @@ impl Connection {
         self.draining.begin();
     }
 
-    /// Whether tool calls are refused.
+    /// True if tool calls are refused.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.has_begun()
     }
@@ -217,12 +217,12 @@ impl Connection {
         self.draining.begun().await;
     }
 
-    /// How many calls run.
+    /// The number of running calls.
     pub fn running(&self) -> usize {
         self.state().in_flight.len()
     }
 
-    /// Whether any call was ever registered.
+    /// True if any call was ever registered.
     pub(crate) fn has_called(&self) -> bool {
         self.generation.load(Ordering::Relaxed) > 0
     }
@@ -252,13 +252,13 @@ impl Connection {
         running.is_some_and(|running| running.cancel.send(CancelledBy::Message).is_ok())
     }
 
-    /// Cancels the running call whose id this knows, and returns the id.
+    /// Cancels the running call whose id matches, and returns the id.
     pub(crate) fn cancel_known(&self, is_it: impl Fn(&RequestId) -> bool) -> Option<RequestId> {
         let id = self.state().in_flight.keys().find(|id| is_it(id)).cloned()?;
         self.cancel(&id).then_some(id)
     }
 
-    /// Cancels all running calls and returns their number. No reply of the client is waited for any more.
+    /// Cancels all running calls and returns their number. Waits for replies of the client end as well.
     pub(crate) fn cancel_all(&self) -> usize {
         self.client_requests.forget();
         let all = std::mem::take(&mut self.state().in_flight);
@@ -287,7 +287,7 @@ impl Future for Cancellation {
         let Some(receiver) = &mut self.0 else { return Poll::Pending };
         match ready!(Pin::new(receiver).poll(context)) {
             Ok(by) => Poll::Ready(by),
-            // The entry is gone without a word: nobody will ask any more.
+            // The entry is removed: no cancellation can come any more.
             Err(_) => {
                 self.0 = None;
                 Poll::Pending

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ptc_host::time::{self, Instant};
 use tokio::sync::Notify;
 
-/// Whether something is draining, and a way to wait for it.
+/// A flag that something is draining, with a way to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Drain {
     begun: AtomicBool,
@@ -24,12 +24,12 @@ impl Drain {
         self.news.notify_waiters();
     }
 
-    /// Whether draining has started.
+    /// True if draining has started.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Acquire)
     }
 
-    /// How long ago it started; nothing if it has not.
+    /// The time since it started; zero if it has not.
     pub(crate) fn elapsed(&self) -> Duration {
         self.at.get().map_or(Duration::ZERO, |at| time::since(*at))
     }
@@ -37,7 +37,7 @@ impl Drain {
     /// Completes once draining has started.
     pub(crate) async fn begun(&self) {
         let mut news = pin!(self.news.notified());
-        // Listening before looking: a beginning in between would otherwise be missed.
+        // Register before checking: a start in between would otherwise be missed.
         news.as_mut().enable();
         if !self.has_begun() {
             news.await;

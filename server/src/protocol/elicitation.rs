@@ -1,4 +1,4 @@
-//! Whether a client puts questions to its user, and which ones (waiting.md 4.1).
+//! The kinds of questions that a client shows to its user (waiting.md 4.1).
 
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Kind, Raw};
@@ -13,13 +13,14 @@ pub(crate) struct Elicitation {
 }
 
 impl Elicitation {
-    /// It asks its user nothing.
+    /// It shows no questions.
     pub(crate) const NONE: Elicitation = Elicitation { form: false, url: false };
     /// The members of a capability that name modes, each with its bit in an id.
     const FORM: (&'static str, u8) = ("form", 1);
     const URL: (&'static str, u8) = ("url", 2);
 
-    /// What these capabilities, as sent, say in this revision. Without modes it is forms, as it was when there was nothing else.
+    /// The modes that these capabilities, as sent, declare in this revision. Without modes it means forms, the only
+    /// mode of earlier revisions.
     pub(crate) fn declared(capabilities: Option<Raw<'_>>, revision: Revision) -> Elicitation {
         let mut members = capabilities.and_then(Raw::members).into_iter().flatten();
         let declared = members.find(|(name, _)| name == "elicitation").map(|(_, modes)| modes);
@@ -32,7 +33,7 @@ impl Elicitation {
         Elicitation { form: has(Self::FORM.0) || !url, url }
     }
 
-    /// Whether it asks its user anything.
+    /// True if it shows questions of any mode.
     pub(crate) fn is_any(self) -> bool {
         self != Self::NONE
     }
@@ -43,7 +44,7 @@ impl Elicitation {
         bit(self.form, Self::FORM) | bit(self.url, Self::URL)
     }
 
-    /// The modes of these bits; bits that only another build knows are none.
+    /// The modes of these bits. Unknown bits of other builds are ignored.
     pub(crate) fn of_bits(bits: u8) -> Elicitation {
         let has = |(_, bit): (_, u8)| bits & bit != 0;
         Elicitation { form: has(Self::FORM), url: has(Self::URL) }

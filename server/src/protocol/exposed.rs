@@ -1,7 +1,7 @@
-//! What upstreams have besides tools, offered to our own clients (`--expose`; server.md 4.6).
+//! Resources, prompts and completions of upstreams, offered to our own clients (`--expose`; server.md 4.6).
 //!
-//! URIs become `ptc://UPSTREAM/URI` and names `UPSTREAM/NAME`, so that they lead back. One page of ours is one page of one
-//! upstream, in the order of their names.
+//! URIs become `ptc://UPSTREAM/URI` and names `UPSTREAM/NAME`, so that they can be resolved. One page of ours is one
+//! page of one upstream, in the order of their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,10 +18,10 @@ use tracing::warn;
 
 use super::watches::{MAX_WATCHED, Wanted, Watch, Watches};
 
-/// The error of a resource that is not there (MCP).
+/// The error of an unknown resource (MCP).
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// Which features of the upstreams clients may reach.
+/// The features of the upstreams that clients may use.
 pub(crate) struct Exposed {
     upstreams: Arc<Aggregator>,
     limits: AggregatorLimits,
@@ -32,7 +32,7 @@ pub(crate) struct Exposed {
     watches: Arc<Watches>,
 }
 
-/// A request of a client, read.
+/// A parsed request of a client.
 #[derive(Debug)]
 pub(super) enum Ask {
     /// A page of a list.
@@ -41,22 +41,22 @@ pub(super) enum Ask {
     Read(String),
     /// The messages of a prompt: its name, its arguments as a JSON object.
     Prompt(String, String),
-    /// Whether to be told when the resource at this URI has changed, to the client of this number.
+    /// Subscribes the client of this number to the resource at this URI, or ends the subscription.
     Watch { uri: String, number: u64, wanted: bool },
-    /// Proposals.
+    /// Completions of an argument.
     Complete {
         kind: FeatureKind,
         /// The prompt's name or the template.
         subject: String,
         argument: String,
         value: String,
-        /// Arguments that are known, as a JSON object.
+        /// Known arguments, as a JSON object.
         context: String,
     },
 }
 
 impl Exposed {
-    /// What these upstreams have, within the limits of programs' calls.
+    /// The features of these upstreams, within the limits of programs' calls.
     pub(crate) fn new(
         upstreams: Arc<Aggregator>,
         limits: AggregatorLimits,
@@ -66,7 +66,7 @@ impl Exposed {
         Exposed { upstreams, limits, resources, prompts, watches: Arc::default() }
     }
 
-    /// The members of `capabilities`, each with a comma before it. `told`: whether changes can be told.
+    /// The members of `capabilities`, each with a comma before it. `told`: true if changes can be announced.
     pub(super) fn capabilities(&self, told: bool) -> String {
         let mut out = String::new();
         if self.resources {
@@ -79,14 +79,14 @@ impl Exposed {
         out
     }
 
-    /// Follows what the upstreams say of their resources and prompts, for as long as this and they are there.
+    /// Follows the events of the upstreams' resources and prompts, until this or the upstreams are dropped.
     pub(crate) fn follow(self: &Arc<Self>) {
         for (config, handle) in self.upstreams.upstreams() {
             tokio::spawn(follow(Arc::downgrade(self), config.name.clone(), handle.events()));
         }
     }
 
-    /// A client that is told of what it wants and this server offers, until the result is dropped.
+    /// Subscribes a client to those of the wanted notifications that this server offers, until the result is dropped.
     pub(crate) fn watch(&self, lists: Wanted) -> Watch {
         let offered = Wanted {
             uris: BTreeSet::new(),
@@ -96,10 +96,10 @@ impl Exposed {
         self.watches.open(offered)
     }
 
-    /// Has the client of this number watch a resource, and the upstream tell of it.
+    /// Subscribes the client of this number to a resource, and us to that of the upstream.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error for the client.
     pub(super) async fn subscribe(
         &self,
         principal: &Arc<str>,
@@ -121,23 +121,23 @@ impl Exposed {
         Err(RpcError::new(RpcError::INVALID_PARAMS, text))
     }
 
-    /// Ends that.
+    /// Ends that subscription.
     pub(super) async fn unsubscribe(&self, number: u64, uri: &str) {
         self.watches.remove(number, uri);
         self.release(vec![uri.to_owned()]).await;
     }
 
-    /// Has the upstreams tell no more of what nobody watches.
+    /// Ends the upstream subscriptions of those resources that no client watches.
     pub(crate) async fn release(&self, uris: Vec<String>) {
         for uri in uris.iter().filter(|uri| !self.watches.is_watched(uri)) {
             let Some((name, inner)) = self.resolve_uri(uri) else { continue };
             let Some(features) = self.upstreams.features(name) else { continue };
-            // A server that is gone tells nothing anyway.
+            // An upstream that is not running sends no notifications anyway.
             let _ = features.subscribe(inner, false, self.limits.per_call()).await;
         }
     }
 
-    /// Takes in what an upstream has said.
+    /// Handles an event of an upstream.
     async fn heard(&self, name: &str, event: UpstreamEvent) {
         let Some(features) = self.upstreams.features(name) else { return };
         let prefix = uri_of(name, "");
@@ -147,7 +147,7 @@ impl Exposed {
             UpstreamEvent::ResourceUpdated { uri } if features.admits_resource(&uri) => {
                 self.watches.updated(&uri_of(name, &uri));
             }
-            // It has forgotten who wanted to know, and nobody knows what has changed meanwhile.
+            // A restarted upstream has lost its subscriptions, and its resources may have changed in the meantime.
             UpstreamEvent::Started if self.has_restarted(name) => {
                 for uri in self.watches.watched(&prefix) {
                     let inner = &uri[prefix.len()..];
@@ -169,7 +169,7 @@ impl Exposed {
         upstreams.any(|(config, handle)| config.name == name && handle.health().starts > 1)
     }
 
-    /// What was said and not heard may have been anything.
+    /// After lost events anything may have changed.
     fn lost(&self, name: &str) {
         self.watches.resources_changed();
         self.watches.prompts_changed();
@@ -181,7 +181,7 @@ impl Exposed {
     /// The result of a request of this principal, a JSON object.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error for the client.
     pub(super) async fn answer(&self, principal: &Arc<str>, ask: Ask) -> Result<Value, RpcError> {
         let account = self.upstreams.account(principal);
         let mut result = match ask {
@@ -236,7 +236,7 @@ impl Exposed {
             }
         };
         self.upstreams.redactor().for_principal(Some(principal.as_ref())).scrub_json(&mut result);
-        // Whoever asks sees our own members of these names, or none.
+        // Clients see our own members of these names, or none.
         if let Some(members) = result.as_object_mut() {
             members
                 .retain(|name, _| !["_meta", "resultType", "ttlMs", "cacheScope"].contains(&name.as_str()));
@@ -244,7 +244,7 @@ impl Exposed {
         Ok(result)
     }
 
-    /// One page of a list. An upstream that fails is passed over.
+    /// One page of a list. An upstream that fails is skipped.
     #[expect(clippy::disallowed_methods, reason = "entry point: Exposed.page")]
     async fn page(
         &self,
@@ -275,7 +275,7 @@ impl Exposed {
                 Some(cursor) => Some((*name, Some(cursor))),
                 None => names.get(at + 1).map(|following| (*following, None)),
             };
-            // A page with nothing on it helps nobody.
+            // Empty pages are skipped.
             if !items.is_empty() || next.is_none() {
                 let mut page = json!({kind.member(): items});
                 if let Some(next) = next {
@@ -291,7 +291,7 @@ impl Exposed {
         Ok(json!({kind.member(): []}))
     }
 
-    /// A page of one upstream, with names that lead back to it, and its next cursor.
+    /// A page of one upstream, with names that can be resolved to it, and its next cursor.
     async fn page_of(
         &self,
         name: &str,
@@ -339,7 +339,7 @@ impl Exposed {
     /// The upstream and its own name of a prompt.
     fn resolve_name<'n>(&self, name: &'n str) -> Option<(&str, &'n str)> {
         let own = |upstream: &str| name.strip_prefix(upstream)?.strip_prefix('/');
-        // A name may be the beginning of another one.
+        // A name may be a prefix of another one.
         let fitting = self.upstreams.upstreams().filter_map(|(config, _)| {
             own(&config.name).filter(|inner| !inner.is_empty()).map(|inner| (config.name.as_str(), inner))
         });
@@ -347,7 +347,7 @@ impl Exposed {
     }
 }
 
-/// The URI by which clients know a resource of an upstream.
+/// The URI that clients see for a resource of an upstream.
 fn uri_of(upstream: &str, uri: &str) -> String {
     let mut out = String::from("ptc://");
     for byte in upstream.bytes() {
@@ -371,7 +371,7 @@ fn prefix_member(object: &mut Value, key: &str, prefixed: impl FnOnce(&str) -> S
     }
 }
 
-/// The URIs of embedded resources and links in a block, or in each of several.
+/// Prefixes the URIs of embedded resources and links in a block, or in each block of an array.
 fn prefix_block(block: &mut Value, upstream: &str) {
     if let Value::Array(blocks) = block {
         return blocks.iter_mut().for_each(|block| prefix_block(block, upstream));

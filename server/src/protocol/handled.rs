@@ -34,7 +34,7 @@ pub struct Reply {
 pub struct Reached {
     /// Its name in metrics.
     pub limit: &'static str,
-    /// What is too much, the limit's value and its flag.
+    /// The sentence about the limit, its value and its flag.
     pub text: Box<str>,
 }
 

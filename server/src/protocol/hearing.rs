@@ -1,4 +1,4 @@
-//! What a client hears of a call while it runs: progress, and log messages of the upstreams that the call reaches.
+//! Notifications to a client while its call runs: progress, and log messages of the upstreams that the call uses.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use tokio::sync::{mpsc, watch};
 use super::progress::Progress;
 use super::reply;
 
-/// Messages that wait for a client at a time. What comes on top of them is lost.
+/// Capacity of the queue of messages for a client. Further messages are dropped.
 const WAITING: usize = 64;
-/// Most messages that one call passes on, in bytes.
+/// The limit on messages that one call passes on, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// The notifications of one call. Only what the client asked for is there.
+/// The notifications of one call, of the kinds that the client asked for.
 #[derive(Debug)]
 pub(crate) struct Hearing {
     progress: Option<Progress>,
@@ -26,7 +26,7 @@ pub(crate) struct Hearing {
     passed: usize,
 }
 
-/// Those who tell of it.
+/// The senders of these notifications.
 #[derive(Debug, Default)]
 pub(super) struct Telling {
     pub(super) calls: Option<watch::Sender<CallsSoFar>>,
@@ -34,8 +34,8 @@ pub(super) struct Telling {
 }
 
 impl Hearing {
-    /// What the request asks for. `level`: the least severity of messages that the client wants. `upstreams`: removes secrets
-    /// from what upstreams say to this principal; `None` without upstreams.
+    /// The notifications that the request asks for. `level` is the least severity of messages that the client wants.
+    /// `upstreams` removes secrets from messages of upstreams to this principal; `None` without upstreams.
     pub(super) fn asked_for(
         params: &Params<'_>,
         level: Option<LogLevel>,
@@ -63,7 +63,7 @@ impl Hearing {
         (Some(Hearing { progress, messages, passed: 0 }), Telling { calls, audience })
     }
 
-    /// Waits until there is something to tell, and returns the notification. May be dropped while it waits.
+    /// Waits for the next notification. May be dropped while it waits.
     pub(super) async fn next(&mut self) -> Vec<u8> {
         loop {
             let progress = async {
@@ -91,7 +91,7 @@ impl Hearing {
         }
     }
 
-    /// What has been said and not been told yet. There is no more after the answer.
+    /// The queued notifications. None may follow the answer.
     pub(super) fn rest(&mut self) -> Vec<Vec<u8>> {
         let mut notes = Vec::new();
         while let Some(message) = self.messages.as_mut().and_then(|messages| messages.try_recv().ok()) {
@@ -100,7 +100,7 @@ impl Hearing {
         notes
     }
 
-    /// The notification of a message, as long as there is room for it. The last one says that there is none.
+    /// The notification of a message, within the limit. The last one says that the limit is reached.
     fn passed_on(&mut self, message: &UpstreamMessage) -> Option<Vec<u8>> {
         if self.passed > MAX_BYTES {
             return None;

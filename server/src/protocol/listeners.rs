@@ -1,4 +1,4 @@
-//! The open `subscriptions/listen` channels, which last as long as their clients like.
+//! The open `subscriptions/listen` channels, which last until their clients close them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::principal::Principal;
 
-/// How many channels may be open.
+/// Limits on open channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListenerLimits {
     /// Of all principals together.
@@ -45,7 +45,7 @@ impl TooMany {
 }
 
 impl fmt::Display for TooMany {
-    /// The limit that is reached, its value and its flag.
+    /// Writes the limit that is reached, its value and its flag.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TooMany::All(limit) => write!(out, "{limit} subscriptions are open (--http-max-listeners)"),
@@ -94,7 +94,7 @@ impl Open {
         Some(channel)
     }
 
-    /// Ends the oldest channel of the principal that has the most of them, if those are more than `own` would be.
+    /// Evicts the oldest channel of the principal that has the most of them, if those are more than `own` would be.
     fn make_room(&mut self, own: usize) -> bool {
         let greediest = self.by_principal.iter().max_by_key(|(_, count)| **count);
         let Some((greediest, _)) = greediest.filter(|(_, count)| **count > own + 1) else { return false };
@@ -106,23 +106,23 @@ impl Open {
 }
 
 impl Listeners {
-    /// No open channels, and room for as many as `limits` say.
+    /// No open channels; at most as many as `limits` allow.
     pub(crate) fn new(limits: ListenerLimits) -> Arc<Self> {
         Arc::new(Listeners { limits, open: Mutex::default() })
     }
 
-    /// How many channels may be open.
+    /// The limits on open channels.
     pub(crate) fn limits(&self) -> ListenerLimits {
         self.limits
     }
 
-    /// How many channels are open.
+    /// The number of open channels.
     pub(crate) fn count(&self) -> usize {
         self.open().channels.len()
     }
 
-    /// A place for a channel of `principal`. When there is none left, the oldest channel of the greediest principal
-    /// ends for it.
+    /// A place for a channel of `principal`. If there is none left, the oldest channel of the principal with the most
+    /// channels is evicted.
     ///
     /// # Errors
     /// The limit that is reached.
@@ -149,7 +149,7 @@ impl Listeners {
     }
 }
 
-/// The place of one channel, until this is dropped. As a future, it completes when somebody else needs the place.
+/// The place of one channel, until this is dropped. As a future, it completes when the channel is evicted.
 #[derive(Debug)]
 pub(crate) struct Place {
     listeners: Arc<Listeners>,
@@ -161,7 +161,7 @@ impl Future for Place {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // The sender is only ever dropped, when the place has been given to somebody else.
+        // The sender is only ever dropped, when the channel is evicted.
         Pin::new(&mut self.ended).poll(context).map(drop)
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         let ended: Vec<_> = held.iter_mut().map(|place| place.now_or_never().is_some()).collect();
         assert_eq!(ended, [true, true, false, false, false]);
         assert!(come.iter_mut().all(|place| place.now_or_never().is_none()));
-        // Taking from one that has hardly more would go back and forth.
+        // Taking from a principal that has hardly more would go back and forth.
         assert_eq!(listeners.try_open(&new).unwrap_err(), TooMany::All(6));
         assert_eq!(listeners.try_open(&greedy).unwrap_err(), TooMany::All(6));
         drop(held);

@@ -1,4 +1,4 @@
-//! How often the log tells of what one client does wrong again and again.
+//! Limits how often the log reports repeated faults of one client.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,12 +11,12 @@ use ptc_host::time::{self, Instant};
 const WINDOW: Duration = Duration::from_secs(10);
 /// Lines of one client within that time.
 const MOST_LINES: u32 = 10;
-/// Clients that are told apart.
+/// Most clients that are tracked separately.
 const MAX_CLIENTS: usize = 1024;
-/// Bytes of a name that count.
+/// Bytes of a name that are compared.
 const MAX_NAME: usize = 128;
 
-/// The lines that clients have left.
+/// The lines that clients have left in the current window.
 #[derive(Debug, Default)]
 pub(crate) struct LogBudget(Mutex<HashMap<Box<str>, Lines>>);
 
@@ -28,7 +28,7 @@ struct Lines {
 }
 
 impl LogBudget {
-    /// Whether the next event of `client` has a line of its own; if so, how many of its events before had none.
+    /// Whether the next event of `client` is logged; if so, how many of its events before were not.
     pub(crate) fn line(&self, client: &str) -> Option<u64> {
         let client = clip(client, MAX_NAME);
         let now = time::now();
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!((told, budget.line("b")), (10, Some(0)));
         clock.advance(WINDOW);
         assert_eq!((budget.line("a"), budget.line("a")), (Some(990), Some(0)));
-        // Ever new names cost no more memory, and no more lines.
+        // New names cost no more memory, and no more lines.
         let told = (0..5000).filter(|n| budget.line(&n.to_string()).is_some()).count();
         assert!(told <= MAX_CLIENTS, "{told}");
     }

@@ -1,8 +1,8 @@
 //! MCP without a transport: messages in, answers out, for both eras of the protocol on the same conversation.
 //!
 //! A transport reads frames or bodies, gives each [`Message`](ptc_mcp::message::strict::Message) to
-//! [`service::Service::handle`] and sends the result. Calls that take time come back as a [`call::Call`] to run; the
-//! rest is answered at once.
+//! [`service::Service::handle`] and sends the result. Calls that take time are returned as a [`call::Call`] to run;
+//! all other messages are answered at once.
 
 mod answers;
 pub mod call;

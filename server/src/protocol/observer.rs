@@ -1,8 +1,8 @@
 //! The observer port: the events of a call, as plain data.
 //!
-//! A call is announced, may run, and ends exactly once, in whichever way. A [`CallSpan`] accompanies the call and
-//! informs every observer. Dropping the span reports the call as cancelled. All observers receive the same events, so
-//! they never disagree. Without observers none of this is computed.
+//! A call is announced, may run, and ends exactly once, in one way or another. A [`CallSpan`] accompanies the call
+//! and informs every observer. Dropping the span reports the call as cancelled. All observers receive the same
+//! events, so they never disagree. Without observers none of this is computed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MAX_NAME_CHARS: usize = 128;
 
 /// An observer of calls.
 pub trait CallObserver: Send + Sync {
-    /// Whether it reads programs before their calls have ended.
+    /// True if it reads programs before their calls have ended.
     fn reads_programs(&self) -> bool {
         false
     }
@@ -52,13 +52,13 @@ pub struct ObservedCall {
     pub owner: Owner,
     /// Its JSON-RPC id.
     pub request_id: RequestId,
-    /// The evaluation that it may become.
+    /// The id of the evaluation that it may become.
     pub eval_id: EvalId,
     /// The protocol revision of the call.
     pub revision: Revision,
     /// The request of the transport that brought it.
     pub origin: Option<Origin>,
-    /// The tool. A name that is no tool's is truncated.
+    /// The tool. An unknown name is truncated.
     pub tool: Cow<'static, str>,
     /// The program, if the call has one and an observer reads programs.
     pub program: Option<Arc<str>>,
@@ -68,18 +68,18 @@ pub struct ObservedCall {
     pub at: Timestamp,
     /// The same on a monotonic clock.
     pub started: Instant,
-    /// Whether it ran.
+    /// True if it ran.
     pub running: bool,
 }
 
 /// The end of a call.
 #[derive(Debug)]
 pub struct CallEnd {
-    /// When.
+    /// The time of the end.
     pub at: Timestamp,
     /// How long the call took; 0 for one that was refused.
     pub duration_ms: u64,
-    /// How.
+    /// The way it ended.
     pub outcome: CallOutcome,
 }
 
@@ -99,13 +99,13 @@ pub enum CallOutcome {
 /// A tool's answer, as far as it concerns observers.
 #[derive(Debug)]
 pub struct Answered {
-    /// Whether the call failed.
+    /// True if the call failed.
     pub is_error: bool,
     /// The reason of the failure.
     pub reason: Option<String>,
-    /// Whether the tool did its work rather than refuse the call.
+    /// True if the tool did its work rather than refuse the call.
     pub ran: bool,
-    /// Whether the answer names an evaluation.
+    /// True if the answer names an evaluation.
     pub is_eval: bool,
     /// All other facts.
     pub report: Option<Arc<CallReport>>,
@@ -179,7 +179,7 @@ impl Observers {
 pub struct CallSpan {
     observers: Arc<Observers>,
     call: ObservedCall,
-    /// The observers that want the end.
+    /// True for each observer that wants the end.
     following: SmallVec<[bool; 4]>,
     ended: bool,
 }

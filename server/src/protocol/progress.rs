@@ -21,12 +21,12 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// Longest token under which progress is reported, as JSON, in bytes: every report repeats it.
 const MAX_TOKEN_BYTES: usize = 1024;
 
-/// What reports tell of.
+/// The senders of the facts in reports.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// The program's upstream calls.
     pub(crate) calls: watch::Sender<CallsSoFar>,
-    /// How far one of them is, as its upstream says.
+    /// The progress of one of them, as its upstream reports it.
     pub(crate) upstreams: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Progress {
     /// JSON of the token to report under.
     token: String,
     calls: watch::Receiver<CallsSoFar>,
-    /// The latest that an upstream said of how far it is.
+    /// The latest progress that an upstream reported.
     said: watch::Receiver<Option<Arc<str>>>,
-    /// Whether that has not been told yet.
+    /// True if that is not reported yet.
     is_news: bool,
     began: Instant,
     last: Instant,
@@ -46,8 +46,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The reports that a request asks for, and what is to be told of. `None` without a usable token: a string or an
-    /// integer within the length limit.
+    /// The reports that a request asks for, and the senders of their facts. `None` without a usable token: a string
+    /// or an integer within the length limit.
     pub(crate) fn asked_for(params: &Params<'_>) -> Option<(Progress, Sources)> {
         let raw = params.meta.progress_token?;
         if raw.text().len() > MAX_TOKEN_BYTES || !matches!(raw.kind(), Kind::String | Kind::Integer) {
@@ -74,7 +74,7 @@ impl Progress {
                 changed = self.calls.changed(), if !told_off => match changed {
                     Ok(()) if self.calls.borrow_and_update().ended > 0 => due = due.min(self.last + SHORTEST),
                     Ok(()) => {}
-                    // The program has ended; its answer is on its way.
+                    // The program has ended; its answer follows.
                     Err(_) => told_off = true,
                 },
                 said = self.said.changed(), if !silent => match said {
@@ -93,7 +93,7 @@ impl Progress {
     }
 
     fn message(&mut self) -> String {
-        // The next report tells of the calls again, unless an upstream says more.
+        // The next report is about the calls again, unless an upstream reports more.
         if std::mem::take(&mut self.is_news)
             && let Some(said) = &*self.said.borrow()
         {
@@ -140,11 +140,11 @@ mod tests {
         let told = report(&mut progress).await;
         assert_eq!(told, (2, "7 of 10 upstream calls have ended, running for 1 s".into()));
         assert_eq!(began.elapsed(), SHORTEST);
-        // Without further news it is the clock's turn again.
+        // Without further events the interval triggers the report.
         let told = report(&mut progress).await;
         assert_eq!(told, (3, "7 of 10 upstream calls have ended, running for 2 s".into()));
         assert_eq!(began.elapsed(), SHORTEST + LONGEST);
-        // What an upstream says comes soon, the latest only, and once.
+        // The progress of an upstream is reported soon, the latest only, and once.
         for far in ["10 %", "40 %: half of it"] {
             upstreams.send_replace(Some(format!("files.index {far}").into()));
         }

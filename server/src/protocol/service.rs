@@ -44,7 +44,7 @@ impl<'a> MessageContext<'a> {
         MessageContext { connection, era, origin: None }
     }
 
-    /// The client, if its habits are known. `info` is the `clientInfo` of the message, which names it in the modern era.
+    /// The client, if it is a known one. `info` is the `clientInfo` of the message, which names it in the modern era.
     pub(crate) fn client(&self, info: Option<Raw<'_>>) -> Option<KnownClient> {
         match self.era {
             Era::Modern => KnownClient::of(info),
@@ -53,23 +53,23 @@ impl<'a> MessageContext<'a> {
     }
 }
 
-/// How clients are asked what programs wait for.
+/// How clients are asked the questions of programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
-    /// Makes and opens what clients of the modern era bring back.
+    /// Seals and opens the states that clients of the modern era return.
     pub(crate) states: RequestStates,
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
     pub(crate) open: Duration,
-    /// How long a call that goes on waits for what its client's user does on a page (`--page-wait-ms`).
+    /// How long a call that resumes a program waits for its client's user to finish on a page (`--page-wait-ms`).
     pub(crate) page: Duration,
 }
 
-/// What clients of the handshake era need an HTTP session for.
+/// Why clients of the handshake era need an HTTP session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionNeed {
-    /// What they define is kept for them: PTC-Lisp sessions.
+    /// It has state of its own: PTC-Lisp sessions.
     State,
-    /// Only their habits must be known, by which results and descriptions are cut.
+    /// It only identifies the client, whose limits determine how results and descriptions are cut.
     Habits,
     /// Nothing.
     None,
@@ -79,7 +79,7 @@ pub(crate) enum SessionNeed {
 pub struct Service {
     /// The tools.
     pub tools: Registry,
-    /// What makes the messages of prompts of extensions.
+    /// Makes the messages of prompts of extensions.
     pub(crate) prompts: Registry,
     /// The limit on calls in progress.
     pub limiter: Arc<ConcurrencyLimiter>,
@@ -89,28 +89,28 @@ pub struct Service {
     pub server_info: String,
     /// `instructions` for clients.
     pub instructions: String,
-    /// What of the upstreams clients reach besides tools, if anything.
+    /// The features of the upstreams that clients may use besides tools, if any.
     pub(crate) exposed: Option<Arc<Exposed>>,
-    /// Removes secrets from what upstreams say while they work; `None` without upstreams.
+    /// Removes secrets from upstreams' messages; `None` without upstreams.
     pub(crate) upstreams_say: Option<Redactor>,
-    /// What HTTP sessions are needed for.
+    /// Why HTTP sessions are needed.
     pub(crate) session_need: SessionNeed,
-    /// Where to say what roots a client has, if an upstream wants to know.
+    /// Receives the roots of a client, if an upstream needs them.
     pub(crate) client_roots: Option<ClientRoots>,
-    /// How clients are asked; `None` if nobody is.
+    /// How clients are asked; `None` if questions are off.
     pub(crate) asking: Option<Asking>,
-    /// Who has the tasks that calls become; `None` where none do.
+    /// Serves the tasks that calls become; `None` if tasks are off.
     pub(crate) tasks: Option<Arc<dyn TaskDesk>>,
     /// The observers of every call, if there are any.
     pub observers: Option<Arc<Observers>>,
-    /// What the log still tells of requests that are refused.
+    /// The budget of log lines about refused requests.
     pub(crate) refusals: LogBudget,
     draining: Drain,
-    /// Whether upstreams are still being started, so that the list of tools may change once.
+    /// True while upstreams are being started, so that the list of tools may change once.
     starting: AtomicBool,
-    /// Whether the list of tools is told: while upstreams start, the first one waits a moment for them.
+    /// True once the list of tools may be sent: while upstreams start, the first one waits a moment for them.
     lists_tools: watch::Sender<bool>,
-    /// Whether the list of tools follows what the upstreams list.
+    /// True if the list of tools follows the upstreams' lists.
     changing: AtomicBool,
 }
 
@@ -139,20 +139,20 @@ impl Service {
         }
     }
 
-    /// Says that upstreams are still being started. The list of tools is told when they have started, or when
-    /// [`tell_first_list`](Self::tell_first_list) says so.
+    /// Notes that upstreams are being started. The list of tools is sent when they have started, or when
+    /// [`tell_first_list`](Self::tell_first_list) is called.
     pub(crate) fn begin_starting(&self) {
         self.starting.store(true, Ordering::Relaxed);
         self.lists_tools.send_replace(false);
     }
 
-    /// Tells the list of tools as it is known by now.
+    /// Lets the list of tools be sent with the upstreams known by now.
     pub(crate) fn tell_first_list(&self) {
         self.lists_tools.send_replace(true);
     }
 
-    /// Says that upstreams are being started no more. The list of tools is made again; if it has not been told yet, nobody has
-    /// to hear that it has changed.
+    /// Notes that all upstreams have started. The list of tools is made again. If it has not been sent yet, no change
+    /// is announced.
     pub(crate) fn end_starting(&self) {
         self.starting.store(false, Ordering::Relaxed);
         match *self.lists_tools.borrow() {
@@ -162,33 +162,33 @@ impl Service {
         self.tell_first_list();
     }
 
-    /// Whether the list of tools is told.
+    /// True if the list of tools may be sent.
     pub(crate) fn lists_tools(&self) -> bool {
         *self.lists_tools.borrow()
     }
 
-    /// Completes once the list of tools is told.
+    /// Completes once the list of tools may be sent.
     pub(crate) async fn until_tools_are_listed(&self) {
-        // The sender lives as long as this.
+        // The sender lives as long as `self`.
         let _ = self.lists_tools.subscribe().wait_for(|told| *told).await;
     }
 
-    /// Says that the list of tools follows what the upstreams list, for as long as the server runs.
+    /// Notes that the list of tools follows the upstreams' lists, for as long as the server runs.
     pub(crate) fn begin_following(&self) {
         self.changing.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the list of tools may still change.
+    /// True if the list of tools may still change.
     pub(crate) fn tools_may_change(&self) -> bool {
         self.is_starting() || self.changing.load(Ordering::Relaxed)
     }
 
-    /// Has the list of tools made again: what it tells of the upstreams may have changed.
+    /// Makes the list of tools again: its facts about upstreams may have changed.
     pub(crate) fn refresh_tools(&self) {
         self.tools.refresh();
     }
 
-    /// Whether upstreams are still being started.
+    /// True while upstreams are being started.
     pub(crate) fn is_starting(&self) -> bool {
         self.starting.load(Ordering::Relaxed)
     }
@@ -198,7 +198,7 @@ impl Service {
         self.draining.begin();
     }
 
-    /// Whether the whole server is draining.
+    /// True if the whole server is draining.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.has_begun()
     }
@@ -213,8 +213,8 @@ impl Service {
         self.draining.begun().await;
     }
 
-    /// The era of a message on a pipe. What was negotiated there counts, whatever the message says; so does `initialize` itself
-    /// (decision 165).
+    /// The era of a message on a pipe. The negotiated revision counts, whatever the message says; so does
+    /// `initialize` itself (decision 165).
     pub fn era_of(connection: &Connection, message: &Message<'_>) -> Era {
         let is_settled = connection.revision().is_some() || message.negotiates();
         if message.is_modern() && !is_settled { Era::Modern } else { Era::Handshake }

@@ -1,5 +1,5 @@
-//! The tasks extension of 2026-07-28, `io.modelcontextprotocol/tasks` (waiting.md 6.3): what the protocol asks of whoever has the
-//! tasks, and what their clients have declared.
+//! The tasks extension of 2026-07-28, `io.modelcontextprotocol/tasks` (waiting.md 6.3): the port of the protocol to
+//! the owner of tasks, and the declarations of clients.
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -11,45 +11,47 @@ use super::elicitation::Elicitation;
 use super::tool::Task;
 use crate::principal::Principal;
 
-/// Most tasks that one channel tells of.
+/// Most tasks of one channel.
 pub(crate) const MOST_LISTENED: usize = 64;
 
-/// Why a task is not seen.
+/// Why a task cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoTask {
-    /// There is none of that id for that principal.
+    /// That principal has no task of that id.
     Unknown,
-    /// The store does not answer.
+    /// The store is unavailable.
     Unavailable,
 }
 
-/// What a client has sent that is no answer to a question.
+/// Why answers to a task are refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotTaken {
-    /// There is no such task to be seen.
+    /// There is no such task.
     Task(NoTask),
-    /// The value of this key is no elicitation result.
+    /// The value of this key is not an elicitation result.
     Response(String),
 }
 
-/// Who asks for tasks.
+/// The client that asks for tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     /// The caller: tasks of others are unknown.
     pub(crate) principal: Principal,
-    /// What its request says that it shows to its user.
+    /// The modes of questions that its request declares.
     pub(crate) modes: Elicitation,
 }
 
-/// The tasks that a channel tells of: the ids of those that are the caller's own, and each of them whenever it has changed.
+/// The tasks of a channel: the ids of those that are the caller's own, and a stream with each of them whenever it
+/// changes.
 pub(crate) type TaskNews = (Vec<String>, BoxStream<'static, Task>);
 
-/// Whoever has the tasks.
+/// The owner of tasks.
 pub(crate) trait TaskDesk: Send + Sync {
-    /// The task of that id as it is now.
+    /// The current state of the task of that id.
     fn get(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<Task, NoTask>>;
 
-    /// Takes answers to what a task asks. `responses` is the text of a JSON object; keys that are not open are ignored.
+    /// Takes answers to the questions of a task. `responses` is the text of a JSON object; keys that are not open are
+    /// ignored.
     fn update(
         &self,
         asking: Asking,
@@ -57,15 +59,16 @@ pub(crate) trait TaskDesk: Send + Sync {
         responses: String,
     ) -> BoxFuture<'static, Result<(), NotTaken>>;
 
-    /// Has a task end. One that has ended stays as it is.
+    /// Cancels a task. One that has ended stays as it is.
     fn cancel(&self, asking: Asking, id: String) -> BoxFuture<'static, Result<(), NoTask>>;
 
-    /// Tells of these tasks from now on, of each as it is first. Dropping the stream ends that.
+    /// Subscribes to these tasks. The stream begins with the current state of each; dropping it ends the
+    /// subscription.
     fn listen(&self, asking: Asking, ids: Vec<String>) -> BoxFuture<'static, TaskNews>;
 }
 
 impl NoTask {
-    /// What its client is told.
+    /// The error for the client.
     pub(crate) fn error(self) -> RpcError {
         match self {
             NoTask::Unknown => {
@@ -80,7 +83,7 @@ impl NoTask {
 }
 
 impl NotTaken {
-    /// What its client is told.
+    /// The error for the client.
     pub(crate) fn error(&self) -> RpcError {
         match self {
             NotTaken::Task(why) => why.error(),
@@ -93,7 +96,7 @@ impl NotTaken {
     }
 }
 
-/// Whether these capabilities, as a request declares them, have the extension.
+/// True if these capabilities of a request declare the extension.
 pub(crate) fn declared(capabilities: Option<Raw<'_>>) -> bool {
     let extensions = find(capabilities, "extensions");
     find(extensions, TASKS).is_some_and(|settings| settings.kind() == Kind::Object)

@@ -1,42 +1,42 @@
-//! Who is told, outside any request, that something of the upstreams has changed (server.md 4.6).
+//! Subscriptions of clients to changes of upstreams' resources and prompts, outside any request (server.md 4.6).
 //!
-//! What is told is a state and no queue: a client that reads slowly hears once of what changed several times, and what
-//! waits for it is never more than what it watches.
+//! Pending notifications are a set and not a queue: a client that reads slowly is notified once of several changes,
+//! and its set is never larger than its subscriptions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Most resources that one client watches.
+/// Most subscriptions of one client.
 pub(super) const MAX_WATCHED: usize = 100;
 
-/// How many resources one may lie in.
+/// Most parents of a resource that are considered.
 const MAX_PARENTS: usize = 64;
 
-/// What a client is told.
+/// A notification to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The resource at this URI of ours has changed.
     Updated(String),
-    /// Resources have come or gone.
+    /// The list of resources has changed.
     Resources,
-    /// Prompts have come or gone.
+    /// The list of prompts has changed.
     Prompts,
 }
 
-/// What a client wants to be told.
+/// The notifications that a client wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Resources that change, by URIs of ours.
+    /// Changes of resources, by URIs of ours.
     pub(crate) uris: BTreeSet<String>,
-    /// That resources have come or gone.
+    /// Changes of the list of resources.
     pub(crate) resources: bool,
-    /// That prompts have come or gone.
+    /// Changes of the list of prompts.
     pub(crate) prompts: bool,
 }
 
-/// All who watch.
+/// All subscriptions.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     state: Mutex<Watching>,
@@ -46,7 +46,7 @@ pub(super) struct Watches {
 struct Watching {
     next: u64,
     watchers: HashMap<u64, (Wanted, Arc<Told>), ahash::RandomState>,
-    /// Who watches each resource: an upstream may say often that one has changed.
+    /// The subscribers of each resource: an upstream may report frequent changes.
     by_uri: HashMap<String, BTreeSet<u64>, ahash::RandomState>,
 }
 
@@ -61,7 +61,7 @@ impl Watching {
     }
 }
 
-/// What one client has not been told yet.
+/// The pending notifications of one client.
 #[derive(Debug, Default)]
 struct Told {
     pending: Mutex<Wanted>,
@@ -76,7 +76,7 @@ impl Told {
 }
 
 impl Watches {
-    /// A client that wants nothing but what `wanted` says.
+    /// Subscribes a client to what `wanted` says.
     pub(super) fn open(self: &Arc<Self>, wanted: Wanted) -> Watch {
         let told = Arc::<Told>::default();
         let mut state = self.state();
@@ -90,7 +90,7 @@ impl Watches {
         Watch { watches: self.clone(), number, told }
     }
 
-    /// Has a client watch a resource; `false` if it watches as many as it may.
+    /// Subscribes a client to a resource; `false` if it has reached its limit.
     pub(super) fn add(&self, number: u64, uri: &str) -> bool {
         let mut state = self.state();
         let Some((wanted, _)) = state.watchers.get_mut(&number) else { return false };
@@ -102,7 +102,7 @@ impl Watches {
         true
     }
 
-    /// Ends that.
+    /// Ends that subscription.
     pub(super) fn remove(&self, number: u64, uri: &str) {
         let mut state = self.state();
         if let Some((wanted, _)) = state.watchers.get_mut(&number) {
@@ -111,17 +111,17 @@ impl Watches {
         state.forget(number, uri);
     }
 
-    /// Whether anybody watches this resource.
+    /// True if any client watches this resource.
     pub(super) fn is_watched(&self, uri: &str) -> bool {
         self.state().by_uri.contains_key(uri)
     }
 
-    /// All resources that are watched whose URI begins so.
+    /// All watched resources whose URI has this prefix.
     pub(super) fn watched(&self, prefix: &str) -> BTreeSet<String> {
         self.state().by_uri.keys().filter(|uri| uri.starts_with(prefix)).cloned().collect()
     }
 
-    /// Tells those who watch the resource, or one that it is a part of.
+    /// Notifies the subscribers of the resource, and of those that contain it.
     pub(super) fn updated(&self, uri: &str) {
         let state = self.state();
         for whole in wholes(uri) {
@@ -133,14 +133,14 @@ impl Watches {
         }
     }
 
-    /// Tells that resources have come or gone.
+    /// Notifies subscribers that the list of resources has changed.
     pub(super) fn resources_changed(&self) {
         for (_, told) in self.state().watchers.values().filter(|(wanted, _)| wanted.resources) {
             told.tell(|pending| pending.resources = true);
         }
     }
 
-    /// Tells that prompts have come or gone.
+    /// Notifies subscribers that the list of prompts has changed.
     pub(super) fn prompts_changed(&self) {
         for (_, told) in self.state().watchers.values().filter(|(wanted, _)| wanted.prompts) {
             told.tell(|pending| pending.prompts = true);
@@ -152,13 +152,13 @@ impl Watches {
     }
 }
 
-/// The resource itself, and those that it lies in: what is before a `/`, with it and without.
+/// The resource itself, and those that contain it: the parts before each `/`, with it and without.
 fn wholes(uri: &str) -> impl Iterator<Item = &str> {
     let parents = uri.match_indices('/').take(MAX_PARENTS).flat_map(|(at, _)| [&uri[..at], &uri[..=at]]);
     parents.filter(|parent| parent.len() < uri.len()).chain([uri])
 }
 
-/// One client that watches, until this is dropped.
+/// The subscription of one client, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
     watches: Arc<Watches>,
@@ -167,12 +167,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// By what the client is known.
+    /// The number of the client.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Waits until there is something to tell. May be dropped while it waits.
+    /// Waits for the next notification. May be dropped while it waits.
     pub(crate) async fn next(&self) -> Notice {
         loop {
             let news = self.told.news.notified();
@@ -194,7 +194,7 @@ impl Watch {
         pending.uris.pop_first().map(Notice::Updated)
     }
 
-    /// Ends it. The resources that nobody watches any more.
+    /// Ends the subscription. Returns the resources that no client watches any more.
     pub(super) fn close(&self) -> Vec<String> {
         let mut state = self.watches.state();
         let gone = state.watchers.remove(&self.number);

@@ -19,13 +19,13 @@ pub struct CallReport {
     pub program: Option<Arc<str>>,
     /// The context as the text of a JSON object.
     pub context: Option<Arc<str>>,
-    /// Whether the call came with an output schema.
+    /// True if the call came with an output schema.
     pub output_schema: bool,
     /// The full result.
     pub payload: Payload,
-    /// What the program used; `None` if none ran.
+    /// The resources that the program used; `None` if none ran.
     pub usage: Option<Usage>,
-    /// What a planner did, for tasks.
+    /// The planner's report, for tasks.
     pub planner: Option<PlannerReport>,
     /// The events within a task, for its trace.
     pub events: Vec<TaskEvent>,
@@ -63,7 +63,7 @@ pub struct TaskEvent {
     pub duration_ms: Option<u64>,
     /// Counts, flags, sizes and hashes.
     pub metadata: Map,
-    /// The texts exchanged, as the text of a JSON object, if they may be kept.
+    /// The texts exchanged, as the text of a JSON object, if they may be recorded.
     pub data: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl TaskEvent {
     }
 }
 
-/// What a program used up.
+/// The resources that a program used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Steps.
@@ -96,20 +96,20 @@ impl Usage {
     }
 }
 
-/// What the planner of a task did.
+/// The figures of a task's planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannerReport {
-    /// Whether its last call succeeded.
+    /// True if its last call succeeded.
     pub ok: bool,
     /// Time of all its calls, in milliseconds.
     pub duration_ms: u64,
     /// Its calls.
     pub calls: u64,
-    /// Programs that it had run.
+    /// Programs that it ran.
     pub turns: u64,
     /// Bytes of its last program.
     pub program_bytes: u64,
-    /// Whether the provider reported tokens for every call.
+    /// True if the provider reported tokens for every call.
     pub provider_reported: bool,
     /// Tokens of all prompts, as far as reported.
     pub prompt_tokens: u64,

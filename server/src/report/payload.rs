@@ -12,25 +12,25 @@ use ptc_vm::Reason;
 use super::ptc_metrics::PtcMetrics;
 use super::session::SessionPart;
 
-/// Longest message of a failure that is looked through: no result is longer.
+/// Longest message of a failure that is searched: no result is longer.
 const MAX_MESSAGE_BYTES: usize = 256 << 10;
 
-/// Why a tool call failed, in the words of `reason`.
+/// The reason for the failure of a tool call, as in `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
     /// The program cannot be read.
     ParseError,
-    /// The program does something wrong.
+    /// The program caused an error.
     RuntimeError,
-    /// The program's time is up.
+    /// The program exceeded its time limit.
     Timeout,
-    /// The program's memory is used up.
+    /// The program exceeded its memory limit.
     MemoryLimit,
-    /// The program's steps are used up.
+    /// The program exceeded its step limit.
     StepLimit,
     /// The arguments of the call are wrong.
     ArgsError,
-    /// The program said `(fail …)`.
+    /// The program called `(fail …)`.
     Fail,
     /// The value does not fit `output_schema`.
     ValidationError,
@@ -38,15 +38,15 @@ pub enum ErrorReason {
     Busy,
     /// The call was cancelled.
     Cancelled,
-    /// No such tool.
+    /// There is no such tool.
     UnknownTool,
     /// The server is shutting down.
     ShuttingDown,
-    /// What the program defined is more than its session may keep.
+    /// The program's definitions exceed a limit of its session.
     SessionLimitExceeded,
-    /// Another run has changed the session meanwhile.
+    /// Another run has changed the session in the meantime.
     SessionConflict,
-    /// The store of sessions does not answer.
+    /// The store of sessions is unavailable.
     StateUnavailable,
 }
 
@@ -111,30 +111,30 @@ pub enum Ending {
     Ok {
         /// `user=> ` and the value's text; `None` for nil.
         result: Option<String>,
-        /// The text itself, where the value is a string with line breaks: as much of it as `result` shows.
+        /// The text itself, if the value is a string with line breaks: as much of it as `result` shows.
         lines: Option<String>,
-        /// What the text leaves out, if anything.
+        /// The note about omitted text, if there is any.
         cut: Option<String>,
-        /// The value as JSON, where a schema was given.
+        /// The value as JSON, if a schema was given.
         validated: Option<String>,
     },
-    /// Without one.
+    /// Without a value.
     Error {
-        /// Why.
+        /// The reason.
         reason: ErrorReason,
         /// The sentence.
         message: String,
-        /// What to do about it, or where it happened, if the message does not say it all.
+        /// Advice or the place of the error, if the message does not have them.
         hint: Option<String>,
         /// The value given to `fail`.
         result: Option<String>,
     },
 }
 
-/// Longest name of a definition that is told.
+/// Longest name of a definition that is shown.
 const LONGEST_NAME: usize = 80;
 
-/// Where a program failed, in words.
+/// The place where a program failed, in words.
 fn place(failure: &Failure, program: &str) -> Option<String> {
     let (at, inside) = match &failure.definition {
         Some(definition) => (definition.position, Some(definition.name())),
@@ -148,8 +148,8 @@ fn place(failure: &Failure, program: &str) -> Option<String> {
     })
 }
 
-/// Whether the place of a failure tells more than its message. Parse errors name the place themselves, and the only `fail` of
-/// a program of one line is found without it.
+/// True if the place of a failure adds to its message. Parse errors name the place themselves, and the only `fail` in
+/// a program of one line needs no place.
 fn tells_more(failure: &Failure, program: &str) -> bool {
     match failure.reason {
         Reason::ParseError => !failure.message.contains(" at line "),
@@ -163,11 +163,11 @@ fn tells_more(failure: &Failure, program: &str) -> bool {
 pub struct Payload {
     /// How it ended.
     pub ending: Ending,
-    /// What it printed, one text a print.
+    /// The prints, one text each.
     pub prints: Vec<String>,
-    /// What the reader should know besides, one sentence each.
+    /// Further notes for the reader, one sentence each.
     pub notes: Vec<String>,
-    /// What it attached to its reply.
+    /// The attachments of its reply.
     pub attachments: Attachments,
     /// Its upstream calls, in order of completion.
     pub upstream_calls: Vec<CallRecord>,
@@ -215,7 +215,7 @@ impl Payload {
         }
     }
 
-    /// Makes a failure of a success: the program came to its value, but what it was for did not happen.
+    /// Turns a success into a failure: the program returned a value, but its purpose was not achieved.
     pub(crate) fn withhold(&mut self, reason: ErrorReason, message: &str) {
         let result = self.result().map(Cow::into_owned);
         self.ending = Ending::Error { reason, message: message.to_owned(), hint: None, result };
@@ -247,10 +247,10 @@ impl Payload {
                 call.seen_shape = call.shape().map(|shape| redactor.scrub_string(shape));
             }
         }
-        // Everything else in the records of calls is scrubbed where they are made.
+        // All other parts of call records are scrubbed where they are made.
     }
 
-    /// Whether the evaluation failed.
+    /// True if the evaluation failed.
     pub fn is_error(&self) -> bool {
         matches!(self.ending, Ending::Error { .. })
     }
@@ -272,8 +272,8 @@ impl Payload {
         PtcMetrics::of(&self.upstream_calls, self.final_result_bytes(), prints.len() as u64)
     }
 
-    /// `result` as it is sent: the value's text and, on a line of its own, what that leaves out; after `(fail …)` the
-    /// value given.
+    /// `result` as it is sent: the value's text and, on a line of its own, the note about omitted text; after `(fail
+    /// …)` the given value.
     pub fn result(&self) -> Option<Cow<'_, str>> {
         match &self.ending {
             Ending::Ok { result, cut: Some(cut), .. } => {
@@ -283,7 +283,7 @@ impl Payload {
         }
     }
 
-    /// The bytes of what a reply has beside its prints: the value, or the message.
+    /// The bytes of a reply besides its prints: the value, or the message.
     pub(crate) fn beside_prints(&self) -> usize {
         match &self.ending {
             Ending::Ok { .. } => self.final_result_bytes() as usize,

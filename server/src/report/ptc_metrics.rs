@@ -1,5 +1,5 @@
 //! `ptc_metrics`: how much upstream data a program reduced to its answer. Bytes are exact. Tokens are estimates and
-//! labelled as such. The cost of the same work without programs is never invented.
+//! labelled as such. No costs are invented for the same work without programs.
 
 use ptc_host::engine::{CallRecord, CallStatus};
 

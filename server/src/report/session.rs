@@ -18,12 +18,12 @@ pub struct SessionPart {
     pub notice: Option<(String, String)>,
     /// `detail` of a failure, as JSON.
     pub detail: Option<String>,
-    /// Whether the program came to a value that its session was not to keep.
+    /// True if the program returned a value that its session did not store.
     pub not_stored: bool,
 }
 
 impl SessionPart {
-    /// What was stored.
+    /// The session's changes were stored.
     pub(crate) fn stored(session: String, report: SessionReport, redactor: &Redactor) -> Self {
         let mut changed = report.changed;
         for entry in &mut changed {
@@ -45,17 +45,17 @@ impl SessionPart {
         SessionPart { session, changed, stored, notice, detail: None, not_stored: false }
     }
 
-    /// Nothing was stored.
+    /// No changes were stored.
     pub(crate) fn rolled_back(session: String, detail: String) -> Self {
         SessionPart { session, detail: Some(detail), ..SessionPart::default() }
     }
 
-    /// The program came to a value, and nothing was stored.
+    /// The program returned a value, and no changes were stored.
     pub(crate) fn not_stored(session: String, detail: String) -> Self {
         SessionPart { not_stored: true, ..SessionPart::rolled_back(session, detail) }
     }
 
-    /// Whether previews of definitions leave something out.
+    /// True if previews of definitions omit something.
     pub(crate) fn memory_cut(&self) -> bool {
         self.changed.iter().any(|entry| entry.cut)
     }

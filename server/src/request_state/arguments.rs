@@ -1,13 +1,13 @@
-//! What stands for the arguments of a call in what is bound to them.
+//! The digest that binds a state to the arguments of its call.
 
 use ptc_host::{canonical_json, digest};
 
-/// The SHA-256 of the canonical form of `params.arguments`, so that a client may write them in another way when it calls again. What has
-/// no canonical form, such as an object that has a key twice, is bound as it was sent.
+/// The SHA-256 of the canonical form of `params.arguments`, so that a client may format them in another way when it
+/// calls again. Arguments without a canonical form, such as an object with a repeated key, are bound as sent.
 pub(crate) fn arguments_digest(arguments: Option<&str>) -> [u8; 32] {
     let Some(arguments) = arguments else { return [0; 32] };
     let as_sent = || digest::sha256(&[b"as sent\0", arguments.as_bytes()].concat());
-    // No canonical form begins as what is bound as it was sent.
+    // The prefix keeps arguments that are bound as sent apart from canonical forms.
     canonical_json::digest(arguments.as_bytes()).unwrap_or_else(|_| as_sent())
 }
 

@@ -1,16 +1,16 @@
-//! What is in a state, and its form as bytes.
+//! The content of a state, and its encoding.
 
 use bytes::Bytes;
 use ptc_host::state::is_id;
 use ptc_vm::graph::{Reader, Unread, Writer};
 
-/// The form of what is sealed.
+/// The version of the sealed format.
 const FORM: u8 = 1;
-/// Bytes of a snapshot above which it is packed.
+/// Size of a snapshot above which it is compressed.
 const PACKED_ABOVE: usize = 4 << 10;
-/// Bytes of a snapshot at most, which are looked at before it is unpacked.
+/// Largest snapshot in bytes, checked before it is decompressed.
 const MOST_BYTES: usize = 64 << 20;
-/// LZ4 makes no more bytes than this of one.
+/// LZ4 decompresses one byte to at most this many.
 const MOST_OF_ONE: usize = 255;
 
 const PLAIN: u8 = 0;
@@ -18,7 +18,7 @@ const PACKED: u8 = 1;
 const KEPT: u8 = 2;
 const BLOB: u8 = 3;
 
-/// Names a suspension: states that are issued again for missing answers have the same one.
+/// Identifies a suspension: a state that is issued again for missing answers has the same one.
 pub(crate) type Jti = [u8; 16];
 
 /// The content of a state.
@@ -26,27 +26,27 @@ pub(crate) type Jti = [u8; 16];
 pub(crate) struct Content {
     /// The suspension.
     pub(crate) jti: Jti,
-    /// Which suspension of its program it is, from 1.
+    /// The number of this suspension of its program, from 1.
     pub(crate) round: u32,
-    /// The open questions with the answers so far, in the form of whoever asks them.
+    /// The open questions with the answers so far, in the encoding of their owner.
     pub(crate) asked: Vec<u8>,
     /// The program.
     pub(crate) carried: Carried,
 }
 
-/// Where the program is.
+/// The place of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carried {
-    /// Here: its snapshot.
+    /// In the state: its snapshot.
     Snapshot(Bytes),
-    /// In the record of a run, which has this id.
+    /// In the record of the run with this id.
     Kept(String),
-    /// In a blob of the store, which has this id: it is too large to travel.
+    /// In the blob of the store with this id: it is too large to be sent.
     Blob(String),
 }
 
 impl Content {
-    /// The content as bytes. The snapshot is packed above 4 KiB.
+    /// Encodes the content. The snapshot is compressed above 4 KiB.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut to = Writer::new();
         to.byte(FORM);
@@ -67,7 +67,7 @@ impl Content {
         to.into_bytes()
     }
 
-    /// Reads what [`write`](Self::write) has written, as if an enemy had.
+    /// Decodes the encoding of [`write`](Self::write), and trusts none of it.
     pub(super) fn read(bytes: &[u8]) -> Result<Content, Unread> {
         let mut from = Reader::new(bytes);
         if from.byte()? != FORM {

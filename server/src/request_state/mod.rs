@@ -1,10 +1,10 @@
-//! `requestState` (waiting.md 5): a program that waits travels with its client, sealed, and whatever replica has the secret goes on
-//! with it.
+//! `requestState` (waiting.md 5): a suspended program is sent to its client, sealed, and any replica with the secret
+//! can resume it.
 //!
 //! * [`RequestStates`] — seals and opens states.
 //! * [`Bound`] — the request that a state belongs to.
-//! * [`Content`], [`Carried`] — what is in one.
-//! * [`Refusal`] — why one is refused, as the client reads it.
+//! * [`Content`], [`Carried`] — the content of a state.
+//! * [`Refusal`] — the reason why a state is refused, as the client reads it.
 
 mod arguments;
 mod content;

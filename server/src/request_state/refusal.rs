@@ -1,25 +1,25 @@
-//! Why a state is refused (waiting.md 5.3): no refusal says which bound part differs.
+//! Reasons why a state is refused (waiting.md 5.3): no refusal reveals which bound part differs.
 
 use ptc_mcp::RpcError;
 
-/// Why a retry is refused. Nothing has run then.
+/// Why a retry is refused. Nothing has run in that case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It is no state.
+    /// It is not a state.
     Malformed,
-    /// It was sealed with a secret that is not at hand.
+    /// It was sealed with a secret that is not available.
     Key,
     /// It was changed, or belongs to another request.
     Seal,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// An answer is none; its key.
+    /// The answer with this key is invalid.
     Responses(Option<String>),
-    /// Another build has made it.
+    /// It was made by another build.
     Build,
-    /// Its program cannot be read; the word says which part is wrong.
+    /// Its program cannot be decoded; the word says which part is wrong.
     Snapshot(&'static str),
-    /// Its program has gone on.
+    /// Its program was resumed before.
     Spent,
 }
 

@@ -11,34 +11,34 @@ use ptc_host::state::{NotOpened, Seals, Secret, StoreClock};
 use super::content::{Carried, Content};
 use super::refusal::Refusal;
 
-/// What a state begins with.
+/// The prefix of a state.
 const PREFIX: &str = "ptc1.";
-/// Bytes of the time at which a state ends, in front of its content.
+/// Bytes of the expiry time before the content.
 const UNTIL: usize = 8;
 
-/// Bounds of states.
+/// Limits on states.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StateRules {
-    /// How long one is good (`--request-state-ttl-ms`).
+    /// How long a state is valid (`--request-state-ttl-ms`).
     pub(crate) ttl: Duration,
-    /// Characters of one that is given out, at most (`--max-request-state-bytes`).
+    /// Most characters of a state (`--max-request-state-bytes`).
     pub(crate) max_bytes: usize,
 }
 
-/// Makes and opens states. Clones are cheap.
+/// Seals and opens states. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestStates {
     seals: Seals,
-    /// The URI of the server as its clients know it.
+    /// The URI of the server for its clients.
     audience: Arc<str>,
     rules: StateRules,
     clock: StoreClock,
 }
 
-/// The request that a state belongs to. Nothing of it is in the state, and another one does not open it.
+/// The request to which a state is bound. The state contains none of it, and cannot be opened for another request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bound<'a> {
-    /// Whose request it is.
+    /// The principal.
     pub(crate) principal: &'a str,
     /// Its method.
     pub(crate) method: &'a str,
@@ -51,41 +51,41 @@ pub(crate) struct Bound<'a> {
 /// A state that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// What is in it.
+    /// Its content.
     pub(crate) content: Content,
-    /// When it ends, in milliseconds since 1970. One that is issued again for missing answers ends then too: otherwise it could be
-    /// used after it was forgotten that its suspension is over.
+    /// When it expires, in milliseconds since 1970. A state that is issued again for missing answers keeps this time:
+    /// otherwise it could be used after the record that its suspension is over was deleted.
     pub(crate) until: u64,
-    /// How long that is from now.
+    /// The time until it expires.
     pub(crate) left: Duration,
 }
 
-/// Why no state is made.
+/// Why no state can be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotSealed {
-    /// It would be longer than a state may be.
+    /// It would exceed the limit on states.
     TooLarge,
-    /// The system has no random numbers.
+    /// The system has no entropy.
     NoEntropy,
 }
 
 impl RequestStates {
-    /// States of this server: of every process that has the secret and is known by the same URI.
+    /// The states of this server: of every process that has the secret and the same URI.
     pub(crate) fn new(secret: &Secret, audience: impl Into<Arc<str>>, rules: StateRules) -> Self {
         let seals = Seals::new(secret, Seals::REQUEST_STATE);
         RequestStates { seals, audience: audience.into(), rules, clock: StoreClock::start() }
     }
 
-    /// When a state that is made now ends, in milliseconds since 1970.
+    /// When a state that is made now expires, in milliseconds since 1970.
     pub(crate) fn until(&self) -> u64 {
         let ttl = u64::try_from(self.rules.ttl.as_millis()).unwrap_or(u64::MAX);
         self.clock.now().saturating_add(ttl)
     }
 
-    /// The state with this content for this request, good until then.
+    /// Seals this content for this request, valid until then.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub(crate) fn seal(&self, bound: Bound<'_>, content: &Content, until: u64) -> Result<String, NotSealed> {
         let mut plain = until.to_be_bytes().to_vec();
         plain.extend_from_slice(&content.write());
@@ -99,7 +99,8 @@ impl RequestStates {
         Ok(text)
     }
 
-    /// As [`seal`](Self::seal). A large program is packed and sealed on a thread of its own; the content comes back.
+    /// Like [`seal`](Self::seal). A large program is compressed and sealed on a thread of its own; the content is
+    /// returned.
     ///
     /// # Errors
     /// As [`seal`](Self::seal).
@@ -122,7 +123,7 @@ impl RequestStates {
         sealed.await
     }
 
-    /// What a state of this request has.
+    /// Opens a state of this request.
     ///
     /// # Errors
     /// The first of the checks that fails.
@@ -135,7 +136,7 @@ impl RequestStates {
             NotOpened::OtherSecret => Refusal::Key,
             NotOpened::Broken => Refusal::Seal,
         })?;
-        // What is sealed is ours, but perhaps another build's.
+        // Sealed content is ours, but perhaps of another build.
         let (until, content) = plain.split_at_checked(UNTIL).ok_or(Refusal::Build)?;
         let until = u64::from_be_bytes(until.try_into().unwrap_or_default());
         let left = until.saturating_sub(self.clock.now());

@@ -62,7 +62,7 @@ fn every_change_of_a_state_is_noticed() {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << bit;
             let changed = format!("ptc1.{}", URL_SAFE_NO_PAD.encode(changed));
-            // The first four bytes say whose key it is.
+            // The first four bytes identify the key.
             let expected = if at < 4 { Refusal::Key } else { Refusal::Seal };
             assert_eq!(states.open(&changed, BOUND), Err(expected), "{at} {bit}");
         }
@@ -86,7 +86,7 @@ fn states_end_and_are_no_longer_than_they_may_be() {
     let brief = states_of(&[OLD], "a", Duration::ZERO);
     let text = brief.seal(BOUND, &content(), brief.until()).unwrap();
     assert_eq!(brief.open(&text, BOUND), Err(Refusal::Expired));
-    // Whoever may not open it is not told that it has ended.
+    // A caller that may not open it does not learn that it has expired.
     assert_eq!(brief.open(&text, Bound { principal: "bob", ..BOUND }), Err(Refusal::Seal));
     let mut noise = vec![0; 5000];
     getrandom::fill(&mut noise).unwrap();

@@ -1,4 +1,4 @@
-//! Answers to what runs wait for, by whatever channel they come (waiting.md 3.5).
+//! Takes answers to the questions of waiting runs, from any channel (waiting.md 3.5).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,42 +20,43 @@ use crate::principal::Principal;
 use crate::protocol::answers;
 use crate::timestamp;
 
-/// How often an answer is tried again that met another one.
+/// How many times an answer is retried after a write conflict.
 const TRIES: u32 = 20;
 
-/// Answers for a run that another replica has, in its inbox.
+/// Answers put into the inbox of a run whose lease another replica holds.
 #[derive(Serialize, Deserialize)]
 struct Message {
     answers: Box<RawValue>,
     channel: String,
     name: Option<Arc<str>>,
     at_ms: u64,
-    /// Numbers of questions whose pages were opened and no more.
+    /// Numbers of questions for which only a page was opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     undone: Vec<u32>,
-    /// Whether those stay as they are.
+    /// True if those questions stay as they are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_left: bool,
 }
 
-/// Answers on their way.
+/// Answers being delivered.
 struct Sent<'a> {
     /// The text of a JSON object.
     answers: &'a str,
     by: &'a AnsweredBy,
     at_ms: u64,
-    /// Questions whose pages were opened and no more.
+    /// Questions for which only a page was opened.
     undone: &'a [QuestionId],
-    /// Whether that counts as an answer that does not fit.
+    /// True if an opened page counts as an answer that does not fit.
     counts: bool,
 }
 
 impl Runs {
-    /// Takes answers for a run of `owner`: `answers` is the text of a JSON object, each member a question's id and an `ElicitResult`. What
-    /// becomes of each is told. With the last one the program goes on, in a task of its own.
+    /// Takes answers for a run of `owner`. `answers` is the text of a JSON object whose members map a question's id
+    /// to an `ElicitResult`. Returns the result for each answer. The last answer resumes the program in a task of its
+    /// own.
     ///
     /// # Errors
-    /// The run is not there, or the store is not: nothing was taken then.
+    /// The run does not exist, or the store is unavailable. Nothing was taken in that case.
     pub(crate) async fn answer(
         self: &Arc<Self>,
         owner: &Principal,
@@ -66,7 +67,7 @@ impl Runs {
         self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
     }
 
-    /// The same; `opened`: what becomes of answers that say no more than that a page was opened.
+    /// Like [`answer`](Self::answer); `opened` says how to treat answers that report only an opened page.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -97,7 +98,7 @@ impl Runs {
             let asked = record.asked;
             let Some(wait) = &mut record.wait else { return Ok(nothing_open(answers, asked)) };
             let took = take(&mut wait.questions, asked, &sent);
-            // What was only opened leaves its question as it is, unless that counts.
+            // A question whose page was only opened stays as it is, unless that counts as a misfit.
             let is_left = |id: &QuestionId| !counts && undone.contains(id);
             let changes = |(id, took): &(QuestionId, Took)| {
                 matches!(took, Took::Counted | Took::Misfit(_)) && !is_left(id)
@@ -119,7 +120,7 @@ impl Runs {
                     self.has_changed(&key);
                     return Ok(took);
                 }
-                // Somebody else has answered meanwhile.
+                // Another writer has answered in the meantime.
                 Err(StateError::Conflict | StateError::Fenced) => {}
                 Err(error) => return Err(not_seen(&error)),
             }
@@ -127,7 +128,7 @@ impl Runs {
         Err(NotSeen::Unavailable)
     }
 
-    /// Writes answers that are not all yet.
+    /// Writes answers while others are still missing.
     async fn keep_answers(
         &self,
         key: &ptc_host::state::Key,
@@ -142,11 +143,11 @@ impl Runs {
     }
 }
 
-/// Takes answers for these questions of a run that has asked `asked` so far.
+/// Takes answers for these questions of a run that has asked `asked` questions so far.
 fn take(questions: &mut [KeptQuestion], asked: u32, sent: &Sent<'_>) -> Vec<(QuestionId, Took)> {
     let members = answers(sent.answers);
     let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
-    // An id that stands twice is told of once.
+    // An id is reported once, even if it occurs twice.
     let mut ids: Vec<(QuestionId, Option<Raw<'_>>)> = ids.collect();
     let mut told = HashSet::new();
     ids.retain(|(id, _)| told.insert(*id));
@@ -168,7 +169,7 @@ fn taken(question: &mut KeptQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Took 
     }
 }
 
-/// What becomes of answers to a run that waits for nothing.
+/// The results for answers to a run that has no open question.
 fn nothing_open(answers: &str, asked: u32) -> Vec<(QuestionId, Took)> {
     let nobody = AnsweredBy { channel: Channel::Model, name: None };
     let sent = Sent { answers, by: &nobody, at_ms: 0, undone: &[], counts: true };
@@ -187,7 +188,7 @@ fn message(sent: &Sent<'_>) -> Option<bytes::Bytes> {
     serde_json::to_vec(&message).ok().map(Into::into)
 }
 
-/// Takes what another replica has put into the inbox; what is no message of answers is nobody's.
+/// Takes a message of another replica from the inbox. Messages in any other format are ignored.
 #[expect(clippy::disallowed_methods, reason = "entry point: take_message()")]
 pub(super) fn take_message(questions: &mut [KeptQuestion], message: &[u8]) {
     let Ok(message) = serde_json::from_slice::<Message>(message) else { return };

@@ -1,27 +1,28 @@
-//! What somebody answers, held against what was asked.
+//! Checks an answer against its question.
 
 use ptc_host::questions::{Action, Answer, AnsweredBy, Mode};
 use ptc_mcp::json::{Kind, Raw, Value, from_str, repeated_key};
 use serde_json::value::RawValue;
 
-/// How often a question is asked whose answers do not fit (waiting.md 3.4).
+/// How many times a question is asked again after answers that do not fit (waiting.md 3.4).
 pub(crate) const MOST_FAULTS: u8 = 3;
 
-/// What is wrong with an `accept` that says no more than that a page was opened.
+/// The fault of an `accept` that reports only an opened page.
 pub(crate) const NOT_SIGNED_IN: &str = "nobody has signed in yet";
 
-/// What an answer comes to.
+/// The verdict on an answer.
 #[derive(Debug)]
 pub(crate) enum Judged {
-    /// It counts.
+    /// The answer counts.
     Answer(Answer),
-    /// It does not fit, and the question is asked again.
+    /// The answer does not fit, and the question is asked again.
     Fault(String),
-    /// It is no answer at all.
+    /// The message is no answer at all.
     NoAnswer,
 }
 
-/// Judges `ElicitResult` as sent: its action, and its content against the form. `faults`: how often the question has been asked in vain.
+/// Judges an `ElicitResult` as sent: its action, and its content against the form. `faults` counts the earlier
+/// answers that did not fit.
 #[expect(clippy::disallowed_methods, reason = "entry point: judged()")]
 pub(crate) fn judged(sent: Raw<'_>, mode: &Mode, faults: u8, by: &AnsweredBy, at_ms: u64) -> Judged {
     if repeated_key(sent.text()).is_some() {
@@ -49,7 +50,7 @@ pub(crate) fn judged(sent: Raw<'_>, mode: &Mode, faults: u8, by: &AnsweredBy, at
     match (fault, RawValue::from_string(text.to_owned())) {
         (None, Ok(content)) => answer(Action::Accept, Some(content)),
         (Some(fault), _) if faults < MOST_FAULTS => Judged::Fault(fault),
-        // Whoever cannot answer it does not.
+        // A question that was answered wrongly too often is cancelled.
         _ => answer(Action::Cancel, None),
     }
 }

@@ -1,4 +1,4 @@
-//! A call that may become a run, as long as its client waits for it.
+//! A call that may become a run, for as long as its client waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,61 +23,61 @@ use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use crate::timestamp;
 
-/// What is known of such a call besides its work.
+/// The state of such a call, apart from its work.
 pub(crate) struct LongCall {
     pub(super) began: Instant,
     pub(super) began_ms: i64,
-    /// How long its client waits; `None` for as long as its program runs.
+    /// How long its client waits; `None` means until its program ends.
     wait: Option<Duration>,
     pub(super) calls: CallCount,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
     pub(super) acknowledged: Option<watch::Sender<Acknowledged>>,
     pub(super) seed: RunSeed,
     pub(super) pinned: PinnedQuestions,
-    /// Whether its client is told that it is a task.
+    /// True if its client gets a task instead of a run id.
     is_task: bool,
 }
 
 impl LongCall {
-    /// The run that it may become, for whoever asks on behalf of its program.
+    /// The run that it may become, for the asker of its program.
     pub(crate) fn seed(&self) -> &RunSeed {
         &self.seed
     }
 
-    /// The same call, whose client is told of a task if it is told of a run that goes on.
+    /// Sets whether the client gets a task when the run outlasts the wait.
     pub(crate) fn told_as_task(self, is_task: bool) -> LongCall {
         LongCall { is_task, ..self }
     }
 
-    /// Whether its program may take as long as a run may.
+    /// True if its program has the time limit of a run.
     pub(crate) fn is_long(&self) -> bool {
         self.wait.is_some()
     }
 }
 
-/// What becomes of it within that time.
+/// The result of attending a call for the client's wait.
 pub(crate) enum Attended {
-    /// It is answered.
+    /// The call is answered.
     Ended(ToolReply),
-    /// It goes on, and its client knows its id.
+    /// The program still runs, and the client gets its id.
     Running(Progress),
-    /// It waits for people.
+    /// The program waits for people.
     Waiting(WaitingRun),
-    /// It could not be kept, and has had the time of any other call.
+    /// The run could not be stored; the program had the ordinary time limit.
     NotKept(NotKept),
 }
 
-/// Why a run cannot be kept.
+/// Why a run cannot be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotKept {
-    /// There are as many as there may be.
+    /// The limit on runs is reached.
     TooMany,
     /// The store does not answer.
     Unavailable,
 }
 
 impl NotKept {
-    /// What the store says of it.
+    /// Converts an error of the store.
     pub(super) fn of(error: &StateError) -> NotKept {
         warn!(event = "run_not_kept", reason = %error);
         match error {
@@ -88,8 +88,8 @@ impl NotKept {
 }
 
 impl Runs {
-    /// Has the program of `request` told of, so that it can become a run; with a time to wait it may take as long as a run may. `None` if
-    /// the system has no entropy.
+    /// Adds an observer to the program of `request`, so that the call can become a run. With a time to wait, the
+    /// program has the time limit of a run. Returns `None` if the system has no entropy.
     pub(crate) fn lengthen(&self, wait: Option<Duration>, request: &mut EvalRequest) -> Option<LongCall> {
         let call = self.followed(RunSeed::new()?, wait, request);
         if wait.is_some() {
@@ -98,7 +98,7 @@ impl Runs {
         Some(call)
     }
 
-    /// The same for a run that has its id, under the limits that the request has.
+    /// The same for a run that already has an id, under the limits that the request has.
     pub(super) fn followed(
         &self,
         (seed, pinned): (RunSeed, PinnedQuestions),
@@ -120,7 +120,7 @@ impl Runs {
         LongCall { began, began_ms, wait, calls, prints, acknowledged, seed, pinned, is_task: false }
     }
 
-    /// Runs `work` until it ends, waits for people, or its client's patience ends; then a task of its own goes on with it.
+    /// Runs `work` until it ends, waits for people, or the client's wait ends; then a task of its own continues it.
     pub(crate) async fn attend(
         self: Arc<Self>,
         call: LongCall,
@@ -176,7 +176,7 @@ impl Runs {
             }
             Err(why) => why,
         };
-        // What cannot be kept has the time of any other call, and nobody to ask.
+        // A run that cannot be stored has the ordinary time limit, and cannot ask anybody.
         let end = began + self.ordinary.max(wait.unwrap_or_default());
         loop {
             tokio::select! {
@@ -191,7 +191,7 @@ impl Runs {
         }
     }
 
-    /// Has a task of its own go on with a run.
+    /// Starts a task that drives a run.
     pub(super) fn begin_driving(self: Arc<Self>, principal: Principal, work: drive::Driven) {
         self.knows(&principal);
         let name: Name = (principal.shared_name(), work.held.key.id().clone());
@@ -201,7 +201,7 @@ impl Runs {
         engine.spawn_on(worker, move || drive::drive(self, principal, work));
     }
 
-    /// Makes the record of a run whose program is here; with `questions` it waits.
+    /// Creates the record of a run whose program is in this process; with `questions` it waits.
     async fn keep(
         &self,
         held: Held,
@@ -229,7 +229,7 @@ impl Runs {
     }
 }
 
-/// Ends when the client's patience does.
+/// Completes when the client's wait is over.
 async fn patience(began: Instant, wait: Option<Duration>) {
     match wait {
         Some(wait) => sleep_until(began + wait).await,

@@ -1,4 +1,4 @@
-//! The task that goes on with a run once its client knows its id.
+//! The task that drives a run after its client has been given its id.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
@@ -21,37 +21,37 @@ use crate::protocol::tool::ToolReply;
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, sleep, sleep_until};
 
-/// The message of a replica that wants a run to be cancelled.
+/// The message by which a replica cancels a run that another one holds.
 pub(super) const CANCEL: &[u8] = b"cancel";
 
-/// How often the end of a run is written, once a second, where the store does not answer.
+/// How many times, once a second, writing the end of a run is retried while the store is unavailable.
 const TRIES: u32 = 25;
 
-/// How often a program that may go on asks for a permit while there is none.
+/// How often a resumable program retries to get a permit.
 const PERMIT_LOOK: Duration = Duration::from_millis(50);
 
-/// A run with what drives it.
+/// A run and everything that drives it.
 pub(super) struct Driven {
     pub(super) held: Arc<Held>,
     pub(super) lease: Lease,
     pub(super) work: BoxFuture<'static, Ran>,
     pub(super) prints: mpsc::UnboundedReceiver<String>,
-    /// Empty when the program has ended, and while it waits.
+    /// Empty once the program has ended, and while it waits.
     pub(super) permit: PermitSlot,
     pub(super) pinned: PinnedQuestions,
 }
 
-/// How the driving of a run ends.
+/// How driving a run ends.
 enum Driving {
     /// The run has ended.
     Ends(Status, ToolReply),
-    /// Its program has left the machine.
+    /// Its program was suspended.
     Leaves(Box<Suspension>),
-    /// It is somebody else's.
+    /// Another replica has the run.
     Lost,
 }
 
-/// Drives a run to its end, or until its program leaves, and forgets it when it need not be told any more.
+/// Drives a run until it ends or is suspended, and forgets it once its end need not be reported any more.
 pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven) {
     let Driven { held, mut lease, work, mut prints, permit, mut pinned } = driven;
     let redactor = runs.redactor.for_principal(Some(principal.name()));
@@ -116,7 +116,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
             }
         }
     };
-    // The program and its calls end before anybody is told that it has.
+    // The program and its calls are dropped before the end is reported.
     drop(work);
     permit.give_back();
     while let Ok(print) = prints.try_recv() {
@@ -125,7 +125,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     match end {
         Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,
         Driving::Leaves(suspension) => leave(&runs, &held, lease, *suspension).await,
-        // Somebody else has recorded how it ended, or will.
+        // Another replica has recorded the end, or will.
         Driving::Lost => held.ends(Status::Interrupted, held.record().interruption()),
     }
     let status = held.status();
@@ -142,7 +142,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     runs.forget(&held);
 }
 
-/// Ends at that time.
+/// Completes at that time; never if there is none.
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
@@ -150,7 +150,7 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// Writes a program that waits, and gives its run back: whoever has the last answer goes on with it.
+/// Stores a suspended program and releases the lease: the replica that takes the last answer resumes it.
 async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspension) {
     let record = runs.waiting_record(held.record(), suspension);
     held.has_asked(record.questions());
@@ -171,7 +171,7 @@ async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspensio
     }
 }
 
-/// Writes the end of a run, and then tells it.
+/// Writes the end of a run, and then reports it.
 async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, reply: ToolReply) {
     let record = held.record().ended(status, &reply);
     let ttl = runs.rest_of(&record);
@@ -188,7 +188,7 @@ async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, repl
             held.ends(status, reply);
         }
         Err(StateError::Unavailable(_)) => {
-            // Who waits here is answered; others are as soon as the store is back.
+            // Waiters in this process are answered now, others once the store is back.
             runs.tells_status(&held.key, &record);
             held.ends(status, reply);
             for _ in 0..TRIES {
@@ -207,7 +207,7 @@ async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, repl
 }
 
 impl Runs {
-    /// Heeds what other replicas want of a run.
+    /// Reads the inbox of a run: answers and cancellations from other replicas.
     async fn read_messages(&self, held: &Held, lease: &Lease) {
         if !self.is_shared {
             return;
@@ -222,7 +222,7 @@ impl Runs {
     }
 }
 
-/// Wakes the runs of this process when other replicas have something for them.
+/// Wakes the runs of this process when their inboxes have messages.
 pub(super) async fn hear(runs: Weak<Runs>) {
     loop {
         let Some((store, replica)) = runs.upgrade().map(|runs| (runs.store.clone(), runs.replica.clone()))
@@ -233,7 +233,7 @@ pub(super) async fn hear(runs: Weak<Runs>) {
         let Some(runs) = runs.upgrade() else { return };
         runs.held().values().filter(|held| !held.has_ended()).for_each(|held| held.wake.notify_one());
         drop(runs);
-        // A store that is away does not keep anybody waiting.
+        // Limits the rate of retries while the store is unavailable.
         sleep(Duration::from_millis(50)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A run that this process has.
+//! A run whose lease this process holds.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,41 +19,41 @@ use super::seed::Pinned;
 use crate::protocol::tool::ToolReply;
 use crate::timestamp;
 
-/// What a client is told of a program that runs.
+/// The progress of a running program, as its client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) run_id: Arc<str>,
-    /// Since its call came.
+    /// The time since its call arrived.
     pub(crate) elapsed: Duration,
-    /// Upstream calls that it has made.
+    /// The upstream calls that it has made.
     pub(crate) calls: u32,
-    /// What it has printed since the last answer.
+    /// The output printed since the last reply.
     pub(crate) prints: Vec<String>,
-    /// Prints since then that are not kept any more.
+    /// Prints since then that were dropped.
     pub(crate) omitted: u64,
 }
 
-/// What somebody wants of a run.
+/// An instruction to a running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     GoOn,
     Cancel,
-    /// The process ends.
+    /// The process shuts down.
     Interrupt,
 }
 
-/// Where a run that this process has stands.
+/// The phase of a run that this process holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// It waits for people here, and no other process can go on with it.
+    /// It waits for people in this process, and no other process can resume it.
     Waiting,
     Ended,
-    /// Its program is in the store: whoever wants to know looks there.
+    /// Its program is suspended in the store, where its state is to be read.
     Left,
 }
 
-/// A run that this process drives, or drove until lately.
+/// A run that this process drives, or drove until a moment ago.
 pub(super) struct Held {
     pub(super) key: Key,
     pub(super) tool: String,
@@ -61,39 +61,40 @@ pub(super) struct Held {
     pub(super) began_ms: i64,
     pub(super) calls: CallCount,
     pub(super) prints: Mutex<PrintLog>,
-    /// How many prints its clients were told.
+    /// How many prints have been reported to its clients.
     told: Mutex<u64>,
     pub(super) orders: watch::Sender<Order>,
-    /// A message for it may have come.
+    /// Notified when its inbox may have a message.
     pub(super) wake: Notify,
     phase: watch::Sender<Phase>,
-    /// When that changed last, or an answer came, in milliseconds since 1970.
+    /// When the phase last changed or an answer came, in milliseconds since 1970.
     updated_ms: AtomicI64,
-    /// Until when its client was told that it is kept, in milliseconds since 1970; 0 if it was told nothing.
+    /// The time until which its client was promised that it is kept, in milliseconds since 1970; 0 without such a
+    /// promise.
     until_ms: AtomicI64,
     pub(super) end: Mutex<Option<(Status, ToolReply)>>,
-    /// What it waits for, while it does so here.
+    /// The questions of a resident program, while it waits.
     pinned: Mutex<Option<PinnedWait>>,
     /// The number of the last question that it has asked.
     asked: Mutex<u32>,
 }
 
-/// A program that waits here.
+/// A resident program that waits.
 struct PinnedWait {
     wait: Wait,
     answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
 }
 
-/// A program that may go on, and its answers.
+/// A resident program that can resume, and its answers.
 pub(super) struct Released {
     answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
     answers: Vec<(QuestionId, Answer)>,
 }
 
 impl Released {
-    /// Lets it go on.
+    /// Resumes it.
     pub(super) fn go_on(self) {
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         let _ = self.answered.send(self.answers);
     }
 }
@@ -125,7 +126,7 @@ impl Held {
         }
     }
 
-    /// Its record as it is now.
+    /// Its current record.
     pub(super) fn record(&self) -> RunRecord {
         let is_open =
             |pinned: &&PinnedWait| pinned.wait.questions.iter().any(|question| question.answer.is_none());
@@ -147,7 +148,7 @@ impl Held {
         }
     }
 
-    /// Notes that its client is told that it is kept until then.
+    /// Notes that its client was promised that it is kept until then.
     pub(super) fn promise(&self, until_ms: i64) {
         self.until_ms.fetch_max(until_ms, Ordering::Relaxed);
     }
@@ -157,13 +158,13 @@ impl Held {
         self.phase.send_replace(phase);
     }
 
-    /// What it waits for here, if it does.
+    /// Its open questions, if it waits in this process.
     pub(super) fn waiting(&self) -> Option<WaitingRun> {
         let record = self.record();
         record.wait.as_ref().map(|_| WaitingRun::of_record(self.key.id(), &record))
     }
 
-    /// How far it is, and that a client is told.
+    /// Its progress. Marks the prints as reported.
     pub(super) fn progress(&self) -> Progress {
         let mut told = locked(&self.told);
         let prints = locked(&self.prints);
@@ -178,7 +179,7 @@ impl Held {
         }
     }
 
-    /// Notes that its program waits here, until then.
+    /// Notes that its program waits in this process, until then.
     pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
         let questions: Vec<KeptQuestion> = pinned.open.iter().map(KeptQuestion::new).collect();
         self.has_asked(&questions);
@@ -199,13 +200,13 @@ impl Held {
         *locked(&self.asked)
     }
 
-    /// Changes the questions that are open here; `None` if none are. Wakes whoever drives it.
+    /// Changes the questions that are open here; `None` if there are none. Wakes the task that drives the run.
     pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<KeptQuestion>) -> T) -> Option<T> {
         let mut pinned = locked(&self.pinned);
         let questions = &mut pinned.as_mut()?.wait.questions;
         let taken = take(questions);
         if questions.iter().all(|question| question.answer.is_some()) {
-            // It goes on as soon as it has a permit.
+            // It resumes as soon as it has a permit.
             self.changes_to(Phase::Running);
         }
         self.updated_ms.store(timestamp::shared_now_ms(), Ordering::Relaxed);
@@ -213,7 +214,7 @@ impl Held {
         Some(taken)
     }
 
-    /// The program with its answers, once all of them are there. It counts as running from then on.
+    /// The program with its answers, once all questions are answered. From then on it counts as running.
     pub(super) fn released(&self) -> Option<Released> {
         let mut pinned = locked(&self.pinned);
         let waits = |wait: &Wait| wait.questions.iter().any(|question| question.answer.is_none());
@@ -232,22 +233,22 @@ impl Held {
         self.changes_to(Phase::Ended);
     }
 
-    /// Notes that its program is in the store now.
+    /// Notes that its program is now suspended in the store.
     pub(super) fn leaves(&self) {
         self.phase.send_replace(Phase::Left);
     }
 
-    /// Whether this process is done with it.
+    /// True if this process has nothing more to do for it.
     pub(super) fn has_ended(&self) -> bool {
         matches!(*self.phase.borrow(), Phase::Ended | Phase::Left)
     }
 
-    /// Whether its program is in the store now.
+    /// True if its program is now suspended in the store.
     pub(super) fn has_left(&self) -> bool {
         *self.phase.borrow() == Phase::Left
     }
 
-    /// The word for where it stands.
+    /// The word for its status.
     pub(super) fn status(&self) -> &'static str {
         match &*locked(&self.end) {
             Some((status, _)) => status.as_str(),
@@ -256,14 +257,14 @@ impl Held {
         }
     }
 
-    /// Waits for that.
+    /// Waits until this process has nothing more to do for it.
     pub(super) async fn ended(&self) {
         // The sender is here.
         let _ = self.phase.subscribe().wait_for(|phase| matches!(phase, Phase::Ended | Phase::Left)).await;
     }
 
-    /// What a client sees of it at its end or at a question, or at `until`. Who sees the end first has the report for observers. `None`: it is
-    /// in the store.
+    /// Waits for its end, a question or `until`, and returns what a client sees then. The first caller that sees the
+    /// end gets the report for observers. Returns `None` if the program is in the store.
     pub(super) async fn seen(&self, until: Instant) -> Option<Seen> {
         let mut phase = self.phase.subscribe();
         let _ = timeout_at(until, phase.wait_for(|phase| *phase != Phase::Running)).await;

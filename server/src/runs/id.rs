@@ -8,11 +8,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// Random bytes of an id.
 const BYTES: usize = 18;
-/// Ids for which the system is asked at a time: most calls become no run, and asking costs more than all the rest of an id.
+/// Ids per request for entropy: most calls become no run, and asking the system costs more than the rest of an id.
 const AT_A_TIME: usize = 64;
 
 thread_local! {
-    /// Random bytes that no id has had yet.
+    /// Random bytes that no id has used yet.
     static FRESH: RefCell<Vec<[u8; BYTES]>> = const { RefCell::new(Vec::new()) };
 }
 

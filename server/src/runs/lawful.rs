@@ -1,4 +1,5 @@
-//! Upstream calls of a run, which are made only as long as nobody else may have recorded its end (state.md 6).
+//! Gates the upstream calls of a run on a live lease, so that no call is made after another replica may have recorded
+//! its end (state.md 6).
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -13,39 +14,40 @@ use ptc_host::time::{self, Instant};
 use ptc_vm::machine::{HostRequest, Reply};
 use tokio::sync::watch;
 
-/// How long a holder that hears nothing of its store may go on, by its own clock: less than its lease lasts.
+/// How long a holder may continue without an acknowledgement of its store, by its own clock: less than the lease
+/// lasts.
 pub(super) const UNHEARD: Duration = Duration::from_secs(25);
 
-/// When the store last acknowledged the lease of a run; `None` as long as it has none and needs none.
+/// When the store last acknowledged the lease of a run; `None` as long as the run has no lease and needs none.
 pub(super) type Acknowledged = Option<Instant>;
 
-/// Calls upstreams for a program that may become a run.
+/// Makes the upstream calls of a program that may become a run.
 pub(super) struct Lawful {
     pub(super) upstreams: Arc<dyn HostCalls>,
     pub(super) acknowledged: watch::Receiver<Acknowledged>,
-    /// Told of each call when it is made: the program itself only tells when it has its next turn.
+    /// Counts each call when it is made: the program itself reports calls only at its next turn.
     pub(super) calls: CallCount,
-    /// So is the client, if it asked to be.
+    /// Reports progress to the client, if it asked for it.
     pub(super) progress: Option<watch::Sender<CallsSoFar>>,
 }
 
-/// How many upstream calls a program has made, for whoever looks. Clones are of one count.
+/// The number of upstream calls that a program has made. Clones share one count.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallCount(Arc<AtomicU32>);
 
 impl CallCount {
-    /// There were so many at least.
+    /// Raises the count to at least `made`.
     pub(super) fn note(&self, made: u32) {
         self.0.fetch_max(made, Ordering::Relaxed);
     }
 
-    /// So many.
+    /// The count.
     pub(super) fn made(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Whether the lease may have run out.
+/// True if the lease may have expired.
 pub(super) fn is_overdue(acknowledged: Acknowledged) -> bool {
     acknowledged.is_some_and(|at| time::since(at) >= UNHEARD)
 }
@@ -65,7 +67,8 @@ impl HostCalls for Lawful {
             (self.upstreams.clone(), self.calls.clone(), self.progress.clone());
         let mut acknowledged = self.acknowledged.clone();
         async move {
-            // A process that was stopped, or cannot reach its store, asks first. If the run is not its own any more the program is dropped.
+            // A process that was paused, or cannot reach its store, renews the lease first. If it has lost the lease,
+            // the program is dropped.
             let is_late = is_overdue(*acknowledged.borrow());
             if is_late && acknowledged.wait_for(|at| !is_overdue(*at)).await.is_err() {
                 return std::future::pending().await;
@@ -86,7 +89,7 @@ impl HostCalls for Lawful {
     }
 }
 
-/// Tells that so many calls have been made.
+/// Reports the number of calls made.
 fn tell(made: u32, calls: &CallCount, progress: Option<&watch::Sender<CallsSoFar>>) {
     calls.note(made);
     let Some(progress) = progress else { return };

@@ -1,4 +1,4 @@
-//! The right to write the record of a run that runs here.
+//! The lease on a run: the right to write its record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,33 +13,33 @@ use super::record::{Mark, RunRecord};
 use ptc_host::digest::short_hash;
 use ptc_host::time;
 
-/// How long a holder has a run that it does not tell of (state.md 6).
+/// How long a lease lasts without renewal (state.md 6).
 const LEASE: Duration = Duration::from_secs(30);
-/// How often it tells of it.
+/// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
 
-/// Why a run is not this process's any more.
+/// This process does not hold the lease any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lost;
 
-/// A run's record, as long as this process holds it.
+/// The record of a run, while this process holds its lease.
 pub(super) struct Lease {
     store: Arc<dyn StateStore>,
     key: Key,
     version: u64,
     fence: u64,
-    /// How long the record may rest.
+    /// How long the store keeps the record after a write.
     life: Duration,
     acknowledged: watch::Sender<Acknowledged>,
-    /// How far the record was when it was written last.
+    /// The progress at the last write.
     told: Mark,
 }
 
 impl Lease {
-    /// Makes the record, and holds it.
+    /// Creates the record and takes its lease.
     ///
     /// # Errors
-    /// What the store says: it is not there then.
+    /// An error of the store; the record does not exist then.
     pub(super) async fn make(
         store: Arc<dyn StateStore>,
         replica: Arc<str>,
@@ -52,7 +52,7 @@ impl Lease {
         let asked = time::now();
         let fence = match store.claim(&key, claim).await? {
             Claimed::Taken(taken) if taken.version == 0 => taken.fence,
-            // Ids are random: nobody else has this one.
+            // Ids are random: no other run has this one.
             Claimed::Taken(_) | Claimed::Held(_) | Claimed::Absent => return Err(StateError::Conflict),
         };
         let mut lease = Lease { store, key, version: 0, fence, life, acknowledged, told: Mark::default() };
@@ -61,10 +61,11 @@ impl Lease {
         Ok(lease)
     }
 
-    /// Takes the record of a run that waits at `version`, and writes what becomes of it.
+    /// Takes the lease of a run that waits at `version`, and writes its new record.
     ///
     /// # Errors
-    /// [`StateError::Conflict`] if it is not that version any more, or somebody else has it; what the store says.
+    /// [`StateError::Conflict`] if the version has changed or another replica holds the lease; other errors of the
+    /// store.
     pub(super) async fn take(
         store: Arc<dyn StateStore>,
         replica: Arc<str>,
@@ -108,10 +109,10 @@ impl Lease {
         Ok(())
     }
 
-    /// Says that the run goes on, and how far it is.
+    /// Renews the lease, and writes the progress if it has changed.
     ///
     /// # Errors
-    /// The run is somebody else's, or its store has not been heard of for too long.
+    /// Another replica has the lease, or the store has not acknowledged it for too long.
     pub(super) async fn beat(&mut self, record: impl FnOnce() -> RunRecord) -> Result<(), Lost> {
         let heard = *self.acknowledged.borrow();
         let is_due = heard.is_none_or(|at| time::since(at) >= RENEWAL);
@@ -129,13 +130,13 @@ impl Lease {
             return Ok(());
         }
         match self.write(&record, true, self.life, End::Keep).await {
-            // What the store has no room for is told at the end.
+            // Progress that the store has no room for is written with the end.
             Ok(()) | Err(StateError::Full) => Ok(()),
             Err(error) => self.judged(&error),
         }
     }
 
-    /// Whether the run can go on after this error.
+    /// Decides whether the run can continue after this error.
     fn judged(&self, error: &StateError) -> Result<(), Lost> {
         match error {
             StateError::Unavailable(_) | StateError::Full => {
@@ -152,23 +153,23 @@ impl Lease {
         Lost
     }
 
-    /// Messages of other replicas. Some may be lost where the store fails: their senders look again.
+    /// Messages of other replicas. Some may be lost if the store fails: their senders check the result themselves.
     pub(super) async fn messages(&self) -> Vec<Bytes> {
         self.store.drain(&self.key).await.unwrap_or_default()
     }
 
-    /// Writes the end, and gives the record back.
+    /// Writes the end and releases the lease.
     ///
     /// # Errors
-    /// What the store says.
+    /// An error of the store.
     pub(super) async fn settle(&mut self, record: &RunRecord, ttl: Duration) -> Result<(), StateError> {
         self.write(record, false, ttl, End::Keep).await
     }
 
-    /// Writes a program that waits, and gives the record back: it ends after `life` unless somebody goes on with it.
+    /// Writes a suspended program and releases the lease: the run expires after `life` unless it is resumed.
     ///
     /// # Errors
-    /// What the store says.
+    /// An error of the store.
     pub(super) async fn leave(&mut self, record: &RunRecord, life: Duration) -> Result<(), StateError> {
         self.write(record, false, life, End::After(life)).await
     }

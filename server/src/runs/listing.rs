@@ -1,4 +1,4 @@
-//! The runs that are kept, for whoever looks at them: their principal, and operators.
+//! Lists runs for their principal and for operators.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::record::{RunRecord, Status};
 use super::{NotSeen, Runs};
 use crate::principal::Principal;
 
-/// A run as somebody sees it who does not wait for it.
+/// A run as it is listed, for readers that do not wait for it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunView {
-    /// Whose it is.
+    /// Its principal.
     pub(crate) principal: Arc<str>,
     /// Its id.
     pub(crate) run_id: Arc<str>,
-    /// What it is doing.
+    /// Its status.
     pub(crate) status: Status,
     /// The tool that was called.
     pub(crate) tool: String,
-    /// When the call came, in milliseconds since 1970.
+    /// When the call arrived, in milliseconds since 1970.
     pub(crate) began_ms: i64,
-    /// Upstream calls that are known to have been made.
+    /// The number of upstream calls, as far as known.
     pub(crate) calls: u32,
-    /// When it ends unless somebody answers, in milliseconds since 1970; `None` unless it waits.
+    /// When it expires unless it is answered, in milliseconds since 1970; `None` unless it waits.
     pub(crate) expires_at_ms: Option<i64>,
-    /// What it waits for, those among it that are answered included.
+    /// Its questions, including those that are answered already.
     pub(crate) questions: Vec<KeptQuestion>,
-    /// Its program, while it waits where any process can go on with it.
+    /// Its program, while it is suspended in the store.
     pub(crate) program: Option<String>,
-    /// Whether it has failed; `None` unless it has ended by itself.
+    /// True if it has failed; `None` unless its program has ended by itself.
     pub(crate) has_failed: Option<bool>,
 }
 
@@ -58,13 +58,13 @@ impl RunView {
         }
     }
 
-    /// Its place among all: what waits for answers comes first, then the latest.
+    /// Its sort key: runs with open questions come first, then the latest.
     pub(crate) fn place(&self) -> (bool, Reverse<i64>, &str) {
         let waits = self.questions.iter().any(|asked| asked.answer.is_none());
         (!waits, Reverse(self.began_ms), &self.run_id)
     }
 
-    /// Leaves out the arguments of the calls that it asks about: a list of many runs does not hold them.
+    /// Drops the arguments of the calls that it asks about, so that a long list does not hold them.
     fn without_arguments(mut self) -> RunView {
         for asked in &mut self.questions {
             asked.question.calls.iter_mut().for_each(|call| call.arguments = Box::default());
@@ -74,8 +74,8 @@ impl RunView {
 }
 
 impl Runs {
-    /// The runs of one principal, or of all of them for operators, in the order of their [places](RunView::place). The calls that they ask
-    /// about are without their arguments.
+    /// The runs of one principal, or of all principals for operators, sorted by their [places](RunView::place). The
+    /// calls that they ask about come without arguments.
     ///
     /// # Errors
     /// The store does not answer.
@@ -83,17 +83,17 @@ impl Runs {
         let mut views = Vec::new();
         for listed in self.listed(of).await? {
             views.extend(self.view_of(&listed).await.map(RunView::without_arguments));
-            // Reading each takes a while.
+            // Reading each record takes time: let other tasks run.
             tokio::task::yield_now().await;
         }
         views.sort_by(|a, b| a.place().cmp(&b.place()));
         Ok(views)
     }
 
-    /// One run, whole, if it is that of the principal; that of anybody for operators.
+    /// One whole run: of that principal, or of any principal for operators.
     ///
     /// # Errors
-    /// There is none, or the store does not answer.
+    /// There is no such run, or the store is unavailable.
     pub(crate) async fn view(&self, of: Option<&Principal>, run_id: &str) -> Result<RunView, NotSeen> {
         let listed = self.listed(of).await?.into_iter().find(|listed| *listed.id == *run_id);
         self.view_of(&listed.ok_or(NotSeen::NotFound)?).await.ok_or(NotSeen::NotFound)
@@ -104,7 +104,7 @@ impl Runs {
         self.store.list(owner.as_ref(), Kind::Run).await.map_err(|error| not_seen(&error))
     }
 
-    /// The run of that record. One that cannot be read hides no other.
+    /// The run of a listed record. An unreadable record does not hide the others.
     async fn view_of(&self, listed: &Listed) -> Option<RunView> {
         let read = match self.store.look(listed).await {
             Ok(read) => read?,
@@ -120,7 +120,7 @@ impl Runs {
         Some(apart(bytes, move || RunView::of(&id, &record)).await)
     }
 
-    /// A record with what has become of it since, which nobody has written down yet.
+    /// A record with the end that has happened since, but that no replica has recorded yet.
     fn as_it_is(&self, id: &Arc<str>, read: &Versioned, record: RunRecord) -> RunRecord {
         let name = (record.principal.clone(), id.clone());
         if let Some(held) = self.held().get(&name).filter(|held| !held.has_ended()) {
@@ -136,7 +136,7 @@ impl Runs {
         }
     }
 
-    /// Tells whoever listens that a run waits.
+    /// Reports to the listener that a run waits.
     pub(super) fn tells_waiting(&self, key: &Key, record: &RunRecord) {
         if let Some(told) = self.on_waiting.get() {
             told(&RunView::of(key.id(), record));
@@ -145,7 +145,7 @@ impl Runs {
         self.has_changed(key);
     }
 
-    /// Tells whoever keeps a record of runs that this one has begun, waits, goes on, or has ended.
+    /// Reports to the listener that this run has begun, waits, resumes or has ended.
     pub(super) fn tells_status(&self, key: &Key, record: &RunRecord) {
         if let Some(told) = self.on_status.get() {
             told(&RunView::of(key.id(), record));

@@ -1,4 +1,4 @@
-//! What clients see of runs, wherever they are, and what they want of them.
+//! Looks up, awaits and cancels runs, on whichever replica they are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use ptc_host::time::{self, Instant, sleep, timeout};
 /// A run as a client sees it.
 #[derive(Debug)]
 pub(crate) enum Seen {
-    /// It goes on.
+    /// Its program runs.
     Running(Progress),
     /// It waits for people.
     Waiting(WaitingRun),
-    /// It has ended so.
+    /// It has ended with that status and reply.
     Ended(Status, Box<ToolReply>),
 }
 
@@ -34,11 +34,11 @@ pub(crate) enum Seen {
 pub(crate) struct WaitingRun {
     /// Its id.
     pub(crate) run_id: Arc<str>,
-    /// When it ends unless somebody answers, in milliseconds since 1970.
+    /// When it expires unless it is answered, in milliseconds since 1970.
     pub(crate) expires_at_ms: i64,
-    /// What is not answered yet.
+    /// The open questions.
     pub(crate) questions: Vec<KeptQuestion>,
-    /// Which suspension of its program this is, from 1; 0 where it waits in its process.
+    /// The number of this suspension of its program, from 1; 0 if it waits in its process.
     pub(crate) round: u32,
 }
 
@@ -58,23 +58,23 @@ impl WaitingRun {
 }
 
 impl Seen {
-    /// Whether somebody has stopped it.
+    /// True if it was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         matches!(self, Seen::Ended(Status::Cancelled, _))
     }
 }
 
-/// Why a run is not seen.
+/// Why a run cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotSeen {
-    /// There is none of that id for that principal.
+    /// That principal has no run of that id.
     NotFound,
-    /// The store does not answer.
+    /// The store is unavailable.
     Unavailable,
 }
 
 impl NotSeen {
-    /// What whoever looks for it is told.
+    /// The reply to the client that asked for the run.
     pub(crate) fn reply(self) -> ToolReply {
         match self {
             NotSeen::NotFound => ToolReply::failure(
@@ -91,17 +91,17 @@ impl NotSeen {
     }
 }
 
-/// How long a holder elsewhere is waited for that was told to cancel a run: it hears of it within a second.
+/// How long to wait for another replica to cancel a run: it reads its inbox once a second.
 const OBEDIENCE: Duration = Duration::from_secs(15);
 
-/// How long taking a run lasts, to record its end.
+/// How long the lease is held to record an end.
 const BRIEF: Duration = Duration::from_secs(5);
 
 impl Runs {
-    /// The run, as soon as it ends, waits for people, or `patience` ends.
+    /// Returns the run as soon as it ends, waits for people, or `patience` is over.
     ///
     /// # Errors
-    /// It is not there, or the store is not.
+    /// The run does not exist, or the store is unavailable.
     pub(crate) async fn wait(
         self: &Arc<Self>,
         principal: &Principal,
@@ -109,7 +109,7 @@ impl Runs {
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
         let until = time::now() + patience;
-        // What has been done on pages is answered, once.
+        // Answers given on pages are taken once.
         let mut answered: Option<Vec<QuestionId>> = None;
         loop {
             let seen = self.seen(principal, id, until).await?;
@@ -130,7 +130,7 @@ impl Runs {
         }
     }
 
-    /// The run, as soon as it ends, asks, or it is `until` then.
+    /// Returns the run as soon as it ends, asks, or `until` is reached.
     async fn seen(&self, principal: &Principal, id: &str, until: Instant) -> Result<Seen, NotSeen> {
         let key = key(principal, id)?;
         loop {
@@ -157,8 +157,8 @@ impl Runs {
         }
     }
 
-    /// The same for a run that is waited for although it waits for people, as long as it waits for any of `answered`: their answers are on
-    /// their way.
+    /// Like [`wait`](Self::wait), but also waits while a question of `answered` is still open: its answer is under
+    /// way.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -183,7 +183,7 @@ impl Runs {
         }
     }
 
-    /// Stops the run, and tells how it has ended.
+    /// Cancels the run and returns how it has ended.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -218,7 +218,7 @@ impl Runs {
         self.wait(principal, id, OBEDIENCE).await
     }
 
-    /// The record as it was read. The end of one that nobody has although somebody must, or that nobody answered in time, is recorded first.
+    /// Reads the record. If the run is orphaned or expired, its end is recorded first.
     pub(super) async fn look(&self, key: &Key) -> Result<(RunRecord, Versioned), NotSeen> {
         let read = self.store.read(key).await.map_err(|error| not_seen(&error))?;
         let read = read.ok_or(NotSeen::NotFound)?;
@@ -235,19 +235,19 @@ impl Runs {
         .await
     }
 
-    /// Whether it has ended although its record does not say so: nobody has it, and somebody must, or nobody answered in time.
+    /// True if the run is orphaned (no lease) or past its deadline, whatever its recorded status.
     pub(super) fn is_over(&self, read: &Versioned, record: &RunRecord) -> bool {
         let is_lost = record.needs_holder() && read.lease.is_none();
         is_lost || self.has_expired(read, record)
     }
 
-    /// Whether nobody answered in time, by the store's clock.
+    /// True if it has expired by the store's clock.
     pub(super) fn has_expired(&self, read: &Versioned, record: &RunRecord) -> bool {
         let is_kept = record.status == Status::Waiting && !record.needs_holder();
         is_kept && read.ends_in.is_some_and(|left| left <= record.tail(self.settings.ttl))
     }
 
-    /// Records how a run has ended that no process has, as `end` says.
+    /// Records the end that `end` makes, of a run that no process holds.
     async fn end_unless_held(
         &self,
         key: &Key,
@@ -280,7 +280,7 @@ impl Runs {
         Ok((record, taken))
     }
 
-    /// How far a run of another replica is, and that a client is told.
+    /// The progress of a run on another replica. Marks its prints as reported.
     fn progress_of(&self, key: &Key, record: &RunRecord) -> Progress {
         let mut all = locked(&self.told);
         let name = (key.owner().name().clone(), key.id().clone());
@@ -301,10 +301,10 @@ impl Runs {
     }
 }
 
-/// The record that was read. A large one is read on a thread of its own.
+/// Decodes the record. A large one is decoded on a thread of its own.
 pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
     let blob = read.blob.clone().ok_or(NotSeen::NotFound)?;
-    // What another build has written is left alone.
+    // Records of other builds are left alone.
     apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(NotSeen::NotFound)
 }
 
@@ -325,7 +325,7 @@ pub(super) fn ended(record: &RunRecord) -> Seen {
 pub(super) fn not_seen(error: &StateError) -> NotSeen {
     match error {
         StateError::Gone | StateError::Corrupt => NotSeen::NotFound,
-        // Whoever was faster has told the end.
+        // A faster writer has recorded the end.
         StateError::Conflict | StateError::Fenced | StateError::Full | StateError::Unavailable(_) => {
             NotSeen::Unavailable
         }

@@ -1,14 +1,15 @@
 //! Runs: programs that outlive the request that began them (waiting.md 6).
 //!
-//! A call that may become a run is prepared with [`Runs::lengthen`] and driven by [`Runs::attend`]. Until its time to answer is over it is a
-//! call like any other: dropping it ends its program. Then a record of it is made in the store, and only behind that a client hears
-//! its id; from there on a task of its own drives the program. The process that runs it holds the record by a lease, and writes how
-//! far it is. Whoever finds a running record without a lease records that it was interrupted: nothing is started again.
+//! A call that may become a run is prepared with [`Runs::lengthen`] and driven by [`Runs::attend`]. Until its time to
+//! answer is over, it is a call like any other: dropping it ends its program. After that a record of the run is
+//! created in the store; only then does the client get the run's id, and a task of its own drives the program. The
+//! process that drives it holds a lease on the record and writes its progress. Any replica that finds a running
+//! record without a lease records that the run was interrupted: nothing is started again.
 //!
-//! A program that waits for people leaves its process: its record has it, and whoever brings the last answer goes on with it, wherever
-//! that is ([`Runs::answer`]). One that cannot leave waits where it is.
+//! A program that waits for people is suspended into its record, and the replica that takes the last answer resumes
+//! it ([`Runs::answer`]). A program that cannot be serialized stays resident.
 //!
-//! [`Runs::wait`] and [`Runs::cancel`] serve any run of a principal, whichever process has it.
+//! [`Runs::wait`] and [`Runs::cancel`] serve any run of a principal, whichever process holds it.
 
 mod answering;
 mod answers;
@@ -66,46 +67,46 @@ pub(crate) use record::Status;
 pub(crate) use seed::{Ran, RunSeed, Suspension};
 pub(crate) use waiting::{Prepared, Prepares};
 
-/// How often a message of another replica is looked for, and progress written.
+/// How often the inbox is read and progress is written.
 const BEAT: Duration = Duration::from_secs(1);
-/// Between two looks at a run that another replica has.
+/// The interval of polls of a run that another replica holds.
 const LOOK: Duration = Duration::from_millis(500);
-/// Changes of runs that a listener may be behind.
+/// Capacity of the channel of changed runs.
 const CHANGES: usize = 1024;
-/// Runs of other replicas whose prints are remembered as told.
+/// How many runs of other replicas are remembered with their count of reported prints.
 const TOLD: usize = 1024;
 
-/// What names a run within this process: its principal, and its id.
+/// The name of a run within this process: its principal and its id.
 type Name = (Arc<str>, Arc<str>);
 
-/// Told of a run.
+/// A listener for runs.
 type Told = Box<dyn Fn(&RunView) + Send + Sync>;
 
-/// The runs that this process has, and the way to those of others.
+/// The runs that this process holds, and access to those of other replicas.
 pub struct Runs {
     store: Arc<dyn StateStore>,
-    /// Whether other processes use the store too.
+    /// True if other processes use the store too.
     is_shared: bool,
     replica: Arc<str>,
     engine: Engine,
     limiter: Arc<ConcurrencyLimiter>,
     redactor: Redactor,
     settings: settings::Runs,
-    /// The time limit of a program that could not be kept.
+    /// The time limit of a program whose run could not be stored.
     ordinary: Duration,
     held: Mutex<HashMap<Name, Arc<Held>>>,
-    /// How many prints were told of runs that other replicas have.
+    /// How many prints of runs on other replicas have been reported.
     told: Mutex<HashMap<Name, u64>>,
     next_worker: AtomicUsize,
-    /// Principals that have been seen here, so that whoever answers for one counts on its account.
+    /// Principals that this process has seen, so that a resumed program counts against the right limits.
     principals: Mutex<HashMap<Arc<str>, Principal>>,
-    /// Prepares programs that go on.
+    /// Prepares programs for resuming.
     prepares: OnceLock<Arc<dyn Prepares>>,
-    /// Knows what people have done on pages.
+    /// Knows whether people have finished on pages.
     pages: OnceLock<Arc<dyn Pages>>,
-    /// Told of runs that begin to wait.
+    /// Listener for runs that begin to wait.
     on_waiting: OnceLock<Told>,
-    /// Told of runs whose status has changed.
+    /// Listener for runs whose status has changed.
     on_status: OnceLock<Told>,
     changes: broadcast::Sender<Name>,
 }
@@ -117,7 +118,7 @@ impl std::fmt::Debug for Runs {
 }
 
 impl Runs {
-    /// Runs over the store of `state`, or in the memory of this process where there is none.
+    /// Runs in the store of `state`, or in the memory of this process without one.
     pub(crate) fn new(
         settings: settings::Runs,
         ordinary: Duration,
@@ -155,25 +156,25 @@ impl Runs {
         runs
     }
 
-    /// How they are kept.
+    /// The settings of runs.
     pub(crate) fn settings(&self) -> &settings::Runs {
         &self.settings
     }
 
-    /// How long a call waits for a run that goes on, if nothing else says so: the time of a program.
+    /// The default wait for a run that still runs: the ordinary time limit of a program.
     pub(crate) fn patience(&self) -> Duration {
         self.ordinary
     }
 
-    /// A permit for a program that may become a run: it is held as long as the program runs.
+    /// A permit for a program that may become a run. It is held as long as the program runs.
     ///
     /// # Errors
-    /// What is exhausted.
+    /// The limit that is reached.
     pub(crate) fn enter(&self, principal: &Principal) -> Result<Permit, Full> {
         self.limiter.try_enter(principal)
     }
 
-    /// Whether `principal` may have one more run, as far as this process knows.
+    /// True if `principal` may have one more run, as far as this process knows.
     pub(crate) fn has_room(&self, principal: &Principal) -> bool {
         let held = self.held();
         let name = principal.known_name();
@@ -181,7 +182,7 @@ impl Runs {
         held.len() < self.settings.max && own < self.settings.max_per_owner
     }
 
-    /// The run of that principal and id, if this process has it.
+    /// The run of that principal and id, if this process holds it.
     fn here(&self, principal: &Principal, id: &str) -> Option<Arc<Held>> {
         self.held().get(&(principal.shared_name(), id.into())).cloned()
     }
@@ -190,30 +191,30 @@ impl Runs {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has programs that go on prepared by this.
+    /// Sets how programs are prepared for resuming.
     pub(crate) fn prepared_by(&self, prepares: Arc<dyn Prepares>) {
-        // There is one tool whose programs leave.
+        // There is one tool whose programs can be suspended.
         let _ = self.prepares.set(prepares);
     }
 
-    /// Has this told of each run that begins to wait.
+    /// Sets the listener for runs that begin to wait.
     pub(crate) fn on_waiting(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
         let _ = self.on_waiting.set(Box::new(told));
     }
 
-    /// Has this told of each run that begins, waits, goes on or ends in this process, or whose end is found here.
+    /// Sets the listener for runs that begin, wait, resume or end in this process, or whose end is found here.
     pub(crate) fn on_status(&self, told: impl Fn(&RunView) + Send + Sync + 'static) {
         let _ = self.on_status.set(Box::new(told));
     }
 
-    /// The names of runs of this process, and of those that are answered or stopped here, when they change.
+    /// The names of runs of this process that change, and of those that are answered or cancelled here.
     pub(crate) fn changes(&self) -> broadcast::Receiver<Name> {
         self.changes.subscribe()
     }
 
-    /// Tells that a run has changed.
+    /// Announces that a run has changed.
     fn has_changed(&self, key: &Key) {
-        // Nobody may listen.
+        // There may be no receiver.
         let _ = self.changes.send((key.owner().name().clone(), key.id().clone()));
     }
 
@@ -238,13 +239,13 @@ impl Runs {
         }
     }
 
-    /// When a program that begins to wait now ends unless somebody answers, in milliseconds since 1970.
+    /// When a program that begins to wait now expires, in milliseconds since 1970.
     fn expires_at_ms(&self) -> i64 {
         let life = i64::try_from(self.settings.waiting_ttl.as_millis()).unwrap_or(i64::MAX);
         timestamp::shared_now_ms().saturating_add(life)
     }
 
-    /// Forgets a run that is not driven here any more, unless it is again.
+    /// Forgets a run that is not driven here any more, unless it has been resumed here.
     fn forget(&self, held: &Arc<Held>) {
         let name = (held.key.owner().name().clone(), held.key.id().clone());
         let mut all = self.held();
@@ -253,12 +254,12 @@ impl Runs {
         }
     }
 
-    /// A worker for the next run.
+    /// The worker for the next run.
     fn worker(&self) -> usize {
         self.next_worker.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How long the record of a program that runs lies there, whatever becomes of its process.
+    /// How long the store keeps the record of a running program if its process is lost.
     fn longest_life(&self) -> Duration {
         self.settings.timeout + self.settings.waiting_ttl + self.settings.ttl + Duration::from_secs(60)
     }
@@ -267,7 +268,7 @@ impl Runs {
 /// The key of a run.
 ///
 /// # Errors
-/// If nothing can have that id.
+/// No run can have that id.
 fn key(principal: &Principal, id: &str) -> Result<Key, NotSeen> {
     Key::new(&StoreOwner::principal(principal.shared_name()), Kind::Run, id).map_err(|_| NotSeen::NotFound)
 }

@@ -1,4 +1,5 @@
-//! What people have done on pages that they were sent to: `accept` says only that a page was opened (waiting.md 3.1).
+//! Checks what people did on pages that they were sent to: an `accept` reports only that a page was opened
+//! (waiting.md 3.1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +15,19 @@ use super::look::WaitingRun;
 use super::{NotSeen, Runs, key};
 use crate::principal::Principal;
 
-/// Knows what has been done on pages.
+/// Knows whether people have finished on pages.
 pub(crate) trait Pages: Send + Sync {
-    /// Whether `principal` has done there what it was asked to.
+    /// True if `principal` has done there what was asked.
     fn is_done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, bool>;
 
-    /// Waits until it has.
+    /// Waits until `principal` has done it.
     fn done(&self, principal: Arc<str>, asked: AskedPage) -> BoxFuture<'static, ()>;
 
-    /// Whether an `accept` waits for that.
+    /// True if an `accept` waits for that.
     fn is_awaited(&self, principal: &str, asked: &AskedPage) -> bool;
 }
 
-/// The store of sign-ins to upstreams, and what these say of pages of their own.
+/// The store of sign-ins to upstreams, and the reports of upstreams about their own pages.
 pub(crate) struct UpstreamPages(pub(crate) Arc<Aggregator>);
 
 impl Pages for UpstreamPages {
@@ -45,17 +46,18 @@ impl Pages for UpstreamPages {
     }
 }
 
-/// What becomes of an `accept` behind which nothing was done.
+/// How to treat an `accept` of a page on which nothing was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// The page is waited for so long; then the answer does not fit, and counts if that is so too often.
+    /// Waits for the page that long; after that the answer does not fit, and too many misfits count as an answer.
     Waited(Duration),
     /// Its user has just been sent there: the question stays open as it is.
     JustNow,
 }
 
-/// Waits at most `patience` for what `principal` says that it does on these pages. The result: the sign-ins that have not been made. Whoever
-/// has been on a page of an upstream's own asks that upstream again, which knows best.
+/// Waits at most `patience` for `principal` to finish on these pages, and returns the sign-ins that are still
+/// missing. For a page of an upstream's own, the program asks that upstream again: only the upstream knows the
+/// result.
 pub(crate) async fn undone(
     pages: &Arc<dyn Pages>,
     principal: &Arc<str>,
@@ -76,7 +78,7 @@ pub(crate) async fn undone(
     join_all(looks).await.into_iter().flatten().collect()
 }
 
-/// Those of these pages where nothing is done, although nobody speaks of any.
+/// Those of these pages on which nothing was done, without any wait.
 pub(crate) async fn not_done(
     pages: &Arc<dyn Pages>,
     principal: &Arc<str>,
@@ -89,7 +91,7 @@ pub(crate) async fn not_done(
     join_all(looks).await.into_iter().flatten().collect()
 }
 
-/// The questions that `answers` accept: the text of a JSON object.
+/// The questions that `answers`, the text of a JSON object, accept.
 pub(crate) fn accepted(answers: &str) -> Vec<QuestionId> {
     let is_accept = |sent: Raw<'_>| {
         let action = sent.members()?.find(|(name, _)| name == "action")?.1.as_str()?;
@@ -100,19 +102,19 @@ pub(crate) fn accepted(answers: &str) -> Vec<QuestionId> {
     accepted.filter_map(|(name, _)| QuestionId::parse(name)).collect()
 }
 
-/// Who answers where something has been done on a page.
+/// The author of an answer that was given on a page.
 pub(crate) fn by_page(principal: &Principal) -> AnsweredBy {
     AnsweredBy { channel: Channel::Page, name: Some(principal.shared_name()) }
 }
 
 impl Runs {
-    /// Has the pages looked at of which runs wait for something.
+    /// Sets the check of pages.
     pub(crate) fn look_at(&self, pages: Arc<dyn Pages>) {
         // There is one aggregator.
         let _ = self.pages.set(pages);
     }
 
-    /// The sign-ins that `answers` accept although nobody has signed in, after a wait of that long for all pages that they accept.
+    /// The accepted sign-ins that are still missing, after a wait of that long for all pages that `answers` accept.
     pub(super) async fn undone(
         &self,
         owner: &Principal,
@@ -136,7 +138,7 @@ impl Runs {
         Ok(undone(pages, &owner.shared_name(), asked, patience).await)
     }
 
-    /// Answers what has been done on pages without anybody saying so. The result: what is answered now.
+    /// Answers questions whose pages are done although no answer was sent. Returns the questions answered now.
     pub(super) async fn answer_by_pages(
         self: &Arc<Self>,
         owner: &Principal,

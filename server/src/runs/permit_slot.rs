@@ -1,10 +1,10 @@
-//! The permit of a run: it has one while its program runs, and none while it waits for people (waiting.md 8).
+//! The permit of a run, held while its program runs and released while it waits for people (waiting.md 8).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::concurrency_limiter::{Full, Permit, PermitLoan};
 
-/// The permit, shared by a program and what drives it.
+/// The permit, shared by a program and the task that drives it.
 #[derive(Clone, Default)]
 pub(super) struct PermitSlot {
     permit: Arc<Mutex<Option<Permit>>>,
@@ -12,18 +12,18 @@ pub(super) struct PermitSlot {
 }
 
 impl PermitSlot {
-    /// With this permit.
+    /// A slot that holds this permit.
     pub(super) fn of(permit: Permit) -> PermitSlot {
         let loan = permit.loan().clone();
         PermitSlot { permit: Arc::new(Mutex::new(Some(permit))), loan }
     }
 
-    /// By what the program lends the permit that is there.
+    /// The loan through which the program uses the current permit.
     pub(super) fn loan(&self) -> &PermitLoan {
         &self.loan
     }
 
-    /// Whether there is one now: it is asked for if there is none.
+    /// True if the slot has a permit; asks for one if it is empty.
     pub(super) fn fill(&self, ask: impl FnOnce() -> Result<Permit, Full>) -> bool {
         let mut slot = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
@@ -33,7 +33,7 @@ impl PermitSlot {
         slot.is_some()
     }
 
-    /// Gives it back.
+    /// Releases the permit.
     pub(super) fn give_back(&self) {
         self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

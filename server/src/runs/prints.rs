@@ -1,17 +1,17 @@
-//! What a run has printed, as far as it is kept.
+//! The latest output of a run.
 
 use std::collections::VecDeque;
 
 use ptc_host::text::clip;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of prints that are kept (waiting.md 8).
+/// The bound on kept output, in bytes (waiting.md 8).
 const MAX_BYTES: usize = 64 << 10;
 
-/// The latest prints. Older ones make room for newer ones, and are counted.
+/// The latest prints. Older prints are dropped and counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PrintLog {
-    /// How many came before the first that is kept.
+    /// How many prints were dropped before the first kept one.
     first: u64,
     kept: VecDeque<String>,
     bytes: usize,
@@ -31,12 +31,12 @@ impl PrintLog {
         }
     }
 
-    /// How many there were.
+    /// How many prints there were in total.
     pub(super) fn count(&self) -> u64 {
         self.first + self.kept.len() as u64
     }
 
-    /// Those behind the first `told`, and how many of them are not kept any more.
+    /// The prints after the first `told`, and how many of them were dropped.
     pub(super) fn after(&self, told: u64) -> (Vec<String>, u64) {
         let skipped = usize::try_from(told.saturating_sub(self.first)).unwrap_or(usize::MAX);
         (self.kept.iter().skip(skipped).cloned().collect(), self.first.saturating_sub(told))

@@ -1,4 +1,4 @@
-//! A question of a run that is kept, and who may answer it (waiting.md 3.5).
+//! A stored question of a run, and who may answer it (waiting.md 3.5).
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ use super::answers::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
 pub(crate) struct KeptQuestion {
     /// Its id.
     pub(crate) id: QuestionId,
-    /// What is asked.
+    /// The question itself.
     pub(crate) question: Question,
     /// Why the last answer did not fit.
     pub(crate) fault: Option<String>,
-    /// What was answered.
+    /// Its answer.
     pub(crate) answer: Option<Answer>,
-    /// How often its answer did not fit.
+    /// How many answers did not fit.
     faults: u8,
 }
 
-/// What becomes of an answer.
+/// The result of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Took {
-    /// It counts.
+    /// The answer counts.
     Counted,
-    /// It does not fit the form, and the question stays open.
+    /// The answer does not fit the form, and the question stays open.
     Misfit(String),
-    /// The word of whoever brings it is not enough for this question.
+    /// The question requires an answer through another channel.
     NotHere,
-    /// Somebody was faster.
+    /// The question was answered before.
     AlreadyAnswered,
-    /// The run does not ask that.
+    /// The run has no such open question.
     NotOpen,
-    /// It is no answer: it has no action, none that is known, or a member twice.
+    /// The message is no answer: its action is missing or unknown, or a member occurs twice.
     NoAnswer,
 }
 
@@ -52,8 +52,8 @@ impl KeptQuestion {
         KeptQuestion { id: open.id, question: open.question.clone(), fault: None, answer: None, faults: 0 }
     }
 
-    /// Takes an `accept` that says no more than that the page was opened: nothing has been done there. It does not fit, and counts if that
-    /// is so too often.
+    /// Takes an `accept` that reports only an opened page, although nothing was done there. It does not fit, and
+    /// counts after too many misfits.
     pub(super) fn take_undone(&mut self, sent: Raw<'_>, by: &AnsweredBy, at_ms: u64) -> Took {
         let is_open = self.answer.is_none() && is_enough(by.channel, &self.question);
         if !is_open || self.faults >= MOST_FAULTS {
@@ -87,10 +87,10 @@ impl KeptQuestion {
     }
 }
 
-/// Whether an answer by this channel is enough for the question.
+/// True if this channel may answer the question.
 pub(crate) fn is_enough(channel: Channel, question: &Question) -> bool {
     match channel {
-        // The model's own word, and what a client says, which goes through no other hands than the model's.
+        // The model's own word, and an answer of its client, which passes through no hands but the model's.
         Channel::Model => question.kind != QuestionKind::Approval || question.level == Level::Model,
         Channel::Client => question.level != Level::OutOfBand,
         Channel::Console | Channel::Webhook | Channel::Terminal | Channel::Embedder | Channel::Page => true,
@@ -244,7 +244,7 @@ fn digest(text: &str) -> Option<[u8; 32]> {
 pub(super) mod tests {
     use super::*;
 
-    /// A question of that kind and level, with yes or no.
+    /// A yes-or-no question of that kind and level.
     pub(in crate::runs) fn question(number: u32, kind: QuestionKind, level: Level) -> OpenQuestion {
         let digest = ArgumentsDigest::Sent([7; 32]);
         let call = AskedCall { tool: "move_file".into(), arguments: "{\"a\":1}".into(), digest };

@@ -1,4 +1,4 @@
-//! The record of a run, as it lies in a store.
+//! The record of a run, as it is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::question::KeptQuestion;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
 use crate::timestamp;
 
-/// The version of the form. Another build that has another one leaves the record alone.
+/// The version of the format. A build with another version leaves the record alone.
 const FORM: u8 = 2;
 
-/// What a run is doing, or how it has ended (waiting.md 6.2).
+/// The status of a run (waiting.md 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
@@ -26,13 +26,13 @@ pub(crate) enum Status {
     Running,
     /// Its program waits for people.
     Waiting,
-    /// It has a value, or a failure of its own.
+    /// Its program returned a value or failed by itself.
     Done,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
-    /// Its process ended before it.
+    /// Its process ended before it did.
     Interrupted,
-    /// Nobody answered what it waited for.
+    /// Its questions were not answered in time.
     Expired,
 }
 
@@ -50,41 +50,41 @@ impl Status {
     }
 }
 
-/// The call that began a run, as far as its program needs it to go on in another process.
+/// The call that began a run, as far as another process needs it to resume the program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptCall {
     /// `params.arguments` as sent.
     pub(crate) arguments: Option<String>,
     /// The revision of the protocol that the client speaks.
     pub(crate) revision: String,
-    /// Longest text of a result that the client hands to its model whole, in bytes.
+    /// Longest text of a result that the client passes to its model whole, in bytes.
     pub(crate) result_room: Option<usize>,
-    /// The evaluation.
+    /// The id of the evaluation.
     pub(crate) eval: u64,
-    /// Which suspension of its program comes next, from 1.
+    /// The number of the next suspension of its program, from 1.
     pub(crate) round: u32,
-    /// Whether it may take as long as a run may.
+    /// True if it has the time limit of a run.
     pub(crate) is_long: bool,
-    /// What its client shows to its user of what it is asked as a task, as bits; `None` if it is not.
+    /// The modes of questions that its client shows to its user for a task, as bits; `None` if it is no task.
     #[serde(default)]
     pub(crate) task_modes: Option<u8>,
 }
 
-/// What a run waits for.
+/// The questions of a run that waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Wait {
-    /// Open questions, and those of them that are answered by now.
+    /// All questions of this wait, including those that are answered by now.
     pub(super) questions: Vec<KeptQuestion>,
-    /// When it ends if nobody answers, in milliseconds since 1970, for readers: the store's clock decides.
+    /// When it expires, in milliseconds since 1970, for readers: the store's clock decides.
     pub(super) expires_at_ms: i64,
-    /// Whether only the process that has it can go on with it.
+    /// True if the program is resident: only the process that holds it can resume it.
     pub(super) is_pinned: bool,
-    /// How long its end is told at least if nobody answers, in milliseconds; 0 for as long as that of any run.
+    /// How long its end is reported at least after it expired, in milliseconds; 0 for the same time as any run.
     #[serde(default)]
     pub(super) tail_ms: u64,
 }
 
-/// How far a run is: another one is worth writing.
+/// The progress of a run; if it differs from the last write, the record is written again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     calls: u32,
@@ -94,48 +94,49 @@ pub(super) struct Mark {
     waits: bool,
 }
 
-/// A run.
+/// The stored state of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunRecord {
     pub(super) status: Status,
-    /// Whose it is.
+    /// Its principal.
     pub(super) principal: Arc<str>,
     /// The tool that was called.
     pub(super) tool: String,
-    /// When the call came, in milliseconds since 1970, for readers.
+    /// When the call arrived, in milliseconds since 1970, for readers.
     pub(super) began_ms: i64,
-    /// Upstream calls that are known to have been made.
+    /// The number of upstream calls, as far as known.
     pub(super) calls: u32,
     #[serde(default)]
     pub(super) prints: PrintLog,
-    /// What its call is answered with, once it has ended.
+    /// The reply to its call, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<KeptReply>,
-    /// Its call, once its program has waited.
+    /// Its call, once its program was suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) call: Option<KeptCall>,
-    /// What it waits for, while it does.
+    /// Its questions, while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) wait: Option<Wait>,
     /// The number of the last question that it has asked.
     #[serde(default)]
     pub(super) asked: u32,
-    /// When it began or ended to run or to wait, or an answer came, in milliseconds since 1970, for readers.
+    /// When its status last changed or an answer came, in milliseconds since 1970, for readers.
     pub(super) updated_ms: i64,
-    /// Until when its client was told that it is kept, in milliseconds since 1970; 0 if it was told nothing.
+    /// The time until which its client was promised that it is kept, in milliseconds since 1970; 0 without such a
+    /// promise.
     #[serde(default)]
     pub(super) until_ms: i64,
-    /// The program, while it waits and any process can go on with it.
+    /// The suspended program.
     #[serde(skip)]
     pub(super) snapshot: Bytes,
 }
 
 impl RunRecord {
-    /// As it lies in a store: the form, how long the JSON is (4 bytes, the lowest first), the JSON, the program.
+    /// Encodes the record: the version, the length of the JSON (4 bytes, little-endian), the JSON, the program.
     pub(super) fn to_bytes(&self) -> Bytes {
         const HEAD: usize = 5;
         let mut bytes = vec![0; HEAD];
-        // Plain data: it serialises.
+        // Plain data always serialises.
         let _ = serde_json::to_writer(&mut bytes, self);
         let length = u32::try_from(bytes.len() - HEAD).unwrap_or(u32::MAX);
         bytes[0] = FORM;
@@ -144,7 +145,7 @@ impl RunRecord {
         bytes.into()
     }
 
-    /// The record and its bytes. A large one is written on a thread of its own.
+    /// Returns the record and its encoding. A large one is encoded on a thread of its own.
     pub(super) async fn written(self) -> (RunRecord, Bytes) {
         let arguments =
             self.call.as_ref().and_then(|call| call.arguments.as_ref()).map_or(0, |text| text.len());
@@ -156,7 +157,7 @@ impl RunRecord {
         .await
     }
 
-    /// What was written; `None` if it is of another form.
+    /// Decodes a record; `None` if its version is another.
     #[expect(clippy::disallowed_methods, reason = "entry point: RunRecord.from_bytes")]
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
         let (head, rest) = bytes.strip_prefix(&[FORM])?.split_first_chunk::<4>()?;
@@ -166,7 +167,7 @@ impl RunRecord {
         Some(RunRecord { snapshot: bytes.slice_ref(snapshot), ..record })
     }
 
-    /// The same, ended so.
+    /// The same record with that end.
     pub(super) fn ended(self, status: Status, reply: &ToolReply) -> RunRecord {
         RunRecord {
             status,
@@ -179,13 +180,13 @@ impl RunRecord {
         }
     }
 
-    /// Whether it has failed; `None` unless it has ended by itself.
+    /// True if it has failed; `None` unless its program has ended by itself.
     pub(super) fn has_failed(&self) -> Option<bool> {
         let outcome = self.outcome.as_ref().filter(|_| self.status == Status::Done)?;
         Some(outcome.is_error || outcome.error.is_some())
     }
 
-    /// How far it is, as far as others are told.
+    /// Its progress.
     pub(super) fn mark(&self) -> Mark {
         let answered = self.questions().iter().filter(|question| question.answer.is_some()).count();
         Mark {
@@ -197,7 +198,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether some process must have it: it runs, or waits where it is.
+    /// True if a process must hold it: it runs, or it is resident while it waits.
     pub(super) fn needs_holder(&self) -> bool {
         match self.status {
             Status::Running => true,
@@ -206,7 +207,7 @@ impl RunRecord {
         }
     }
 
-    /// How long its end is told if nobody answers what it waits for. `ttl`: as it is of any run.
+    /// How long the end is reported if the run expires. `ttl` is the time for any run.
     pub(super) fn tail(&self, ttl: Duration) -> Duration {
         ttl.max(Duration::from_millis(self.wait.as_ref().map_or(0, |wait| wait.tail_ms)))
     }
@@ -216,7 +217,7 @@ impl RunRecord {
         self.wait.as_ref().map_or(&[], |wait| &wait.questions)
     }
 
-    /// The outcome of a program whose process has ended, as far as anybody knows.
+    /// The outcome of a program whose process is lost.
     pub(super) fn interruption(&self) -> ToolReply {
         let message = format!(
             "the server stopped while this program ran; upstream calls up to #{} are known to have been made, later ones may have \
@@ -227,29 +228,29 @@ impl RunRecord {
     }
 }
 
-/// The outcome of a run that somebody stopped.
+/// The outcome of a cancelled run.
 pub(super) fn cancellation() -> ToolReply {
     ToolReply::failure("cancelled", "the run was cancelled", "lisp_cancel has stopped this program.")
 }
 
-/// The outcome of a run that nobody answered for so long.
+/// The outcome of a run that was not answered for that long.
 pub(super) fn expiry(patience: Duration) -> ToolReply {
     let message = format!("nobody answered within {} ms", patience.as_millis());
     ToolReply::failure("expired", &message, &message)
 }
 
-/// The outcome of a run whose program asked its user once no call of its client was open for the question.
+/// The outcome of a program that asked its user while no call of its client was open for the question.
 fn unasked() -> ToolReply {
     let message = "the program asked its user when no call of its client was open";
     let feedback = "Run it again without wait_ms, or with one that leaves the user time to answer.";
     ToolReply::failure("unanswerable", message, feedback)
 }
 
-/// A reply without what only this process can use.
+/// A reply without the parts that only this process can use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptReply {
     is_error: bool,
-    /// `None`: the structured content says it.
+    /// `None` if the text can be made from the structured content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,7 +259,7 @@ pub(super) struct KeptReply {
     attached: Vec<KeptBlock>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     eval: Option<u64>,
-    /// The JSON-RPC error that its call is answered with instead.
+    /// The JSON-RPC error that answers the call instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<KeptError>,
 }

@@ -1,4 +1,4 @@
-//! What a call has of the run that it may become.
+//! The parts of a call that become a run if the call outlasts its wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,67 +10,67 @@ use tokio::sync::{mpsc, oneshot};
 use super::record::KeptCall;
 use crate::protocol::tool::ToolReply;
 
-/// The run that a call may become, for whoever asks on behalf of its program.
+/// The run that a call may become, for the asker of its program.
 #[derive(Clone)]
 pub(crate) struct RunSeed {
-    /// Its id, if it becomes one.
+    /// The id of that run.
     pub(crate) id: Arc<str>,
     pinned: mpsc::UnboundedSender<Pinned>,
-    /// Whether its client knows the id, and has been answered.
+    /// True once its client has been answered with the id.
     is_told: Arc<AtomicBool>,
 }
 
-/// Questions of a program that cannot leave its process.
+/// Questions of a resident program.
 pub(super) struct Pinned {
     pub(super) open: Vec<OpenQuestion>,
     pub(super) answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
 }
 
-/// The questions, where the run is driven.
+/// The receiver of the questions, in the task that drives the run.
 pub(super) type PinnedQuestions = mpsc::UnboundedReceiver<Pinned>;
 
-/// How far a program has come.
+/// How far a program ran.
 #[derive(Debug)]
 pub(crate) enum Ran {
-    /// To its end, or to something else that its client is answered with.
+    /// To its end, or to another reply for its client.
     Ended(ToolReply),
-    /// To questions, and its run is to be kept.
+    /// To questions, for which its run is to be stored.
     Waits(Box<Suspension>),
 }
 
 impl Ran {
-    /// The answer of a call that becomes no run.
+    /// The answer of a call that does not become a run.
     pub(crate) fn alone(self) -> ToolReply {
         match self {
             Ran::Ended(reply) => reply,
-            // Only a call with a seed is told to keep its run.
+            // Only a call with a seed suspends its program.
             Ran::Waits(_) => ToolReply::failure("internal_error", "internal error", "Run the program again."),
         }
     }
 }
 
-/// A program that has left the machine.
+/// A suspended program.
 #[derive(Debug)]
 pub(crate) struct Suspension {
-    /// It, and what it asks.
+    /// The program and its questions.
     pub(crate) suspended: Suspended,
-    /// The call that it goes on with.
+    /// The call with which it is resumed.
     pub(crate) call: KeptCall,
 }
 
 impl RunSeed {
-    /// A seed, and the questions of a program that is pinned. `None` if the system has no entropy.
+    /// Makes a seed, and the receiver of the questions of a resident program. `None` if the system has no entropy.
     pub(super) fn new() -> Option<(RunSeed, PinnedQuestions)> {
         super::id::new().map(RunSeed::of)
     }
 
-    /// The seed of a run that is there already.
+    /// The seed of a run that exists already.
     pub(super) fn of(id: Arc<str>) -> (RunSeed, PinnedQuestions) {
         let (pinned, questions) = mpsc::unbounded_channel();
         (RunSeed { id, pinned, is_told: Arc::default() }, questions)
     }
 
-    /// Has the questions of a program that cannot leave answered where it is.
+    /// Passes the questions of a resident program to the task that drives the run, and waits for the answers.
     pub(crate) async fn hold(self, open: Vec<OpenQuestion>) -> Vec<(QuestionId, Answer)> {
         let (answered, answers) = oneshot::channel();
         if self.pinned.send(Pinned { open, answered }).is_err() {
@@ -79,12 +79,12 @@ impl RunSeed {
         answers.await.unwrap_or_default()
     }
 
-    /// Whether its client has been answered with the id.
+    /// True if its client has been answered with the id.
     pub(crate) fn is_told(&self) -> bool {
         self.is_told.load(Ordering::Acquire)
     }
 
-    /// Notes that.
+    /// Notes that its client has been answered with the id.
     pub(super) fn tell(&self) {
         self.is_told.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The end of the process (waiting.md 6.5).
+//! Shutdown of runs with their process (waiting.md 6.5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tracing::info;
 use super::Runs;
 use super::held::{Held, Order};
 
-/// How long writing the ends may take.
+/// The time limit for writing the ends.
 const WRITING: Duration = Duration::from_secs(2);
 
 impl Runs {
-    /// Lets programs run for `grace`, then records of the others that they were interrupted.
+    /// Lets programs run for `grace`, then records the remaining ones as interrupted.
     pub(crate) async fn shut_down(&self, grace: Duration) {
         let running =
             || -> Vec<Arc<Held>> { self.held().values().filter(|held| !held.has_ended()).cloned().collect() };

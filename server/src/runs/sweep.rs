@@ -1,5 +1,5 @@
-//! Records the ends of runs at which nobody looks (waiting.md 6.2): of those that nobody answered in time, and of those whose process has
-//! died. So they are in the audit log too.
+//! Sweeps expired and orphaned runs and records their ends (waiting.md 6.2), so that the audit log has them even if
+//! no client looks at the run.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,14 +11,14 @@ use tracing::debug;
 use super::Runs;
 use super::look::record_of;
 
-/// Bounds of the time between two sweeps.
+/// The shortest interval between two sweeps.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Looks at all runs now and then, for as long as there is anybody to tell.
+/// Sweeps all runs at intervals, until the runs are dropped.
 pub(super) async fn sweep(runs: Weak<Runs>) {
     loop {
-        // The record of a run that nobody answered lies there for at least that long: one of these looks finds it.
+        // An expired record stays in the store for at least `ttl`, so that one of the sweeps finds it.
         let Some(pause) = runs.upgrade().map(|runs| runs.settings.ttl / 2) else { return };
         sleep(pause.clamp(SHORTEST, LONGEST)).await;
         let Some(runs) = runs.upgrade() else { return };
@@ -27,9 +27,10 @@ pub(super) async fn sweep(runs: Weak<Runs>) {
 }
 
 impl Runs {
-    /// Records the ends that nobody has recorded yet. Of several processes that do so at once one does.
+    /// Records the ends that are not recorded yet. If several replicas sweep at once, exactly one of them records
+    /// each end.
     pub(super) async fn record_ends(self: &Arc<Self>) {
-        // A store that is away is asked again next time.
+        // A store that is unavailable is tried again at the next sweep.
         let listed = self.store.list(None, Kind::Run).await.unwrap_or_default();
         for listed in listed.into_iter().filter(|listed| listed.lease.is_none()) {
             let Ok(Some(read)) = self.store.look(&listed).await else { continue };

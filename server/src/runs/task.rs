@@ -1,4 +1,4 @@
-//! Runs as their clients see them who have been given tasks (waiting.md 6.3).
+//! Runs as tasks of MCP clients (waiting.md 6.3).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,31 +16,31 @@ use crate::timestamp;
 pub(crate) struct TaskRun {
     /// Its id.
     run_id: Arc<str>,
-    /// When its call came, in milliseconds since 1970.
+    /// When its call arrived, in milliseconds since 1970.
     created_ms: i64,
-    /// When it began or ended to run or to wait, or an answer came, in milliseconds since 1970.
+    /// When its status last changed or an answer came, in milliseconds since 1970.
     updated_ms: i64,
-    /// Until when it is kept at least, in milliseconds since 1970.
+    /// The time until which it is kept at least, in milliseconds since 1970.
     until_ms: i64,
     /// Upstream calls that it has made.
     calls: u32,
-    /// Where it stands.
+    /// Its state.
     standing: Standing,
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug)]
 enum Standing {
     /// Its program runs.
     Running,
     /// It waits for people.
     Waiting(WaitingRun),
-    /// It has ended so.
+    /// It has ended with that status and reply.
     Ended(Status, Box<ToolReply>),
 }
 
 impl TaskRun {
-    /// The run as its client sees it. `requests`: what a run asks that waits, as `inputRequests`.
+    /// Converts the run to a task. `requests` makes the `inputRequests` of a waiting run.
     pub(crate) fn into_task(self, requests: impl FnOnce(&WaitingRun) -> String) -> Task {
         let (message, state) = match self.standing {
             Standing::Running => (Some(format!("{} upstream calls made", self.calls)), TaskState::Working),
@@ -73,14 +73,14 @@ impl TaskRun {
 }
 
 impl Runs {
-    /// The run as it is now. Looking takes nothing from it: what it has printed is still to be told.
+    /// The current state of the run. Reading it does not mark prints as reported.
     ///
     /// # Errors
-    /// It is not there, or the store is not.
+    /// The run does not exist, or the store is unavailable.
     pub(crate) async fn task(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
         let task = self.as_task(principal, id).await?;
         match &task.standing {
-            // What has been done on pages is answered by that.
+            // Pages that are done answer their questions.
             Standing::Waiting(run) if !self.answer_by_pages(principal, run).await?.is_empty() => {
                 self.as_task(principal, id).await
             }
@@ -105,7 +105,7 @@ impl Runs {
         Ok(self.task_of(key.id().clone(), &record, standing))
     }
 
-    /// The same for one that this process has.
+    /// Like [`task`](Self::task), for a run that this process holds.
     pub(crate) fn task_here(&self, principal: &Principal, id: &str) -> Option<TaskRun> {
         let held = self.here(principal, id)?;
         let standing = held.standing()?;
@@ -114,7 +114,7 @@ impl Runs {
 
     fn task_of(&self, run_id: Arc<str>, record: &RunRecord, standing: Standing) -> TaskRun {
         let ttl = millis(self.settings.ttl);
-        // Nothing ends before that, whatever becomes of it.
+        // The run is kept at least until then, whatever happens to it.
         let until_ms = match &standing {
             Standing::Running => timestamp::shared_now_ms() + ttl,
             Standing::Waiting(run) => run.expires_at_ms + ttl,
@@ -130,22 +130,24 @@ impl Runs {
         }
     }
 
-    /// Until when a run is kept whose client is told that it is a task: as long as its program may run, and what has come of it is kept.
+    /// The time until which a run is kept whose client got a task: the time limit of its program, and the time that
+    /// its end is kept.
     pub(super) fn promised_ms(&self, began_ms: i64) -> i64 {
         began_ms + millis(self.settings.timeout) + millis(self.settings.ttl)
     }
 
-    /// The same of one that was told so until `until_ms` (0: it was not), and now waits for people until `expires_at_ms`.
+    /// The same for a run that was promised until `until_ms` (0: no promise) and now waits for people until
+    /// `expires_at_ms`.
     pub(super) fn promised_past(&self, until_ms: i64, expires_at_ms: i64) -> i64 {
         if until_ms == 0 { 0 } else { until_ms.max(expires_at_ms + millis(self.settings.ttl)) }
     }
 
-    /// Keeps a run that waits here as long as its client is told.
+    /// Extends the promise of a resident run that waits.
     pub(super) fn promises_past(&self, held: &Held, expires_at_ms: i64) {
         held.promise(self.promised_past(held.record().until_ms, expires_at_ms));
     }
 
-    /// How long the record of a run that has ended lies there.
+    /// How long the store keeps the record of a run that has ended.
     pub(super) fn rest_of(&self, record: &RunRecord) -> Duration {
         let promised = u64::try_from(record.until_ms - timestamp::shared_now_ms()).unwrap_or(0);
         self.settings.ttl.max(Duration::from_millis(promised))
@@ -153,7 +155,7 @@ impl Runs {
 }
 
 impl Held {
-    /// Where it stands; `None` if it is in the store.
+    /// Its state; `None` if its program is in the store.
     fn standing(&self) -> Option<Standing> {
         if self.has_left() {
             return None;

@@ -57,7 +57,7 @@ fn somebody() -> Principal {
     Principal::named("ada")
 }
 
-/// Ends with this text when it is told to.
+/// Work that ends with this text when it is signalled.
 fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFuture<'static, Ran>) {
     let (end, ended) = oneshot::channel::<()>();
     let work = async move {
@@ -67,7 +67,7 @@ fn work(text: &'static str) -> (oneshot::Sender<()>, futures_util::future::BoxFu
     (end, work.boxed())
 }
 
-/// A run that was given its id at once.
+/// A run whose client was given its id at once.
 async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, Ran>) -> Arc<str> {
     let mut request = EvalRequest::new("1");
     let call = runs.lengthen(Some(Duration::ZERO), &mut request).unwrap();
@@ -117,7 +117,7 @@ async fn a_run_is_found_by_its_principal_and_tells_its_end_to_everybody_who_asks
         assert_eq!(text(&seen), "there");
     }
     assert_eq!(runs.limiter.running(), 0);
-    // One that has ended is not stopped any more.
+    // A run that has ended cannot be cancelled.
     assert_eq!(text(&runs.cancel(&somebody(), &id).await.unwrap()), "there");
 }
 
@@ -196,13 +196,13 @@ async fn whoever_was_overtaken_drops_its_program() {
     let one = replica(&store, "one");
     let (mut end, work) = work("never");
     let id = kept(&one, work).await;
-    // As if the process had been stopped for so long that another one has recorded the end.
+    // As if the process had been paused until another one recorded the end.
     let key = key(&somebody(), &id).unwrap();
     let read = store.read(&key).await.unwrap().unwrap();
     let record = RunRecord::from_bytes(&read.blob.unwrap()).unwrap();
     let ended = record.clone().ended(Status::Interrupted, &record.interruption());
     store.commit(Commit::one(Write::put(key, read.version, ended.to_bytes()))).await.unwrap();
-    // It hears of it when it has something to write.
+    // The process notices when it has something to write.
     one.held().values().for_each(|held| held::locked(&held.prints).push("more"));
     end.closed().await;
     let seen = one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
@@ -224,7 +224,7 @@ async fn there_are_as_many_as_may_be() {
     ends.push(end);
     kept(&few, work_of_few).await;
     assert!(!few.has_room(&Principal::named("bob")));
-    // What began before there were so many has the time of any other call.
+    // A run that began before the limit was reached has the ordinary time limit.
     let attend = |work| {
         let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
         runs.clone().attend(call, somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
@@ -291,7 +291,7 @@ async fn calls_are_held_back_until_the_lease_is_certain() {
     let (tell, acknowledged) = tokio::sync::watch::channel(None);
     assert!(!lawful::is_overdue(*acknowledged.borrow()), "before there is a lease");
     let long_ago = tokio::time::Instant::now().checked_sub(lawful::UNHEARD);
-    // A machine that was started a moment ago has no such time.
+    // A machine that has just booted has no such instant.
     if let Some(long_ago) = long_ago {
         tell.send_replace(Some(long_ago));
         assert!(lawful::is_overdue(*acknowledged.borrow()));

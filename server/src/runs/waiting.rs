@@ -1,4 +1,4 @@
-//! Programs that wait for people in the store, and how they go on (waiting.md 4.4 and state.md 6).
+//! Stores programs that wait for people, and resumes them (waiting.md 4.4 and state.md 6).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ use crate::timestamp;
 use ptc_host::digest::short_hash;
 use ptc_host::time::sleep;
 
-/// How often a program that may go on asks for a permit while there is none.
+/// How often a resumable program retries to get a permit.
 const PERMIT_LOOK: Duration = Duration::from_millis(50);
 
-/// Prepares the program of a run for going on, in whatever process.
+/// Prepares the program of a run for resuming, in any process.
 pub(crate) trait Prepares: Send + Sync {
-    /// The program of this call of `tool`; `seed` is its run. `None` if its arguments are none any more.
+    /// Prepares the program of this call of `tool`; `seed` is its run. Returns `None` if its arguments are no longer
+    /// valid.
     fn prepare_again(
         &self,
         tool: &str,
@@ -39,13 +40,13 @@ pub(crate) trait Prepares: Send + Sync {
     ) -> Option<Prepared>;
 }
 
-/// A program that may go on.
+/// A program that is ready to resume.
 pub(crate) struct Prepared {
-    /// As its call had it.
+    /// The request, as its call had it.
     pub(crate) request: EvalRequest,
-    /// Who asks on its behalf.
+    /// Asks people on its behalf.
     pub(crate) asker: Option<Arc<dyn Asker>>,
-    /// Makes the reply of its outcome.
+    /// Makes the reply from its outcome.
     pub(crate) shaped: Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct Beginning {
 }
 
 impl Runs {
-    /// Keeps a program that waits. Whoever has the last answer goes on with it.
+    /// Stores a suspended program. The replica that takes the last answer resumes it.
     pub(super) async fn keep_program(
         &self,
         principal: &Principal,
@@ -94,7 +95,7 @@ impl Runs {
         Ok(WaitingRun::of_record(key.id(), &record))
     }
 
-    /// The record of a run whose program has left the machine.
+    /// The record of a run whose program was suspended.
     pub(super) fn waiting_record(&self, record: RunRecord, suspension: Suspension) -> RunRecord {
         let Suspension { suspended, call } = suspension;
         let questions: Vec<KeptQuestion> = suspended.questions.iter().map(KeptQuestion::new).collect();
@@ -114,10 +115,11 @@ impl Runs {
         }
     }
 
-    /// Goes on with a run whose record is `record` at `version`, with all of its answers: a task of its own does.
+    /// Resumes a run whose record is `record` at `version`, with all of its answers, in a task of its own.
     ///
     /// # Errors
-    /// [`StateError::Conflict`] if somebody else does, or changed it; what the store says. Nothing has run then.
+    /// [`StateError::Conflict`] if another replica resumed or changed it; other errors of the store. Nothing has run
+    /// in that case.
     pub(super) async fn go_on(
         self: &Arc<Self>,
         key: &Key,
@@ -174,7 +176,7 @@ impl Runs {
         Ok(())
     }
 
-    /// The program from where it waited, as soon as it may run.
+    /// The resumed program, as soon as it may run.
     fn resumed(
         self: Arc<Self>,
         prepared: Prepared,
@@ -205,12 +207,13 @@ impl Runs {
         }
     }
 
-    /// How long the record of a program that waits lies there: its end can be told for a while.
+    /// How long the store keeps the record of a suspended program: its end can be reported for a while after it
+    /// expired.
     pub(super) fn waiting_life(&self, record: &RunRecord) -> Duration {
         self.settings.waiting_ttl + record.tail(self.settings.ttl)
     }
 
-    /// Whether there is room for one more run, as the store has it.
+    /// True if the store has room for one more run.
     pub(super) async fn has_room_in_store(
         &self,
         principal: &Principal,
@@ -230,7 +233,7 @@ impl Runs {
     }
 }
 
-/// The outcome of a run that this build cannot go on with.
+/// The outcome of a run that this build cannot resume.
 fn other_build() -> ToolReply {
     let message = ResumeFault::OtherBuild.to_string();
     ToolReply::failure("invalid_config", &message, &message)

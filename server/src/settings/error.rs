@@ -22,7 +22,7 @@ impl From<ConfigError> for BootError {
     }
 }
 
-/// An option with an odd value that still works; logged once logging is up.
+/// An option with a wrong value that was replaced; logged once logging is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BootWarning {
     /// Name of the log event.

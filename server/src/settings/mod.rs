@@ -82,7 +82,7 @@ pub struct Limits {
     pub max_total_memory_bytes_per_owner: u64,
     /// Longest result text.
     pub max_result_bytes: usize,
-    /// Whether that is the default, which is fitted to what the client hands on.
+    /// True if that is the default, which is adapted to the length that the client passes on.
     pub fits_client: bool,
 }
 
@@ -91,57 +91,57 @@ pub struct Limits {
 pub struct Aggregator {
     /// The upstreams file; its presence turns aggregator mode on.
     pub config: Option<ConfigLocation>,
-    /// Whether the operator declares the upstreams read-only.
+    /// True if the operator declares the upstreams read-only.
     pub read_only: bool,
-    /// The folder with what the upstreams listed at the last start, if there is one.
+    /// The folder with the upstreams' lists from the last start, if there is one.
     pub list_cache: Option<PathBuf>,
-    /// Whether `doc` tells the shapes of answers that were seen.
+    /// True if `doc` shows the shapes of answers that were seen.
     pub seen_shapes: bool,
-    /// Whether clients reach the upstreams' resources.
+    /// True if clients can use the upstreams' resources.
     pub expose_resources: bool,
-    /// Whether clients reach the upstreams' prompts.
+    /// True if clients can use the upstreams' prompts.
     pub expose_prompts: bool,
     /// One program's limits on upstream calls.
     pub limits: AggregatorLimits,
-    /// When upstreams are started, and whether the catalog follows what they say.
+    /// When upstreams are started, and whether the catalog follows their lists.
     pub snapshot_mode: SnapshotMode,
-    /// Whether descriptions list tools.
+    /// Controls whether descriptions list tools.
     pub catalog_mode: CatalogMode,
-    /// Bytes of the catalog in a description that its client does not cut.
+    /// Bytes of the catalog in a description that its client does not truncate.
     pub catalog_bytes: usize,
-    /// How long an approval is good for, from its answer.
+    /// How long an approval is valid after its answer.
     pub approval_ttl: Duration,
-    /// The model that answers upstreams, if one does.
+    /// The model that answers sampling requests of upstreams, if there is one.
     pub sampling_model: Option<String>,
     /// Additional certificate authorities.
     pub ca_file: Option<PathBuf>,
 }
 
-/// What outlives a process, and is shared by several.
+/// State that outlives a process, and that several processes share.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The folder, if somebody names one.
+    /// The folder, if one is named.
     pub dir: Option<PathBuf>,
-    /// The server that several share, if there is one.
+    /// The server of the shared store, if there is one.
     pub url: Option<RedisOptions>,
     /// The operator's secret, if there is one: a file, or that of the folder.
     pub secret: Option<Secret>,
     /// That file, if one is named.
     pub secret_file: Option<PathBuf>,
-    /// Whether the key of sign-ins is in the system's keyring.
+    /// True if the key of sign-ins is in the system's keyring.
     pub key_in_keyring: bool,
-    /// What has happened to a commit to the folder when it is answered.
+    /// How far a commit to the folder has been written when it is acknowledged.
     pub flushing: Flushing,
-    /// Whether nothing starts without the server, and `/ready` speaks of it.
+    /// True if no start succeeds without the server, and `/ready` reports it.
     pub required: bool,
-    /// Bounds of the store.
+    /// Limits on the store.
     pub limits: StoreLimits,
 }
 
 /// Stateful sessions.
 #[derive(Debug, Clone)]
 pub struct Sessions {
-    /// Whether they are offered.
+    /// True if they are enabled.
     pub enabled: bool,
     /// Open sessions.
     pub max: usize,
@@ -159,70 +159,70 @@ pub struct Sessions {
     pub bindings: usize,
     /// Size of one history entry.
     pub history_entry_bytes: u64,
-    /// Prints kept.
+    /// Number of stored prints.
     pub print_entries: usize,
-    /// Size of prints kept.
+    /// Size of stored prints.
     pub print_bytes: u64,
-    /// Texts of programs that the functions of a session need, where sessions are in a store.
+    /// Size of source texts that the functions of a session need, if sessions are in a store.
     pub source_bytes: u64,
-    /// Tool calls kept.
+    /// Number of stored tool calls.
     pub tool_call_entries: usize,
-    /// Size of tool calls kept.
+    /// Size of stored tool calls.
     pub tool_call_bytes: u64,
-    /// Upstream calls kept.
+    /// Number of stored upstream calls.
     pub upstream_call_entries: usize,
-    /// Size of upstream calls kept.
+    /// Size of stored upstream calls.
     pub upstream_call_bytes: u64,
 }
 
-/// Who is asked what programs wait for.
+/// Who answers the questions of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionMode {
-    /// Clients, and whoever reads results that say that a program waits.
+    /// Clients, and the readers of results that report a waiting program.
     Auto,
-    /// Clients alone.
+    /// Clients only.
     Client,
-    /// Nobody.
+    /// No one: questions are off.
     Off,
 }
 
 /// Questions to people.
 #[derive(Debug, Clone)]
 pub struct Questions {
-    /// Who is asked; `None` if the operator says nothing of it, which is [`QuestionMode::Auto`].
+    /// Who answers; `None` means the default, [`QuestionMode::Auto`].
     pub mode: Option<QuestionMode>,
     /// How long a call waits while its client asks the user.
     pub open: Duration,
-    /// How long an answer waits for what its client's user does on a page.
+    /// How long an answer waits for its client's user to finish on a page.
     pub page: Duration,
-    /// Questions that one program may ask.
+    /// Most questions of one program.
     pub per_program: u32,
-    /// How long a client may go on with a program.
+    /// How long a client may resume a program.
     pub state_ttl: Duration,
-    /// Longest state that travels with a client.
+    /// Longest state that is sent to a client.
     pub max_state_bytes: usize,
-    /// Who else is told of approvals and answers them.
+    /// The webhook that is notified of approvals and answers them.
     pub webhook: Option<Webhook>,
 }
 
 /// The operator's webhook for approvals.
 #[derive(Clone)]
 pub struct Webhook {
-    /// Where messages go: https, or http on this machine.
+    /// The URL of messages: https, or http on this machine.
     pub url: url::Url,
-    /// What signs them, and answers to them.
+    /// The key that signs messages and their answers.
     pub secret: Secret,
 }
 
 impl std::fmt::Debug for Webhook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The path may be a secret of its own.
+        // The path may contain a secret.
         f.debug_struct("Webhook").field("host", &self.url.host_str()).finish_non_exhaustive()
     }
 }
 
 impl Questions {
-    /// Whether anybody is asked anything.
+    /// True if questions are on.
     pub(crate) fn are_on(&self) -> bool {
         self.mode != Some(QuestionMode::Off)
     }
@@ -231,25 +231,25 @@ impl Questions {
 /// Programs that outlive the request that began them.
 #[derive(Debug, Clone)]
 pub struct Runs {
-    /// Whether a program may run for longer than its client waits.
+    /// True if a program may run for longer than its client waits.
     pub long: bool,
-    /// Whether a program is kept that waits for people whom its client does not ask.
+    /// True if a program is stored that waits for people whom its client does not ask.
     pub keeps: bool,
     /// How long such a program waits for its answers.
     pub waiting_ttl: Duration,
-    /// How long an answer waits for what its client's user does on a page.
+    /// How long an answer waits for its client's user to finish on a page.
     pub page_wait: Duration,
-    /// How long a client waits that does not say; `None` for as long as its program runs.
+    /// The default wait of a client; `None` means until its program ends.
     pub answer_within: Option<Duration>,
     /// Longest time of such a program.
     pub timeout: Duration,
-    /// How long the end of one is told.
+    /// How long its end is reported.
     pub ttl: Duration,
-    /// Kept at a time.
+    /// Most runs at a time.
     pub max: usize,
-    /// Of one principal.
+    /// Most runs of one principal.
     pub max_per_owner: usize,
-    /// What those of one principal may take in the store.
+    /// Most bytes of one principal's runs in the store.
     pub max_bytes_per_owner: u64,
 }
 
@@ -260,15 +260,15 @@ pub struct Diagnostics {
     pub audit_log: Option<PathBuf>,
     /// Folder of trace files.
     pub trace_dir: Option<PathBuf>,
-    /// What records may hold.
+    /// The policy for programs and data in records.
     pub payloads: PayloadPolicy,
-    /// Trace files kept.
+    /// Most trace files.
     pub trace_max_files: usize,
-    /// Bytes of trace files kept.
+    /// Most bytes of trace files.
     pub trace_max_bytes: u64,
-    /// Whether `lisp_debug` is offered.
+    /// True if `lisp_debug` is enabled.
     pub debug_tool: bool,
-    /// Calls remembered.
+    /// Calls in the ring.
     pub ring_size: usize,
     /// Largest answer.
     pub max_response_bytes: usize,
@@ -277,7 +277,7 @@ pub struct Diagnostics {
 /// The planner behind `lisp_task`.
 #[derive(Debug, Clone)]
 pub struct Planner {
-    /// Whether it is offered.
+    /// True if it is enabled.
     pub enabled: bool,
     /// Model alias or `provider:model`.
     pub model: String,
@@ -289,17 +289,17 @@ pub struct Planner {
     pub max_output_tokens: u64,
     /// Longest answer.
     pub max_result_bytes: usize,
-    /// Whether answers show programs.
+    /// True if answers show programs.
     pub include_program: bool,
-    /// Whether traces may hold prompts.
+    /// True if traces may hold prompts.
     pub trace_prompts: bool,
-    /// Programs of a task, where given: the planner's JSON file comes next, then 1.
+    /// Programs of a task, if given: the planner's JSON file comes next, then 1.
     pub max_turns: Option<u64>,
-    /// Further programs after a failure, where given; then the file, then 0.
+    /// Further programs after a failure, if given; then the file, then 0.
     pub retry_turns: Option<u64>,
-    /// Where the two come from, if they are given: `cli` or `env`.
+    /// The sources of the two, if they are given: `cli` or `env`.
     pub turns_from: [&'static str; 2],
-    /// Whether upstreams that may write are allowed.
+    /// True if upstreams that may write are allowed.
     pub allow_writes: bool,
     /// JSON file with prompt parts.
     pub subagent_config: Option<PathBuf>,
@@ -309,14 +309,14 @@ pub struct Planner {
     pub capability_summary_max_bytes: usize,
 }
 
-/// A bearer token and the principal it stands for.
+/// A bearer token and its principal.
 #[derive(Debug, Clone)]
 pub struct NamedToken {
     /// Name of the principal.
     pub name: String,
     /// The token.
     pub token: Credential,
-    /// Whether its holder sees all runs on the console and answers for everybody.
+    /// True if its holder sees all runs on the console and may answer for all principals.
     pub is_operator: bool,
 }
 
@@ -340,9 +340,9 @@ pub struct Http {
     pub port: u16,
     /// Path of the MCP endpoint.
     pub path: String,
-    /// Tokens; empty where no authentication is asked for.
+    /// Tokens; empty if no authentication is required.
     pub tokens: Vec<NamedToken>,
-    /// Whether authentication was switched off on purpose.
+    /// True if authentication was switched off on purpose.
     pub auth_disabled: bool,
     /// Origins of web pages that may connect, as given.
     pub allowed_origins: Vec<String>,
@@ -380,15 +380,16 @@ pub struct Http {
     pub max_in_flight: usize,
     /// The limiter, unless it is off.
     pub rate_limit: Option<RateLimit>,
-    /// Whether metrics are served.
+    /// True if metrics are served.
     pub metrics: bool,
     /// Path of the metrics.
     pub metrics_path: String,
     /// Name of this instance.
     pub instance: String,
-    /// Whether the operators' page is served.
+    /// True if the operators' page is served.
     pub console: bool,
-    /// Where clients and browsers reach the MCP endpoint, if the operator says so. The sign-in page needs it.
+    /// The public URL of the MCP endpoint for clients and browsers, if the operator has set one. The sign-in page
+    /// needs it.
     pub public_url: Option<PublicUrl>,
 }
 
@@ -398,8 +399,8 @@ impl Http {
         if self.auth_disabled { 1 } else { self.tokens.len().max(1) }
     }
 
-    /// Where browsers and others reach the listener: scheme, host and port. `None` if the operator does not say, and it is not only
-    /// reached from this machine.
+    /// The origin of the listener for browsers and other clients: scheme, host and port. `None` if the operator has
+    /// not set one and the listener is not bound to this machine alone.
     pub(crate) fn origin(&self) -> Option<String> {
         if let Some(url) = &self.public_url {
             return Some(url.origin().to_owned());
@@ -408,7 +409,7 @@ impl Http {
         self.is_loopback().then(|| format!("{scheme}://{}", SocketAddr::new(self.host, self.port)))
     }
 
-    /// Whether the listener can be reached from this machine only.
+    /// True if the listener can be reached from this machine only.
     pub(crate) fn is_loopback(&self) -> bool {
         self.host.is_loopback()
     }
@@ -436,7 +437,7 @@ pub struct Settings {
     pub aggregator: Aggregator,
     /// Questions to people.
     pub questions: Questions,
-    /// What outlives the process.
+    /// State that outlives the process.
     pub state: State,
     /// Sessions.
     pub sessions: Sessions,
@@ -452,7 +453,7 @@ pub struct Settings {
     pub health: Option<Health>,
     /// The environment, with the env file on top.
     pub env: ProcessEnv,
-    /// What was odd about the options.
+    /// Warnings about the options.
     pub warnings: Vec<BootWarning>,
 }
 

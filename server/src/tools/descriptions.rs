@@ -6,18 +6,19 @@ use std::time::Duration;
 use crate::protocol::LongText;
 use crate::settings::Profile;
 
-/// Where clients cut a description, in characters.
+/// Length at which clients truncate a description, in characters.
 const CUT: usize = 2048;
 
-/// Longest enumeration of servers, in characters, but for its end.
+/// Longest enumeration of servers, in characters, without its end.
 const MAX_NAMES: usize = 80;
 
 /// `lisp_eval` without upstreams.
 const EVAL: &str = "Runs one PTC-Lisp program in a clean sandbox. The value of the last form is the answer. Calls do \
     not share state.";
 
-/// How to look around among upstreams and call their tools. `SERVERS` stands for their names, `LOOK` for where they are described,
-/// `CAPS` for what a program may use up. Some clients show no more than the first line before a model asks for the tool.
+/// How to explore upstreams and call their tools. `SERVERS` stands for their names, `LOOK` for the place of their
+/// descriptions, `CAPS` for the caps of a program. Some clients show only the first line before a model asks for the
+/// tool.
 const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, LOOK \
     (tool/servers), (dir \"server\" {:limit 20}), (apropos \"text\" {:limit 8}); raw schemas: (meta \"server/tool\"). \
     To run a tool: (tool/call {:server \"s\" :tool \"t\" :args {...}}) gives {:ok true :value v}, v parsed if \
@@ -25,17 +26,17 @@ const DISCOVERY: &str = "Runs a program that calls the tools of SERVERS, LOOK \
     prints are shown (16 KiB, 200 lines), before an error too. Give up with (fail (:message r)). Several calls: \
     (map tool/call calls) or pmap. CAPS";
 
-/// Where the servers alone are listed.
+/// `LOOK` if only the servers are listed.
 const LOOK_FIRST: &str = "listed at the end. Look first; this only reads: (doc \"server\") lists a server's tools \
     with arguments and results, (doc \"server/tool\") tells all of one;";
 
-/// Where all tools are listed. `PLACE` stands for the place.
+/// `LOOK` if all tools are listed. `PLACE` stands for the place.
 const ALL_LISTED: &str = "all listed PLACE: under each its {arguments}, with ? if optional, ≤ the largest number, = the \
     values, and behind → its result. Write the whole program at once: guess fields that are not listed (a note names those \
     that there are), and print a sample. To see more, reading only: (doc \"server/tool\"), \
     (doc \"server\"),";
 
-/// What one call of `lisp_eval` with upstreams is.
+/// The rules for one call of `lisp_eval` with upstreams.
 const ONE_PROGRAM: &str = "One program per call, last form is the answer, nothing is kept.";
 
 /// `program`.
@@ -55,10 +56,10 @@ Example: (count (filter #(= \"paid\" (get % \"status\")) data/orders))
 Namespaces: json/parse-string json/generate-string str/join set/union; Double/parseDouble LocalDate/parse, String methods.
 Help: apropos dir doc meta. Stop with (fail reason).";
 
-/// How a program asks the user, where people can be asked.
+/// How a program asks the user, if people can be asked.
 const ASK: &str = "(ask {:message \"Which?\" :schema {...}}) asks the user: {:ok true :value {...}}. No :schema: yes or no.";
 
-/// What saves models a second program, most useful first: as many lines as find a place under the cut.
+/// Hints that save models a second program, most useful first: as many lines as fit below [`CUT`].
 const HINTS: [&str; 6] = [
     "(tool/call! {...}) gives v or fails; (tool/pages {...}) gives all items of all pages as one vector.",
     "(json/parse-lenient text) reads Python literals, (csv/parse-string text) CSV.",
@@ -72,16 +73,16 @@ const NOTE_SLIM: &str = "Answers are plain text without structuredContent.";
 const NOTE_STRUCTURED: &str =
     "Answers carry a compact structuredContent plus short text; diagnostics are left out.";
 
-/// What the descriptions tell of the upstreams.
+/// The facts about upstreams in descriptions.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamCard {
     /// Their names, as many as fit into a sentence.
     pub servers: String,
-    /// The servers, and their tools as far as they fit a description that is cut.
+    /// The servers, and their tools as far as they fit a truncated description.
     pub catalog: String,
-    /// The servers and their tools for a description that is not cut, where that is more.
+    /// The servers and their tools for a description that is not truncated, if that is more.
     pub whole: Option<String>,
-    /// `tool/call`s that one program may make.
+    /// Most `tool/call`s of one program.
     pub max_calls: u32,
 }
 
@@ -90,17 +91,17 @@ pub struct UpstreamCard {
 pub struct SharedCard(Arc<RwLock<UpstreamCard>>);
 
 impl SharedCard {
-    /// A card that says this for now.
+    /// A shared card with this content.
     pub fn new(card: UpstreamCard) -> Self {
         SharedCard(Arc::new(RwLock::new(card)))
     }
 
-    /// What it says now.
+    /// The current content.
     pub fn get(&self) -> UpstreamCard {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says this from now on.
+    /// Replaces the content.
     pub fn set(&self, card: UpstreamCard) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = card;
     }
@@ -122,7 +123,7 @@ impl UpstreamCard {
         DISCOVERY.replace("LOOK", &look).replace("SERVERS", &self.servers).replace("CAPS", &caps)
     }
 
-    /// What stands at the end of a description.
+    /// The end of a description.
     fn tail(&self, long_text: LongText) -> &str {
         match (&self.whole, long_text) {
             (Some(whole), LongText::Tool) => whole,
@@ -131,7 +132,7 @@ impl UpstreamCard {
     }
 }
 
-/// The names of servers for a sentence of a model's: `files, git and time`, `files, git and 22 more`.
+/// The names of servers for a sentence to a model: `files, git and time`, `files, git and 22 more`.
 pub(crate) fn sentence_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.collect();
     let mut shown = 0;
@@ -156,7 +157,7 @@ pub(crate) fn sentence_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// The first characters of `text`, at most as many as `limit`.
+/// The first characters of `text`, at most `limit`.
 fn clip(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(at, _)| &text[..at])
 }
@@ -192,14 +193,15 @@ pub fn lisp_eval(
     with_hints((upstreams.is_some(), tells_of_ask), limit, composed)
 }
 
-/// The description of `program` where the client hands on a long one: what it is, the tools that it can call, and the hints that
-/// found no place in `description`, that of the tool.
+/// The description of `program` for a client that passes on a long one: its purpose, the tools that it can call, and
+/// the hints that do not fit into `description`, that of the tool.
 pub(crate) fn program(whole: &str, description: &str) -> String {
     let hints = HINTS.into_iter().filter(|hint| !description.contains(hint));
     hints.fold(format!("{PROGRAM} What it can call:\n\n{whole}\n"), |text, hint| format!("{text}\n{hint}"))
 }
 
-/// A description of fewer characters than `limit` whose language card tells of `ask` where it is to, and has as many hints as fit.
+/// A description of fewer characters than `limit` whose language card mentions `ask` if required, and has as many
+/// hints as fit.
 fn with_hints(
     (has_upstreams, tells_of_ask): (bool, bool),
     limit: usize,
@@ -233,14 +235,14 @@ pub fn lisp_session_eval(upstreams: Option<&UpstreamCard>, timeout: Duration, te
     })
 }
 
-/// The characters that a catalog may have so that no client cuts a description that ends with it.
+/// The characters that a catalog may have so that no client truncates a description that ends with it.
 pub(crate) fn catalog_room(
     profile: Profile,
     (servers, max_calls): (&str, u32),
     timeout: Duration,
     tells_of_ask: bool,
 ) -> usize {
-    // With this in its place no hint fits, so what is longer than it is the rest.
+    // No hint fits beside this catalog, so the rest of the text has a fixed length.
     let card = UpstreamCard {
         servers: servers.to_owned(),
         catalog: "x".repeat(CUT),
@@ -257,7 +259,7 @@ pub(crate) fn catalog_room(
     (2 * CUT - 1).saturating_sub(longest)
 }
 
-/// `instructions` of the server: which tool to start with, and what is behind it. Some clients hand on nothing else.
+/// `instructions` of the server: the tool to start with, and what it reaches. Some clients pass on only this text.
 pub fn instructions(servers: Option<&str>, sessions: bool) -> String {
     let mut text =
         String::from("Call lisp_eval with a PTC-Lisp program; the value of its last form is the answer.");
@@ -280,7 +282,7 @@ mod tests {
 
     const TEN_SECONDS: Duration = Duration::from_secs(10);
 
-    /// For a client that cuts descriptions.
+    /// For a client that truncates descriptions.
     fn lisp_eval(
         profile: Profile,
         upstreams: Option<&UpstreamCard>,
@@ -386,7 +388,7 @@ mod tests {
 
     #[test]
     fn ask_is_told_of_where_people_can_be_asked_and_nowhere_else() {
-        // Also where the catalog takes all the room that there is.
+        // Also if the catalog takes all the available space.
         let room = catalog_room(Profile::Slim, ("files", 50), TEN_SECONDS, true);
         for card in [None, Some(card("")), Some(card(&"x".repeat(room)))] {
             for tells in [true, false] {

@@ -1,4 +1,4 @@
-//! What the tools run programs with.
+//! The port through which tools run programs.
 
 use ptc_host::engine::{Engine, EvalFuture, EvalRequest};
 

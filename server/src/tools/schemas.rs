@@ -59,7 +59,7 @@ fn branch(status: &str, required: &[&str], write: impl FnOnce(&mut Object<'_>)) 
     })
 }
 
-/// The branch of a program that goes on (waiting.md 6.4).
+/// The branch of a program that still runs (waiting.md 6.4).
 fn running_branch() -> String {
     branch("running", &["status", "run_id", "upstream_calls"], |properties| {
         strings(properties, &["run_id"]);
@@ -79,13 +79,13 @@ fn waiting_branch() -> String {
     })
 }
 
-/// The branches of programs that become runs, where they may.
+/// The branches of programs that become runs, if they may.
 pub(crate) fn run_branches(runs: Option<&Arc<Runs>>) -> impl Iterator<Item = String> + use<> {
     let keeps = runs.is_some_and(|runs| runs.settings().keeps);
     runs.map(|_| running_branch()).into_iter().chain(keeps.then(waiting_branch))
 }
 
-/// The branch of a run that was stopped.
+/// The branch of a cancelled run.
 pub(crate) fn cancelled_branch() -> String {
     branch("cancelled", &["status", "run_id"], |properties| strings(properties, &["run_id"]))
 }
@@ -113,7 +113,7 @@ pub fn validated(properties: &mut Object<'_>) {
     properties.raw("validated_bytes", COUNT);
 }
 
-/// What was printed, and what the reader should know besides.
+/// The prints, and further notes for the reader.
 pub fn prints(properties: &mut Object<'_>) {
     properties.raw("prints", STRINGS);
     properties.raw("prints_shown", STRING);

@@ -5,12 +5,12 @@ use ptc_host::text::clip;
 
 /// Longest name of an unknown argument that is shown, in bytes.
 const MAX_SHOWN_KEY: usize = 60;
-/// Unknown arguments that are compared with the known ones: a client of good will has few of them, and a body holds a hundred
-/// thousand.
+/// Most unknown arguments that are compared with the known ones: an honest client has few of them, and a body can
+/// hold a hundred thousand.
 const MOST_COMPARED: usize = 32;
 
-/// Clients add arguments of their own, which are ignored and logged; one that is close to a known one is a typing error. Of very
-/// many the rest is ignored as it is.
+/// Ignores and logs arguments that clients add; one that is similar to a known one is reported as a typing error. Of
+/// very many, the rest is ignored without a check.
 ///
 /// # Errors
 /// The message that names both.
@@ -21,7 +21,7 @@ pub(in crate::tools) fn heed_unknown(
     for key in keys.filter(|key| !known.contains(&key.as_ref())).take(MOST_COMPARED) {
         let key = key.as_ref();
         let shown = clip(key, MAX_SHOWN_KEY);
-        // Nobody is to be led to what is there for older clients only.
+        // No client is to be led to an argument that exists only for older ones.
         if let Some(similar) = most_similar(key, known.iter().copied().filter(|known| *known != "signature"))
         {
             return Err(format!("argument `{shown}` is not known; did you mean `{similar}`?"));
@@ -45,7 +45,7 @@ mod tests {
             heed_unknown(others(5).chain(mistyped()), &known),
             Err("argument `progam` is not known; did you mean `program`?".to_owned())
         );
-        // What is behind so many that mean nothing is not looked at.
+        // Arguments after so many unknown ones are not checked.
         assert_eq!(heed_unknown(others(100_000).chain(mistyped()), &known), Ok(()));
         let all_known = std::iter::repeat_n("program".to_owned(), 100_000);
         assert!(heed_unknown(all_known.chain(mistyped()), &known).is_err());

@@ -1,8 +1,8 @@
 //! `--health-listen`: `/health` and `/ready` from a thread of their own.
 //!
-//! Nothing that programs, calls or connections of the main port do makes a probe wait: the thread shares no queue with
-//! them, and what it reads of the server's state is one number. Its own clients cannot keep it from others either: a
-//! connection is for one request, has a short time for it, and gives way to a newer one when there are many.
+//! No load of the main port delays a probe, whether programs, calls or connections: the thread shares no queue with
+//! them, and reads one number of the server's state. Clients of this port cannot lock each other out either: a
+//! connection is for one request, has a short time limit, and is closed for a newer one when there are many.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ use crate::settings::{BootError, Health};
 
 /// How long a connection may last.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Open connections; the oldest one goes when another comes.
+/// Open connections; a new one beyond that evicts the oldest.
 const MAX_CONNECTIONS: usize = 256;
 /// Pause after a failed accept: the usual cause, too many open files, passes when connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
@@ -43,12 +43,13 @@ pub(crate) struct HealthListener {
 
 struct Shared {
     instance: String,
-    /// Tells whether the server takes work; missing until it has started.
+    /// Reports whether the server takes work; missing until it has started.
     state: OnceLock<State>,
 }
 
 impl HealthListener {
-    /// Binds the address of `settings` and answers from now on: `/ready` says that the server is starting.
+    /// Binds the address of `settings` and answers from now on. Until a state is set, `/ready` reports that the
+    /// server is starting.
     ///
     /// # Errors
     /// If the address cannot be bound or no thread can be started.
@@ -71,9 +72,9 @@ impl HealthListener {
         Ok(HealthListener { shared })
     }
 
-    /// Has `/ready` say what `state` tells from now on. It is asked on the thread of probes and must not wait.
+    /// Sets the state that `/ready` reports. It is called on the thread of probes and must not block.
     pub(crate) fn follow(&self, state: impl Fn() -> Readiness + Send + Sync + 'static) {
-        // There is one server in a process, and so one caller.
+        // A process has one server, and so one caller.
         let _ = self.shared.state.set(Box::new(state));
     }
 }
@@ -103,9 +104,9 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         std::future::ready(Ok::<_, Infallible>(answer))
     });
     let mut builder = http1::Builder::new();
-    // The time for all of it is bounded where it is called.
+    // The caller bounds the total time.
     builder.keep_alive(false).header_read_timeout(None).max_buf_size(MAX_HEAD);
-    // A broken connection is the client's affair.
+    // A broken connection concerns only its client.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 

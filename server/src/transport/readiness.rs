@@ -1,20 +1,20 @@
-//! What `/health` and `/ready` say, on whichever port.
+//! The answers of `/health` and `/ready`, on either port.
 
 use http::{Method, StatusCode};
 use ptc_mcp::json::object_text;
 
-/// Whether the process takes work.
+/// The readiness of the process for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// Not yet: its upstreams are starting.
+    /// Its upstreams are still starting.
     Starting,
-    /// It does.
+    /// It takes work.
     Ready,
-    /// Not any more: it is about to stop.
+    /// It is about to stop.
     Draining,
-    /// Not now: everything that it has is in use.
+    /// All of its capacity is in use.
     Saturated,
-    /// Not now: the store of state is down.
+    /// The store of state is unavailable.
     StateUnavailable,
 }
 
@@ -38,7 +38,7 @@ impl Readiness {
     }
 }
 
-/// The answer to a probe of the instance of that name, if the request is one. Only those for `/ready` look at the state.
+/// The answer to a probe of the instance of that name, if the request is one. Only probes of `/ready` read the state.
 pub(super) fn probe(
     method: &Method,
     path: &str,

@@ -1,4 +1,4 @@
-//! How a message goes out: at once, and where that fails three times more.
+//! Delivers a message: at once, with three retries.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use tracing::{info, warn};
 
 use super::{HEADER, Webhook, signature};
 
-/// Bytes of an answer that are read: nothing in it counts.
+/// Bytes of an answer that are read: its content does not matter.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// Why an attempt failed.
 #[derive(Debug)]
 struct Failed {
     why: String,
-    /// Whether another attempt may do better.
+    /// True if a retry may succeed.
     may_pass: bool,
 }
 
@@ -49,12 +49,12 @@ impl Webhook {
         }
     }
 
-    /// One attempt, signed now. Redirects are answers like any other that is no success: what is signed for one place is sent to none
-    /// that it names.
+    /// Makes one attempt, signed now. Redirects are answers like any other that is no success: a message signed for
+    /// one place is not sent to another.
     #[expect(clippy::disallowed_methods, reason = "entry point: Webhook.attempt")]
     async fn attempt(&self, body: Bytes) -> Result<(), Failed> {
         let failed = |why: &dyn std::fmt::Display, may_pass| Failed { why: why.to_string(), may_pass };
-        // It is never closed.
+        // The semaphore is never closed.
         let _place = self.at_once.acquire().await;
         let request = Request {
             method: Method::POST,
@@ -90,7 +90,7 @@ impl Webhook {
     }
 }
 
-/// Whether another attempt may be answered otherwise.
+/// True if a retry may have another result.
 fn may_pass(status: StatusCode) -> bool {
     let passing = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_EARLY, StatusCode::TOO_MANY_REQUESTS];
     status.is_server_error() || passing.contains(&status)

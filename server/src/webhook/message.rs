@@ -1,11 +1,12 @@
-//! What a webhook is told of an approval.
+//! The message to a webhook about an approval.
 
 use ptc_mcp::json::{object_text, write_array};
 
 use crate::runs::{KeptQuestion, RunView};
 use crate::timestamp::of_millis;
 
-/// The JSON of an approval that `run` waits for, and of where it is answered. Arguments are those that will be sent, whole.
+/// The JSON of an approval that `run` waits for, with the URL for its answer. Arguments are those that will be sent,
+/// in full.
 pub(super) fn message(run: &RunView, asked: &KeptQuestion, answer_url: &str) -> String {
     let question = &asked.question;
     object_text(|object| {

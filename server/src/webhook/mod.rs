@@ -1,9 +1,11 @@
-//! The operator's webhook for approvals (waiting.md 4.5): it is told of each approval that a kept run waits for, and answers them.
+//! The operator's webhook for approvals (waiting.md 4.5): it is notified of each approval that a stored run waits
+//! for, and answers it.
 //!
-//! * [`Webhook::tell`] — what a run begins to wait for goes out, signed, in tasks of its own (`delivery`).
-//! * [`Webhook::take`] — an answer comes in, signed alike (`signature`), counts for one question of one run, and once.
+//! * [`Webhook::tell`] — sends the open approvals of a run, signed, in tasks of their own (`delivery`).
+//! * [`Webhook::take`] — takes an answer with the same kind of signature (`signature`). It counts once, for one
+//!   question of one run.
 //!
-//! What it says is as good as the word of a person on the console: no level asks for more.
+//! Its answer has the weight of a person's on the console: no level of approval requires more.
 
 mod delivery;
 mod message;
@@ -31,20 +33,21 @@ use crate::settings;
 
 pub(crate) use signature::HEADER;
 
-/// Below this are the addresses at which answers are taken: the run's id, and the question's.
+/// The path prefix for answers; the id of the run and the number of the question follow.
 pub(crate) const ANSWERS: &str = "/webhook/answers";
 
 /// How old a signature may be.
 const MAX_AGE: Duration = Duration::from_secs(300);
-/// How long it is remembered that one was used: as long as it is taken on either side of our clock, and a little longer.
+/// How long used signatures are remembered: as long as they are accepted on either side of our clock, and a little
+/// longer.
 const REMEMBERED: Duration = Duration::from_secs(2 * 300 + 60);
-/// Whose used signatures are: no token has a name with a colon.
+/// The owner of used signatures: no token has a name with a colon.
 const OWNER: &str = "webhook:answers";
-/// Exchanges at a time. The others wait.
+/// Concurrent exchanges. Further ones wait.
 const AT_ONCE: usize = 64;
-/// How long one attempt may take.
+/// The time limit of one attempt.
 const PATIENCE: Duration = Duration::from_millis(5_000);
-/// Between an attempt and the next one.
+/// The pauses between attempts.
 const PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16)];
 
 /// The webhook.
@@ -52,42 +55,42 @@ pub(crate) struct Webhook {
     client: Client,
     target: Target,
     secret: Secret,
-    /// Where answers are taken, without a slash at its end.
+    /// The base URL for answers, without a trailing slash.
     answers: String,
     engine: Engine,
     store: Arc<dyn StateStore>,
     at_once: Semaphore,
     pauses: [Duration; 3],
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     patience: Duration,
-    /// On whose account its answers are read.
+    /// The principal whose account is charged for answers.
     caller: Principal,
 }
 
-/// What becomes of an answer.
+/// The result of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// It counts.
     Counted,
-    /// Somebody was faster.
+    /// The question was answered before.
     AlreadyAnswered,
-    /// No run waits for that, or it is no approval.
+    /// No run has this open question, or it is no approval.
     NotOpen,
-    /// It is not signed as it must be, and why.
+    /// Its signature is not trusted, for this reason.
     NotTrusted(&'static str),
     /// The signature has been used for another answer.
     Spent,
     /// It names another run or question than its address does.
     Elsewhere,
-    /// What is wrong with it.
+    /// It is malformed, for this reason.
     NotAnAnswer(String),
-    /// The store does not answer.
+    /// The store is unavailable.
     Unavailable,
 }
 
-/// The runs that wait for approvals, as far as a webhook knows of them.
+/// The port to runs that wait for approvals.
 pub(crate) trait Waiting {
-    /// All of them, whosever they are.
+    /// The waiting runs of all principals.
     fn all(&self) -> BoxFuture<'_, Result<Vec<RunView>, NotSeen>>;
 
     /// Takes an answer to one question.
@@ -118,8 +121,8 @@ impl Waiting for Arc<Runs> {
 }
 
 impl Webhook {
-    /// The webhook of these settings, which answers at `origin`. Its used signatures are remembered in `store`; without one, in this
-    /// process.
+    /// The webhook of these settings, with answers at `origin`. Used signatures are recorded in `store`; without one,
+    /// in this process.
     ///
     /// # Errors
     /// If its URL cannot be requested.
@@ -144,12 +147,12 @@ impl Webhook {
         })
     }
 
-    /// On whose account its answers are read.
+    /// The principal whose account is charged for answers.
     pub(crate) fn caller(&self) -> &Principal {
         &self.caller
     }
 
-    /// Tells it of the approvals that a run waits for, in tasks of their own.
+    /// Notifies the webhook of the approvals that a run waits for, in tasks of their own.
     pub(crate) fn tell(self: &Arc<Self>, run: &RunView) {
         for asked in &run.questions {
             if asked.question.kind != QuestionKind::Approval || asked.answer.is_some() {
@@ -165,7 +168,7 @@ impl Webhook {
         }
     }
 
-    /// Takes an answer that came to the address of this run and question.
+    /// Takes an answer at the address of this run and question.
     pub(crate) async fn take(
         &self,
         runs: &impl Waiting,
@@ -195,7 +198,8 @@ impl Webhook {
         if asked.is_none_or(|asked| asked.question.kind != QuestionKind::Approval) {
             return Taken::NotOpen;
         }
-        // What says which question it answers is an answer to no other one, and questions are answered once.
+        // An answer that names its question fits no other one, and a question is answered once. Any other answer uses
+        // up its signature.
         if !names_it {
             match self.spend(&signature).await {
                 Some(true) => {}
@@ -218,7 +222,7 @@ impl Webhook {
         }
     }
 
-    /// Whether the signature is used for the first time; `None` if the store does not say.
+    /// True if the signature is used for the first time; `None` if the store is unavailable.
     async fn spend(&self, signature: &[u8; 32]) -> Option<bool> {
         let mut id = [0; 16];
         id.copy_from_slice(&signature[..16]);

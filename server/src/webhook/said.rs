@@ -1,4 +1,4 @@
-//! What a webhook says to an approval.
+//! The answer of a webhook to an approval.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use ptc_host::visible::visible_line;
 use ptc_mcp::json::repeated_key;
 use serde::Deserialize;
 
-/// Longest name of who decided, in bytes.
+/// Longest name of the person who decided, in bytes.
 const MAX_NAME: usize = 256;
 
-/// A decision, and whose it is.
+/// A decision and its author.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) decision: Decision,
-    /// Who decided, as the webhook knows them.
+    /// The author's name in the webhook's own system.
     pub(super) by: Arc<str>,
     run_id: Option<String>,
     question_id: Option<String>,
 }
 
-/// As it is sent. A member that stands twice is refused: nobody knows which one was meant.
+/// The message as sent. A repeated member is refused as ambiguous.
 #[derive(Deserialize)]
 struct Sent {
     decision: String,
@@ -34,7 +34,7 @@ impl Said {
     /// Reads a body.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the body.
     #[expect(clippy::disallowed_methods, reason = "entry point: Said.read")]
     pub(super) fn read(body: &[u8]) -> Result<Said, String> {
         let text = std::str::from_utf8(body).unwrap_or_default();
@@ -54,7 +54,7 @@ impl Said {
         Ok(Said { decision, by, run_id: sent.run_id, question_id: sent.question_id })
     }
 
-    /// Whether it is an answer to this question of this run; `None` if it does not say to which one.
+    /// True if it answers this question of this run; `None` if it does not name a question.
     pub(super) fn names(&self, run_id: &str, question: &str) -> Option<bool> {
         match (&self.run_id, &self.question_id) {
             (None, None) => None,

@@ -1,4 +1,4 @@
-//! How messages are signed, in both directions: `ptc-signature: t=<unix s>,v1=<hex HMAC-SHA256 of t "." body>`.
+//! Signs messages in both directions: `ptc-signature: t=<unix s>,v1=<hex HMAC-SHA256 of t "." body>`.
 
 use http::{HeaderName, HeaderValue};
 use ptc_host::digest::hex;
@@ -10,7 +10,7 @@ use crate::timestamp;
 /// The header.
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("ptc-signature");
 
-/// The time of day in seconds since 1970, which each side compares with its own.
+/// The time of day in seconds since 1970, which each side compares with its own clock.
 pub(super) fn now_s() -> i64 {
     timestamp::now().as_second()
 }
@@ -22,10 +22,10 @@ pub(super) fn signed(secret: &Secret, now_s: i64, body: &[u8]) -> String {
     format!("t={at},v1={}", hex(&signature))
 }
 
-/// The signature of a body that came at `now_s`.
+/// Checks the signature of a body that arrived at `now_s`, and returns it.
 ///
 /// # Errors
-/// Why it is not trusted.
+/// The reason why it is not trusted.
 pub(super) fn check(
     secret: &Secret,
     header: Option<&HeaderValue>,
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(refused(&later, b"body"), "ptc-signature does not belong to this body");
         let other = signed(&secret(8), 1_000_000, b"body");
         assert_eq!(refused(&other, b"body"), "ptc-signature does not belong to this body");
-        // The dot keeps the time and the body apart.
+        // The dot separates the time from the body.
         let shifted = signed(&secret(7), 100_000, b"0.body");
         assert_ne!(shifted, signed(&secret(7), 1_000_000, b".body"));
         for malformed in [

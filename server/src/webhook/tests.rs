@@ -17,7 +17,7 @@ fn secret() -> Secret {
     Secret::of(&[&SECRET]).unwrap()
 }
 
-/// A webhook that waits for nothing between attempts.
+/// A webhook without pauses between attempts.
 fn webhook(port: u16) -> Webhook {
     let url = Url::parse(&format!("http://127.0.0.1:{port}/hook?key=1")).unwrap();
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
@@ -26,7 +26,7 @@ fn webhook(port: u16) -> Webhook {
     Webhook { pauses: [Duration::ZERO; 3], ..made }
 }
 
-/// A question as it lies in a record.
+/// A question in the form of a record.
 fn question(id: u32, kind: &str) -> KeptQuestion {
     let digest = "07".repeat(32);
     let call = json!({"tool": "move_file", "arguments": "{\"n\": 12345678901234567890}", "digest": format!("v2:{digest}")});
@@ -52,7 +52,7 @@ fn run(id: &str, questions: Vec<KeptQuestion>) -> RunView {
     }
 }
 
-/// A server that answers each request with the next of its texts, then closes; what it was sent comes back.
+/// A server that answers each request with the next of its texts, then closes; it returns the requests.
 struct Hook {
     listener: TcpListener,
     port: u16,
@@ -130,7 +130,7 @@ async fn approvals_are_told_whole_and_signed_and_nothing_else_is() {
     assert_eq!(told, HashSet::from([of("run_a"), of("run_b")]));
 }
 
-/// Delivers once to a server that answers so; how many requests it got.
+/// Delivers once to a server with these answers, and returns the number of requests.
 async fn delivered(answers: &[&str]) -> usize {
     let hook = Hook::open().await;
     let webhook = Arc::new(webhook(hook.port));
@@ -195,7 +195,7 @@ async fn a_webhook_that_is_not_there_is_left() {
     Arc::new(webhook(port)).deliver(Bytes::from_static(b"{}"), "run_a", QuestionId::new(1)).await;
 }
 
-/// Runs that wait, and what was said to them.
+/// Runs that wait, and the answers to them.
 struct Desk {
     runs: Vec<RunView>,
     said: Mutex<Vec<(String, String, AnsweredBy)>>,
@@ -300,14 +300,14 @@ async fn an_answer_counts_once() {
     let (webhook, desk) = (webhook(9), desk());
     let at = signature::now_s() - 1;
     assert_eq!(taken_at(&webhook, &desk, ("run_a", "q1"), ALLOW, at).await, Taken::Counted);
-    // Whoever has seen it says it again, to this question and to others.
+    // An eavesdropper replays it, for this question and for others.
     for place in [("run_a", "q1"), ("run_a", "q2"), ("run_b", "q1")] {
         assert_eq!(taken_at(&webhook, &desk, place, ALLOW, at).await, Taken::Spent, "{place:?}");
     }
     assert_eq!(taken_at(&webhook, &desk, ("run_a", "q1"), ALLOW, at + 1).await, Taken::AlreadyAnswered);
     assert_eq!(desk.said.lock().unwrap().len(), 2);
 
-    // What says to which question may be said again, and is no answer to another one.
+    // An answer that names its question may be repeated, and fits no other one.
     let named = r#"{"decision":"allow","by":"eve","run_id":"run_a","question_id":"q2"}"#;
     assert_eq!(taken_at(&webhook, &desk, ("run_a", "q2"), named, at).await, Taken::Counted);
     assert_eq!(taken_at(&webhook, &desk, ("run_a", "q2"), named, at).await, Taken::AlreadyAnswered);

@@ -44,7 +44,7 @@ pub(super) async fn once(host: &Host, question: &str) -> ExitCode {
     }
 }
 
-/// Why a question has no answer, and what is available all the same.
+/// A question without an answer: the reason, and what is available all the same.
 struct Unanswered {
     text: String,
     tokens: Usage,
@@ -52,7 +52,7 @@ struct Unanswered {
     cut: Option<Cut>,
 }
 
-/// An answer of which only the beginning came.
+/// An answer that was cut off.
 struct Cut {
     text: String,
     messages: Vec<Message>,
@@ -113,7 +113,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                         host.keep(&messages);
                     }
                     Some(Err(why)) => {
-                        // What was said up to there was said: the person may ask for the rest.
+                        // The partial answer was shown: the person may ask for the rest.
                         if let Some(cut) = why.cut {
                             host.screen.part(&cut.text);
                             messages = cut.messages;
@@ -123,7 +123,7 @@ pub(super) async fn converse(host: &Host) -> ExitCode {
                         state = why.state;
                         host.screen.fault(&why.text);
                     }
-                    // The question counts as not asked: a history that ends within a turn is none.
+                    // The question counts as not asked: a history must not end within a turn.
                     None => {
                         host.screen.settle();
                         outln!("(stopped)");
@@ -159,7 +159,7 @@ async fn ask(
         cut: None,
     })?;
     let mut options = host.options();
-    // With the first question of a conversation, or of one that was taken up.
+    // With the first question of a conversation, also of a continued one.
     if before.is_empty() || before.len() == host.before.len() {
         options.images.clone_from(&host.images);
     }

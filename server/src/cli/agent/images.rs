@@ -1,4 +1,4 @@
-//! Images on the command line: those that the model is shown, and those that it makes.
+//! Images on the command line: those shown to the model, and those that it makes.
 
 use super::screen::Screen;
 use ptc_agent::llm::{Image, MAX_IMAGE_BYTES};
@@ -30,7 +30,7 @@ fn read_one(given: &str) -> Result<Image, String> {
     Image::from_bytes(bytes).map_err(|error| error.to_string())
 }
 
-/// Writes what the model made into `folder`, or says what is lost without one.
+/// Writes the images of the model into `folder`. Without one, reports that they are lost.
 pub(super) fn keep(images: &[Image], folder: Option<&Path>, screen: &Screen) {
     for image in images {
         let Some(folder) = folder else {

@@ -1,7 +1,7 @@
-//! The last conversation, kept in a file so that `--continue` takes it up again.
+//! The last conversation, stored in a file so that `--continue` resumes it.
 //!
-//! The file holds what was said and what tools answered, scrubbed of every secret that is known, and is for its owner only.
-//! It never holds a key: the messages of a conversation have none, and the redactor knows them.
+//! The file holds the messages and the answers of tools, scrubbed of every known secret, and only its owner can read
+//! it. It never holds a key: the messages of a conversation have none, and the redactor knows the keys.
 
 use super::ModeArg;
 use crate::cli::setup::stored;
@@ -13,13 +13,13 @@ use ptc_mcp::json::json;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// The place of the last conversation; the newest takes the place of the one before.
+/// The file of the last conversation. A new conversation replaces the previous one.
 pub(super) struct Kept {
     path: PathBuf,
     mode: &'static str,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Deserialize)]
 struct Said {
     mode: String,
@@ -27,7 +27,7 @@ struct Said {
 }
 
 impl Kept {
-    /// The place; `None` without a home.
+    /// The file; `None` without a home.
     pub(super) fn place(mode: ModeArg) -> Option<Kept> {
         let mode = match mode {
             ModeArg::Combined => "combined",
@@ -38,10 +38,10 @@ impl Kept {
         Some(Kept { path: state::file("conversation.json")?, mode })
     }
 
-    /// What was said.
+    /// Reads the conversation.
     ///
     /// # Errors
-    /// One sentence: there is nothing, it cannot be read, or it was said in another mode.
+    /// One sentence: there is no conversation, it cannot be read, or it is of another mode.
     #[expect(clippy::disallowed_methods, reason = "entry point: Kept.load")]
     pub(super) fn load(&self) -> Result<Vec<Message>, String> {
         let shown = self.path.display();
@@ -64,7 +64,7 @@ impl Kept {
         Ok(kept.messages)
     }
 
-    /// Keeps what was said instead of what was kept before.
+    /// Replaces the stored conversation.
     ///
     /// # Errors
     /// One sentence.
@@ -77,7 +77,7 @@ impl Kept {
             .map_err(|why| format!("the conversation is not kept: {why}"))
     }
 
-    /// Removes what is kept.
+    /// Removes the stored conversation.
     ///
     /// # Errors
     /// One sentence.

@@ -178,7 +178,7 @@ async fn start(args: AgentArgs) -> ExitCode {
         let forgotten = kept::Kept::place(args.mode).map_or(Ok(()), |kept| kept.forget());
         match forgotten {
             Err(why) => return report::fault(&why),
-            // That was all, unless there is something to ask, too.
+            // Without a question the command is done.
             Ok(()) if args.prompt.is_empty() => return ExitCode::SUCCESS,
             Ok(()) => {}
         }
@@ -206,7 +206,7 @@ async fn start(args: AgentArgs) -> ExitCode {
     exit
 }
 
-/// What is asked; `None` for a chat.
+/// The question; `None` for a chat.
 fn question(words: &[String], terminal: bool) -> Result<Option<String>, String> {
     let text = match words {
         [] if terminal => return Ok(None),

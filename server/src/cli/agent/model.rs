@@ -17,7 +17,7 @@ pub(super) struct Model {
     pub(super) name: String,
     /// The provider's keys, for the redactor.
     keys: Vec<Secret>,
-    /// The recording that is replayed. At the end it must be used up.
+    /// The recording that is replayed. It must be used up at the end.
     pub(super) replayed: Option<Arc<Replayer>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
         limits.idle = limits.idle.max(limits.total);
     }
     let mut retry = RetryPolicy::attempts(args.attempts);
-    // A person waits: a second bill for an answer that was lost costs less than the answer.
+    // A person waits: paying twice for a lost answer costs less than the lack of an answer.
     retry.retryable.push(LlmErrorKind::Network);
     let watched = screen.clone();
     let on_retry: OnRetry = Arc::new(move |error, pause| {
@@ -53,11 +53,11 @@ pub(super) fn open(args: &AgentArgs, env: &ProcessEnv, screen: &Arc<Screen>) -> 
 }
 
 impl Model {
-    /// Gives the key to the redactor, and starts the recording if one is wanted: it never contains anything that the
-    /// redactor knows.
+    /// Registers the key with the redactor, and starts the recording if it is enabled. A recording never contains
+    /// anything that the redactor knows.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub(super) fn guard(&mut self, args: &AgentArgs, redactor: &Redactor) -> Result<(), String> {
         redactor.register(&self.keys).map_err(|no_room| no_room.to_string())?;
         if let Some(replayer) = &self.replayed {

@@ -19,25 +19,25 @@ use std::time::Duration;
 const MAX_NAME: usize = 64;
 /// Longest description of a tool, in characters.
 const MAX_DESCRIPTION: usize = 1000;
-/// Largest result that enters the conversation where it is not kept; larger ones are left to programs.
+/// Largest result that enters the conversation if it is not cached; larger ones are left to programs.
 const MAX_RESULT: usize = 32 << 10;
 
-/// What one native call may cost.
+/// The limits of one native call.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) timeout: Duration,
     pub(super) max_bytes: usize,
-    /// Characters of base64 in one answer, which count apart.
+    /// Characters of base64 in one answer, which are counted separately.
     pub(super) binary_bytes: usize,
 }
 
-/// Which tools are offered, and of which programs may use the results.
+/// The tools that are offered, and those whose results programs may use.
 pub(super) struct Choice<'a> {
     /// The patterns of `--native`.
     pub(super) native: &'a [String],
-    /// The patterns of `--cache-tool`: besides the tools that say of themselves that they only read.
+    /// The patterns of `--cache-tool`, in addition to tools that declare themselves read-only.
     pub(super) cached: &'a [String],
-    /// Whether there are programs.
+    /// True if there are programs.
     pub(super) programs: bool,
 }
 
@@ -106,7 +106,7 @@ fn fits(pattern: &str, server: &ServerEntry, tool: &ToolEntry) -> bool {
         || pattern.strip_prefix(&*server.name).and_then(|rest| rest.strip_prefix('/')) == Some(&tool.name)
 }
 
-/// Whether a tool says that it changes nothing.
+/// True if a tool declares that it changes nothing.
 fn only_reads(tool: &ToolEntry) -> bool {
     let hint = tool.annotations.as_ref().and_then(|annotations| annotations.get("readOnlyHint"));
     hint == Some(&Json::Bool(true))
@@ -135,10 +135,10 @@ struct Handler {
     server: String,
     tool: String,
     limits: Limits,
-    /// Largest result that the model is given.
+    /// Largest result that is passed to the model.
     largest: usize,
     screen: Arc<Screen>,
-    /// Who is asked for approvals.
+    /// The asker for approvals.
     asker: Option<Arc<dyn Asker>>,
 }
 
@@ -149,10 +149,10 @@ impl ToolHandler for Handler {
     }
 }
 
-/// What the model is given of an answer.
+/// An answer in the form for the model.
 struct Answer {
     value: Json,
-    /// Whether it is all that a program would get.
+    /// True if it is all that a program would get.
     whole: bool,
     /// Characters of base64 in it.
     binary: usize,
@@ -213,7 +213,7 @@ impl Handler {
     }
 }
 
-/// The value of a reply, or all its blocks where images, files or several texts are all that there is.
+/// The value of a reply, or all its blocks if they are images, files or several texts without a value.
 #[expect(clippy::disallowed_methods, reason = "entry point: answer_of()")]
 fn answer_of(reply: CallReply) -> Result<Answer, String> {
     let blocks = reply.content;
@@ -236,8 +236,8 @@ fn answer_of(reply: CallReply) -> Result<Answer, String> {
     Ok(Answer { value, whole: blocks.is_empty(), binary: 0 })
 }
 
-/// A block in the shape of MCP: the agent shows images of that shape to models that see them. Other binary content is told
-/// of by its size.
+/// A block in the form of MCP: the agent shows images of that form to models that accept them. Other binary content
+/// is replaced by its size.
 fn block_of(block: &ReplyBlock, binary: &mut usize) -> Json {
     let text = |bytes: &[u8]| Json::from(String::from_utf8_lossy(bytes));
     let ReplyBlock::Other { kind, members } = block else {

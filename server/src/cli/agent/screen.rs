@@ -17,7 +17,7 @@ const MAX_NOTE: usize = 300;
 /// Lines of a program that a note shows.
 const MAX_LINES: usize = 40;
 
-/// Where answers and notes go.
+/// The destination of answers and notes.
 pub(super) struct Screen {
     /// Standard output is a terminal.
     out: bool,
@@ -32,11 +32,11 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct ScreenState {
     redactor: Redactor,
-    /// Whether text of the current answer is already shown.
+    /// True if text of the current answer is already shown.
     shown: bool,
-    /// The end of the text received so far, which may be the beginning of a secret.
+    /// The end of the text received so far, if it may be the beginning of a secret.
     held: String,
-    /// The cursor is behind text.
+    /// The cursor is not at the beginning of a line.
     open_line: bool,
 }
 
@@ -57,12 +57,12 @@ impl Screen {
         self.state().redactor = redactor;
     }
 
-    /// Whether text is shown as it arrives.
+    /// True if text is shown as it arrives.
     pub(super) fn is_live(&self) -> bool {
         self.out && !self.typed
     }
 
-    /// A new response of the model begins.
+    /// Notes that a new response of the model begins.
     pub(super) fn begin(&self) {
         let mut state = self.state();
         end_line(&mut state);
@@ -93,7 +93,7 @@ impl Screen {
     /// Shows the complete answer; returns whether it could be written.
     pub(super) fn answer(&self, text: &str) -> bool {
         let mut state = self.state();
-        // What has come piece by piece is there already.
+        // Text that arrived in pieces is shown already.
         if self.is_live() && state.shown {
             end_line(&mut state);
             return true;
@@ -104,14 +104,14 @@ impl Screen {
         !output::is_closed()
     }
 
-    /// Shows the beginning of an answer that was cut. Of a value there is no beginning.
+    /// Shows the beginning of an answer that was cut off. Values are not shown in part.
     pub(super) fn part(&self, text: &str) {
         if !self.typed {
             self.answer(text);
         }
     }
 
-    /// A program that the model runs.
+    /// Shows a program that the model runs.
     pub(super) fn program(&self, source: &str) {
         let mut lines: Vec<&str> = source.trim_end().lines().take(MAX_LINES + 1).collect();
         if lines.len() > MAX_LINES {
@@ -121,12 +121,12 @@ impl Screen {
         self.note(&format!("λ  {program}"));
     }
 
-    /// A call of an upstream's tool goes out.
+    /// Shows a call of an upstream's tool.
     pub(super) fn call(&self, server: &str, tool: &str, arguments: &str) {
         self.note(&format!("→  {server}/{tool} {}", self.short(arguments)));
     }
 
-    /// A call is over: the size of its result, or what went wrong.
+    /// Shows the end of a call: the size of its result, or its error.
     pub(super) fn result(&self, server: &str, tool: &str, outcome: Result<usize, &str>, took: Duration) {
         let ms = took.as_millis();
         self.note(&match outcome {
@@ -153,7 +153,7 @@ impl Screen {
         let _ = writeln!(std::io::stderr().lock(), "{dim}{}{plain}", report::shown(&clean, self.err));
     }
 
-    /// Why there is no answer.
+    /// Shows the reason for a missing answer.
     pub(super) fn fault(&self, text: &str) {
         let mut state = self.state();
         end_line(&mut state);
@@ -177,7 +177,7 @@ impl Screen {
     }
 }
 
-/// Somebody at the terminal, whose questions begin on a line of their own.
+/// The asker at the terminal. Its questions begin on a line of their own.
 pub(super) struct Settled {
     pub(super) person: Arc<dyn Asker>,
     pub(super) screen: Arc<Screen>,
@@ -207,7 +207,7 @@ fn end_line(state: &mut ScreenState) {
 }
 
 fn write_out(text: &str) {
-    // A terminal that is gone ends the chat at its next prompt.
+    // A closed terminal ends the chat at its next prompt.
     output::write(format_args!("{text}"));
 }
 

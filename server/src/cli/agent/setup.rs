@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Characters of the catalog in the system prompt.
 const CATALOG_CHARS: usize = 22_528;
 
-/// As long as a person may think about an approval of a native tool.
+/// The time limit of a native tool whose approval a person considers.
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of definitions that programs may leave for later ones.
@@ -41,19 +41,19 @@ pub(super) struct Host {
     pub(super) upstreams: Option<Arc<Aggregator>>,
     engine: Engine,
     calls: Option<Arc<dyn HostCalls>>,
-    /// Who is at the terminal.
+    /// The asker at the terminal.
     asker: Option<Arc<dyn Asker>>,
     tools: Vec<(String, ToolSpec)>,
     context: JsonMap,
-    /// What is shown with the first question of a conversation.
+    /// Images that are shown with the first question of a conversation.
     pub(super) images: Vec<Image>,
-    /// Where images go that the model makes.
+    /// The folder for images that the model makes.
     image_dir: Option<PathBuf>,
     system: SystemPrompt,
     limits: Limits,
     settings: Settings,
     redactor: Redactor,
-    /// What was said before, with `--continue`.
+    /// The messages of the continued conversation.
     pub(super) before: Vec<Message>,
     kept: Option<Kept>,
 }
@@ -69,7 +69,7 @@ struct Settings {
 }
 
 impl Host {
-    /// Opens everything that the arguments ask for.
+    /// Opens everything that the arguments require.
     ///
     /// # Errors
     /// One sentence for the operator.
@@ -77,7 +77,7 @@ impl Host {
     pub(super) async fn open(args: &AgentArgs, env: &ProcessEnv, screen: Screen) -> Result<Host, String> {
         let screen = Arc::new(screen);
         let shown = images::read(&args.image)?;
-        // Before anything is started: most mistakes are in the model's name and key.
+        // Checked before anything is started: most mistakes are in the model's name and key.
         let model = model::open(args, env, &screen)?;
         let engine =
             Engine::start(EngineOptions { threads: 1, memory: None }).map_err(|error| error.to_string())?;
@@ -114,10 +114,10 @@ impl Host {
             screen,
             redactor: Redactor::new(),
             before: Vec::new(),
-            // What is replayed has been said already, and somewhere else.
+            // A replayed conversation is not stored again.
             kept: Kept::place(args.mode).filter(|_| !args.forget && args.replay.is_none()),
         };
-        // One redactor for all that is shown and recorded: it knows the upstreams' secrets and the model's key.
+        // One redactor for all output and recordings: it knows the upstreams' secrets and the model's key.
         let redactor = host.upstreams.as_ref().map_or_else(Redactor::new, |all| all.redactor().clone());
         host.screen.scrub_with(redactor.clone());
         host.redactor = redactor.clone();
@@ -139,7 +139,7 @@ impl Host {
                 None => return Err(format!("--native needs upstreams, and {UNCONFIGURED}")),
                 Some(upstreams) => host.take_upstreams(&upstreams, args).await?,
             }
-            // A mistake in the type shall show before the model is asked.
+            // A mistake in the type is reported before the model is asked.
             host.agent("x").map(drop)
         };
         let opened: Result<(), String> = opened.await;
@@ -150,7 +150,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Takes up the kept conversation.
+    /// Continues the stored conversation.
     fn take_up(&mut self) -> Result<(), String> {
         let kept = self.kept.as_ref();
         let kept =
@@ -166,7 +166,7 @@ impl Host {
         Ok(())
     }
 
-    /// Keeps what was said for a later `--continue`.
+    /// Stores the conversation for a later `--continue`.
     pub(super) fn keep(&self, messages: &[Message]) {
         let Some(kept) = &self.kept else { return };
         if let Err(why) = kept.save(messages, &self.redactor) {
@@ -174,14 +174,14 @@ impl Host {
         }
     }
 
-    /// Forgets what was kept.
+    /// Removes the stored conversation.
     pub(super) fn forget(&self) {
         if let Some(Err(why)) = self.kept.as_ref().map(Kept::forget) {
             self.screen.note(&why);
         }
     }
 
-    /// Lists the upstreams; those that fail are reported and left out.
+    /// Lists the upstreams; those that fail are reported and omitted.
     async fn take_upstreams(&mut self, upstreams: &Arc<Aggregator>, args: &AgentArgs) -> Result<(), String> {
         for (server, why) in load_all(upstreams).await {
             self.screen.note(&format!("{server} is left out: {why}"));
@@ -197,7 +197,7 @@ impl Host {
         self.asker = questions::at_terminal(upstreams.redactor())
             .map(|person| Arc::new(Settled { person, screen: self.screen.clone() }) as Arc<dyn Asker>);
         self.tools = native::tools(upstreams, &choice, limits, (&self.screen, self.asker.as_ref()))?;
-        // The handler's own limit comes first, and says more. A person takes as long as it takes.
+        // The handler's own limit comes first, and its message says more. A person has no time limit.
         self.settings.tool_timeout = match self.asker {
             Some(_) => A_DAY,
             None => timeout.saturating_mul(3),
@@ -218,7 +218,7 @@ impl Host {
     /// The agent for one question.
     ///
     /// # Errors
-    /// What is wrong with its options.
+    /// The fault of its options.
     pub(super) fn agent(&self, question: &str) -> Result<Agent, String> {
         let settings = &self.settings;
         let mut builder = Agent::builder(question)
@@ -232,7 +232,8 @@ impl Host {
             .timeout(self.limits.timeout)
             .max_heap(self.limits.memory_bytes)
             .max_steps(self.limits.steps)
-            // A program that leaves too much is undone and told so; the conversation goes on.
+            // The definitions of a program that exceed the limit are rolled back with an error; the conversation
+            // continues.
             .memory_limit(Some(MAX_DEFINITIONS))
             .memory_strategy(MemoryStrategy::Rollback)
             .tool_timeout(settings.tool_timeout);
@@ -254,7 +255,7 @@ impl Host {
         RunOptions {
             max_tokens: self.settings.max_tokens,
             temperature: self.settings.temperature,
-            // The system prompt and the conversation come again with every turn.
+            // The system prompt and the conversation are sent again with every turn.
             cache: true,
             observer: Some(programs(self.screen.clone())),
             context: self.context.clone(),
@@ -264,7 +265,7 @@ impl Host {
         }
     }
 
-    /// Keeps the images of an answer.
+    /// Writes the images of an answer.
     pub(super) fn keep_images(&self, step: &Step) {
         images::keep(&step.images, self.image_dir.as_deref(), &self.screen);
     }

@@ -51,7 +51,7 @@ impl Llm for WatchedLlm {
     }
 }
 
-/// Shows programs as they begin, what they print and what comes of them.
+/// Shows programs as they begin, their prints and their results.
 pub(super) fn programs(screen: Arc<Screen>) -> Arc<dyn Observer> {
     Arc::new(move |_: &Scope, event: &Event<'_>| match event {
         Event::ToolStart { tool_name: LISP_EVAL, args, .. } => screen.program(args),

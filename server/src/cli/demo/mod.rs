@@ -1,8 +1,8 @@
-//! `ptc demo`: shows the product at work on embedded data, with nothing installed.
+//! `ptc demo`: shows the product on embedded data, with nothing installed.
 //!
-//! Three upstream servers run as child processes and are reached over MCP, through the same transport as any upstream.
-//! A pipe connects a real server to a real client, which evaluates the three example programs of the aggregator's
-//! guide. The exit status is 0 only if every answer is correct.
+//! Three upstream servers run as child processes and are reached over MCP, through the same transport as any
+//! upstream. A pipe connects a real server to a real client, which evaluates the three example programs of the
+//! aggregator's guide. The exit status is 0 only if every answer is correct.
 
 mod client;
 mod programs;
@@ -90,7 +90,7 @@ async fn start_upstreams() -> Result<Arc<Aggregator>, String> {
         "github": entry(DemoServer::Github, "A code host"),
         "store": entry(DemoServer::Store, "An item store"),
     }});
-    // The check that no upstream is this program itself is left out, since here it is on purpose.
+    // The check that no upstream is this program itself is omitted, since here each one is.
     let options = LoadOptions { env: &ProcessEnv::current(), base_dir: None, own_exe: None };
     let config = UpstreamsConfig::from_value(&config, &options).map_err(|error| error.to_string())?;
     Aggregator::start(config, AggregatorOptions::new(SnapshotMode::Frozen))

@@ -1,6 +1,6 @@
 //! The three example programs of the aggregator's guide, with adapted data, and their correct answers.
 
-/// A program, what it shows, and what it must give.
+/// A program, its title, and its correct answer.
 pub(super) struct Example {
     pub(super) title: &'static str,
     pub(super) program: &'static str,

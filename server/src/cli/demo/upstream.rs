@@ -29,7 +29,7 @@ const NOTES: &str = "# Release notes, draft\n\n* The importer reads gzip files d
 const WATCHED: &str = "src/billing/invoice.rs\nsrc/billing/tax.rs\ndeploy/production.yaml\n";
 
 impl DemoServer {
-    /// The name under which programs know it.
+    /// Its name in programs.
     pub fn name(self) -> &'static str {
         match self {
             DemoServer::Fs => "fs",
@@ -134,7 +134,7 @@ pub fn serve(server: DemoServer) -> ExitCode {
             Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
         };
         let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-        // A client that is gone needs no answer.
+        // A client that has left needs no answer.
         let _ = writeln!(output, "{message}").and_then(|()| output.flush());
     };
     for line in std::io::stdin().lock().lines() {
@@ -155,7 +155,7 @@ pub fn serve(server: DemoServer) -> ExitCode {
             "tools/call" => {
                 let output = output.clone();
                 let arguments = message["params"]["arguments"].clone();
-                // Each call on a thread of its own: many may be under way on one pipe.
+                // Each call runs on a thread of its own: many may be in progress on one pipe.
                 std::thread::spawn(move || {
                     let (text, is_error) = server.call(&arguments);
                     let result = json!({"content": [{"type": "text", "text": text}], "isError": is_error});

@@ -19,7 +19,7 @@ pub(super) enum Command<'l> {
     Incomplete(&'static str),
 }
 
-/// What `:help` says.
+/// The text of `:help`.
 pub(super) const HELP: &str = "\
 :doc NAME       what a function, a special form, a definition or a tool (\"server/tool\") does
 :find TEXT      names that fit the text; :apropos is the same
@@ -51,7 +51,8 @@ impl Command<'_> {
     }
 }
 
-/// The command that a line such as `help`, `exit` or `(quit)` means, and the name that the session must not have defined for that.
+/// The command for a line such as `help`, `exit` or `(quit)`, and the name that must not be defined in the session
+/// for that.
 pub(super) fn of_word(line: &str) -> Option<(&'static str, &str)> {
     let line = line.trim();
     let word = line.strip_prefix('(').and_then(|line| line.strip_suffix(')')).unwrap_or(line);
@@ -63,13 +64,13 @@ pub(super) fn of_word(line: &str) -> Option<(&'static str, &str)> {
     Some((command, word))
 }
 
-/// Whether `line` is a keyword alone, which a person may have meant as a command.
+/// True if `line` is a single keyword, which a person may have meant as a command.
 pub(super) fn looks_like_one(line: &str) -> bool {
     let line = line.trim();
     line.starts_with(':') && line.len() > 1 && !line.contains(char::is_whitespace)
 }
 
-/// Whether `line` is a command, which is always complete.
+/// True if `line` is a command, which is always complete.
 pub(super) fn is_command(line: &str) -> bool {
     Command::parse(line).is_some()
 }

@@ -1,4 +1,5 @@
-//! What the Tab key proposes: names of the language and of the session, servers, their tools, and the arguments of these.
+//! Completions for the Tab key: names of the language and of the session, servers, their tools, and the arguments of
+//! these.
 
 use super::syntax::{Kind, Lexeme, lexemes, open_brackets};
 use ptc_host::catalog::Catalog;
@@ -14,7 +15,7 @@ const TOOL_CALLS: [&str; 3] = ["tool/call", "tool/call!", "tool/pages"];
 /// Keys of that argument if it is a map.
 const CALL_KEYS: [&str; 3] = [":server", ":tool", ":args"];
 
-/// What a program at the prompt may name besides the language. It changes from form to form.
+/// The names that a program at the prompt may use besides the language. They change from form to form.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vocabulary(Arc<Mutex<Names>>);
 
@@ -23,26 +24,26 @@ struct Names {
     /// Definitions of the session and keys of the context, such as `data/orders`.
     defined: Vec<String>,
     servers: Vec<Server>,
-    /// Takes the names of servers whose tools are wanted and not listed yet.
+    /// Receives the names of servers whose tools are needed and not listed yet.
     lister: Option<mpsc::UnboundedSender<String>>,
 }
 
 #[derive(Clone, Debug)]
 struct Server {
     name: String,
-    /// Whether its tools are known.
+    /// True if its tools are known.
     is_listed: bool,
     /// Its tools, each with the keywords of its arguments.
     tools: Vec<(String, Vec<String>)>,
 }
 
 impl Vocabulary {
-    /// Names of this session.
+    /// Sets the names of this session.
     pub(super) fn define(&self, names: Vec<String>) {
         self.lock().defined = names;
     }
 
-    /// Servers, tools and arguments of this catalog.
+    /// Sets the servers, tools and arguments of this catalog.
     pub(super) fn learn(&self, catalog: &Catalog) {
         let servers = catalog.servers().map(|server| Server {
             name: server.name.clone(),
@@ -60,7 +61,7 @@ impl Vocabulary {
         self.lock().servers = servers.collect();
     }
 
-    /// Has `lister` told which servers are to be listed, when somebody asks for their tools.
+    /// Sets the receiver of servers whose tools are to be listed when completions need them.
     pub(super) fn list_with(&self, lister: mpsc::UnboundedSender<String>) {
         self.lock().lister = Some(lister);
     }
@@ -71,7 +72,7 @@ impl Vocabulary {
 }
 
 impl Names {
-    /// Tools of `server`, or of all servers. Those that are not listed are asked for, for the next time.
+    /// Tools of `server`, or of all servers. Lists that are missing are requested for the next time.
     fn tools(&self, server: Option<&str>) -> Vec<(&Server, &(String, Vec<String>))> {
         let wanted = self.servers.iter().filter(|one| server.is_none_or(|name| one.name == name));
         let mut found = Vec::new();
@@ -79,7 +80,7 @@ impl Names {
             if !server.is_listed
                 && let Some(lister) = &self.lister
             {
-                // The REPL ends if nobody hears of it.
+                // The receiver may be dropped when the REPL ends.
                 let _ = lister.send(server.name.clone());
             }
             found.extend(server.tools.iter().map(|tool| (server, tool)));
@@ -87,7 +88,7 @@ impl Names {
         found
     }
 
-    /// `server/tool`s; the tools of those servers only that `begun` can be about.
+    /// `server/tool` names; only tools of those servers that can match `begun`.
     fn references(&self, begun: &str) -> Vec<String> {
         let named = self.servers.iter().find(|server| {
             begun.strip_prefix(server.name.as_str()).is_some_and(|rest| rest.starts_with('/'))
@@ -119,7 +120,7 @@ pub(super) fn language() -> BTreeSet<&'static str> {
     builtins.chain(SpecialForm::ALL.iter().map(|form| form.name())).chain(others).collect()
 }
 
-/// What fits behind `before`, the text before the cursor, and the byte where the replaced text begins.
+/// The completions after `before`, the text before the cursor, and the byte where the replaced text begins.
 pub(super) fn complete(
     before: &str,
     language: &BTreeSet<&'static str>,
@@ -152,14 +153,14 @@ pub(super) fn complete(
     (start, fitting.into_iter().collect())
 }
 
-/// Whether a string has no end yet.
+/// True if a string is not closed yet.
 fn is_open(lexeme: &Lexeme<'_>, text: &str) -> bool {
     lexeme.kind == Kind::Text
         && lexeme.start + lexeme.text.len() == text.len()
         && ptc_compiler::reader::is_unfinished(lexeme.text)
 }
 
-/// Proposals inside a string.
+/// Completions inside a string.
 fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> {
     match earlier.last().map(|key| key.text) {
         Some(":server") => names.servers.iter().map(|server| server.name.clone()).collect(),
@@ -172,7 +173,7 @@ fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> 
     }
 }
 
-/// Proposals for a keyword.
+/// Completions of a keyword.
 fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
     let open = open_brackets(earlier);
     let Some(&map) = open.last().filter(|&&map| earlier[map].text == "{") else { return Vec::new() };
@@ -183,7 +184,7 @@ fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
     let Some(outer) = call else { return Vec::new() };
     if is_call(outer) {
         return match earlier.get(outer + 2) {
-            // `(tool/call {` has the map at once, `(tool/call 'server/tool {` a name before it.
+            // `(tool/call {` has the map first, `(tool/call 'server/tool {` a name before it.
             Some(first) if outer + 2 < map => {
                 let reference = first.text.trim_matches(['\'', '"']);
                 match reference.split_once('/') {
@@ -201,7 +202,7 @@ fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
     }
 }
 
-/// The text of the string behind the keyword `key`.
+/// The text of the string after the keyword `key`.
 fn text_behind<'t>(lexemes: &[Lexeme<'t>], key: &str) -> Option<&'t str> {
     let at = lexemes.iter().position(|lexeme| lexeme.text == key)?;
     let text = lexemes.get(at + 1).filter(|value| value.kind == Kind::Text)?;

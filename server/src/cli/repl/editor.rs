@@ -31,7 +31,7 @@ pub(super) struct Prompt {
     pub(super) text: &'static str,
     /// The prompt of continuation lines, as wide.
     pub(super) continuation: &'static str,
-    /// The history file; `None` for a history that ends with the process.
+    /// The history file; `None` for a history that is lost with the process.
     pub(super) history: Option<PathBuf>,
     /// Completions besides the names of the language.
     pub(super) vocabulary: Vocabulary,
@@ -51,7 +51,7 @@ impl Prompt {
             .max_history_size(HISTORY_ENTRIES)?
             .history_ignore_space(true)
             .completion_type(CompletionType::List)
-            // The continuation prompt is drawn where there are colours; the style knows whether there are.
+            // The continuation prompt is drawn only with colours; the style knows whether there are any.
             .color_mode(ColorMode::Forced)
             .build();
         let mut editor = Editor::with_config(config)?;
@@ -93,7 +93,7 @@ impl LineEditor {
         let read = self.editor.readline(self.prompt);
         if let Ok(text) = &read {
             let new = self.editor.add_history_entry(text.as_str()).unwrap_or(false);
-            // Appended at once: a REPL that is killed loses nothing, and two at a time keep each other's lines.
+            // Appended at once: a REPL that is killed loses nothing, and concurrent REPLs keep each other's lines.
             if new && self.history.as_ref().is_some_and(|path| self.editor.append_history(path).is_err()) {
                 self.history = None;
                 errln!("ptc: the history file cannot be written any more");
@@ -127,7 +127,7 @@ struct Assistant {
     /// Names of the language.
     language: BTreeSet<&'static str>,
     style: Style,
-    /// Whether the text is shown for the last time, without a cursor.
+    /// True if the text is shown for the last time, without a cursor.
     is_final: Cell<bool>,
 }
 

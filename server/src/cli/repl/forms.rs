@@ -9,11 +9,11 @@ pub(super) enum Typed<'t> {
     Unfinished,
     /// The top-level forms, each as written; none for blank lines and comments.
     Forms(Vec<&'t str>),
-    /// No continuation makes it readable. It is evaluated unchanged, to report the error.
+    /// No continuation makes it readable. It is evaluated unchanged, so that the error is reported.
     Wrong,
 }
 
-/// Reads `text` as far as a prompt needs to.
+/// Reads `text` as far as the prompt needs it.
 pub(super) fn read(text: &str) -> Typed<'_> {
     match reader::read(text) {
         Ok(forms) => Typed::Forms(forms[forms.program()].iter().map(|form| form.span.text(text)).collect()),

@@ -1,7 +1,8 @@
-//! Colours of typed text, the bracket that belongs to the one at the cursor, and the prompt of continuation lines.
+//! Colours typed text, highlights the bracket that matches the one at the cursor, and draws the prompt of
+//! continuation lines.
 //!
-//! The editor can show nothing that is not in its text. The indentation of a continuation line is, and is as wide as the
-//! prompt at least: the continuation prompt is drawn over it.
+//! The editor can only show characters of its text. The indentation of a continuation line is part of the text, and
+//! at least as wide as the prompt, so the continuation prompt is drawn over it.
 
 use super::syntax::{Kind, Lexeme, lexemes};
 use std::collections::BTreeSet;
@@ -10,19 +11,19 @@ const PLAIN: &str = "\x1b[0m";
 const DIM: &str = "\x1b[2m";
 const BOLD: &str = "\x1b[1m";
 
-/// How typed text is shown.
+/// The style of typed text.
 #[derive(Clone, Debug)]
 pub(super) struct Style {
-    /// Whether there are colours.
+    /// True if there are colours.
     pub(super) colours: bool,
-    /// The prompt of continuation lines, as wide as that of the first one.
+    /// The prompt of continuation lines, as wide as that of the first line.
     pub(super) continuation: &'static str,
     /// Names that are shown as part of the language's syntax.
     pub(super) special_forms: BTreeSet<&'static str>,
 }
 
 impl Style {
-    /// `text` as it is shown. With `cursor`, a byte of the text, the brackets there are bold. The width stays the same.
+    /// Styles `text`. With `cursor`, a byte of the text, the brackets there are bold. The width stays the same.
     pub(super) fn paint(&self, text: &str, cursor: Option<usize>) -> String {
         let lexemes = lexemes(text);
         let pair = cursor.and_then(|cursor| bracket_pair(&lexemes, cursor));
@@ -56,7 +57,8 @@ impl Style {
         }
     }
 
-    /// White space between tokens. Each line that it begins has the continuation prompt, if its indentation is wide enough.
+    /// White space between tokens. Each line in it begins with the continuation prompt, if its indentation is wide
+    /// enough.
     fn gap(&self, space: &str, shown: &mut String) {
         for (index, part) in space.split('\n').enumerate() {
             if index > 0 {
@@ -74,7 +76,7 @@ impl Style {
     }
 }
 
-/// The bracket at `cursor`, or just before it, and the one that belongs to it, by index.
+/// The bracket at `cursor`, or just before it, and the matching one, by index.
 fn bracket_pair(lexemes: &[Lexeme<'_>], cursor: usize) -> Option<(usize, usize)> {
     let is_bracket = |lexeme: &Lexeme<'_>| matches!(lexeme.kind, Kind::Opener | Kind::Closer);
     let at = |place: usize| {

@@ -1,4 +1,4 @@
-//! How far a new line of an unfinished form is indented: as Clojure's editors do.
+//! Indents a new line of an unfinished form like Clojure's editors.
 
 use super::syntax::{Kind, lexemes, open_brackets};
 
@@ -8,8 +8,8 @@ const WITH_BODY: [&str; 21] = [
     "if-let", "if-not", "if-some", "let", "letfn", "loop", "as->", "some->", "try", "while",
 ];
 
-/// Spaces with which the line behind `before` begins, for a prompt that is `prompt` columns wide. 0 inside a string, whose text
-/// they would change.
+/// The indentation of the line after `before`, for a prompt that is `prompt` columns wide. It is 0 inside a string,
+/// as spaces would change the string.
 pub(super) fn indentation(before: &str, prompt: usize) -> usize {
     let lexemes = lexemes(before);
     let is_finished =
@@ -24,7 +24,7 @@ pub(super) fn indentation(before: &str, prompt: usize) -> usize {
     let Some(&open) = open_brackets(&lexemes).last() else { return prompt };
     let column = |place: usize| {
         let line = before[..place].rfind('\n').map_or(0, |end| end + 1);
-        // The first line stands behind the prompt; the others have that much indentation of their own.
+        // The first line comes after the prompt; the others are indented by its width.
         before[line..place].chars().count() + if line == 0 { prompt } else { 0 }
     };
     let bracket = &lexemes[open];

@@ -1,10 +1,10 @@
-//! Printed values over as many lines as the width of the terminal needs.
+//! Breaks printed values into as many lines as the width of the terminal requires.
 //!
-//! It works on the text of a value: one that fits, or that has no tokens of the language, stays as it is.
+//! It works on the text of a value. A text that fits, or that has no tokens of the language, stays as it is.
 
 use super::syntax::{Kind, lexemes};
 
-/// How deep a value may nest to be laid out.
+/// Deepest nesting of a value that is laid out.
 const MAX_DEPTH: usize = 100;
 
 /// A printed value.
@@ -37,7 +37,7 @@ pub(super) fn lay_out(text: &str, width: usize) -> String {
     out
 }
 
-/// The value in `text`; `None` if that is no value of tokens and brackets, or nests too deep.
+/// Parses the value in `text`; `None` if it does not consist of tokens and brackets, or is nested too deeply.
 fn parse(text: &str) -> Option<Node<'_>> {
     let mut open: Vec<(&str, Vec<Node<'_>>)> = vec![("", Vec::new())];
     for lexeme in lexemes(text) {
@@ -58,7 +58,7 @@ fn parse(text: &str) -> Option<Node<'_>> {
                 let width = bracket.len() + inner + items.len().saturating_sub(1) + lexeme.text.len();
                 Node::Group { open: bracket, close: lexeme.text, items, width }
             }
-            // What is unreadable may hold brackets.
+            // An unreadable text may contain brackets.
             Kind::Other | Kind::Comment => return None,
             _ => Node::Atom(lexeme.text),
         };
@@ -69,7 +69,7 @@ fn parse(text: &str) -> Option<Node<'_>> {
     items.is_empty().then_some(node)
 }
 
-/// Writes `node`, whose first character is in column `column`, with `closers` brackets behind it on its last line.
+/// Writes `node`, whose first character is in column `column`, with `closers` brackets after it on its last line.
 fn write(node: &Node<'_>, column: usize, closers: usize, width: usize, out: &mut String) {
     let (open, close, items) = match node {
         Node::Atom(text) => return out.push_str(text),

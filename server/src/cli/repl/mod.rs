@@ -142,7 +142,7 @@ struct Repl {
 }
 
 impl Repl {
-    /// Loads, then evaluates what the command line or the input says.
+    /// Loads the files, then evaluates the programs of the command line or the input.
     async fn serve(&self, args: &ReplArgs) -> ExitCode {
         for path in &args.load {
             let program = match input::program(Some(path)) {
@@ -181,7 +181,7 @@ impl Repl {
         }
     }
 
-    /// Takes lines until there are no more. Errors of programs do not end the session.
+    /// Reads lines until the end of the input. Errors of programs do not end the session.
     async fn converse(&self, mut input: Input) -> ExitCode {
         let mut typed = String::new();
         self.learn_names().await;
@@ -230,7 +230,7 @@ impl Repl {
     /// Evaluates the forms of a text, up to the first that fails; `false` if the text continues in the next line.
     async fn evaluate(&self, text: &str) -> bool {
         match forms::read(text) {
-            // A text that is too long to be evaluated does not get better by going on.
+            // A text that is too long to be evaluated cannot become valid by more lines.
             Typed::Unfinished if text.len() <= self.session.longest_program() => return false,
             Typed::Unfinished | Typed::Wrong => {
                 self.session.show(text).await;
@@ -249,7 +249,7 @@ impl Repl {
         true
     }
 
-    /// The command that a line is, by its colon or by a word that no definition has.
+    /// The command in a line, by its colon or by a word that no definition uses.
     async fn command<'l>(&self, line: &'l str) -> Option<Command<'l>> {
         match commands::of_word(line) {
             Some((_, word)) if self.session.names().await.iter().any(|name| name == word) => None,
@@ -258,7 +258,7 @@ impl Repl {
         }
     }
 
-    /// The exit status of the conversation: a person has seen what failed, a script has not.
+    /// The exit status of the conversation: a person has seen the failures, a script has not.
     fn end(&self) -> ExitCode {
         if self.session.has_failed() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
@@ -283,7 +283,8 @@ impl Repl {
         }
     }
 
-    /// Updates completion with the names that the session defines, and with what is known of the upstreams.
+    /// Updates completion with the names that the session defines, and with the known parts of the upstreams'
+    /// catalog.
     async fn learn_names(&self) {
         if !self.terminal {
             return;
@@ -296,8 +297,8 @@ impl Repl {
         }
     }
 
-    /// Lists the tools of an upstream when Tab asks for them. An upstream that does not start proposes nothing: its first use
-    /// says why.
+    /// Lists the tools of an upstream when Tab needs them. An upstream that does not start has no completions: its
+    /// first use reports the error.
     fn list_on_demand(&self) {
         let Some(upstreams) = self.upstreams.clone() else { return };
         let (lister, mut wanted) = mpsc::unbounded_channel::<String>();

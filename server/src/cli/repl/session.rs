@@ -15,9 +15,9 @@ use tokio::sync::mpsc;
 
 /// The REPL's session within its engine.
 const KEY: &str = "repl";
-/// A program that takes longer is told how long it took.
+/// The duration is shown for programs that take longer than this.
 const SLOW: Duration = Duration::from_secs(1);
-/// Columns of a terminal that does not tell.
+/// The width of a terminal that does not report it.
 const USUAL_COLUMNS: usize = 80;
 
 /// A session and how its results are shown.
@@ -26,12 +26,12 @@ pub(super) struct Session {
     template: EvalRequest,
     redactor: Redactor,
     terminal: bool,
-    /// Whether a program has failed.
+    /// True if a program has failed.
     failed: Cell<bool>,
 }
 
 impl Session {
-    /// A new session whose programs run as `template` says. Nothing known to `redactor` is shown.
+    /// A new session whose programs run like `template`. Nothing known to `redactor` is shown.
     pub(super) fn new(
         engine: Engine,
         mut template: EvalRequest,
@@ -43,7 +43,7 @@ impl Session {
         Session { engine, template, redactor, terminal, failed: Cell::new(false) }
     }
 
-    /// Whether a program has failed.
+    /// True if a program has failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed.get()
     }
@@ -129,7 +129,7 @@ impl Session {
             self.say(&format!("; {:.1} s", outcome.duration.as_secs_f64()));
         }
         if outcome.is_none() {
-            // A terminal has shown ^C by itself.
+            // The terminal has shown ^C itself.
             errln!("{}cancelled", if self.terminal { "\n" } else { "" });
             self.settle().await;
         }

@@ -1,10 +1,10 @@
-//! Tokens of typed text, for colours, indentation and completion. Text that is being typed is often unfinished: what no token
-//! begins with is a token of its own kind, up to the end of the text.
+//! Finds the tokens of typed text, for colours, indentation and completion. Text that is being typed is often
+//! unfinished: a rest that begins no token is a token of its own kind, up to the end of the text.
 
 use logos::Logos;
 use ptc_compiler::token::Token;
 
-/// What a token is to the editor.
+/// The kind of a token in the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `(`, `[`, `{`, `#{`, `#(`, `#:name{`
@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Name,
     /// `:name`
     Keyword,
-    /// A string or a regex, with its quotes; also one that is not finished.
+    /// A string or a regex, with its quotes; also an unfinished one.
     Text,
     /// A number or a character.
     Literal,
@@ -42,7 +42,7 @@ pub(super) fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
         let start = lexer.span().start;
         let kind = token.map_or(Kind::Other, kind);
         if kind == Kind::Other && text[start..].trim_start_matches('#').starts_with('"') {
-            // A string that has no end yet.
+            // A string that is not closed yet.
             found.push(Lexeme { kind: Kind::Text, start, text: &text[start..] });
             break;
         }
@@ -71,7 +71,7 @@ fn kind(token: Token) -> Kind {
     }
 }
 
-/// The openers in `lexemes` that nothing closes, by index, the outermost first.
+/// The unclosed openers in `lexemes`, by index, the outermost first.
 pub(super) fn open_brackets(lexemes: &[Lexeme<'_>]) -> Vec<usize> {
     let mut open = Vec::new();
     for (index, lexeme) in lexemes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Answers to what runs ask, from a terminal.
+//! Answers questions of runs from a terminal.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use super::{AnswerArgs, FormArgs, found};
 use crate::cli::output::outln;
 use crate::cli::pairs;
 
-/// Allows or refuses calls; what is no approval can be declined only.
+/// Allows or refuses calls; other questions can only be declined.
 ///
 /// # Errors
-/// One sentence: there is no such run or question, it is not clear which one is meant, or the server refuses.
+/// One sentence: there is no such run or question, the question is ambiguous, or the server refuses.
 pub(super) async fn decide(
     client: &Client,
     told: &Value,
@@ -37,7 +37,7 @@ pub(super) async fn decide(
     send(client, run, answers, as_json).await
 }
 
-/// Fills in a form, or says yes.
+/// Fills in a form, or accepts.
 ///
 /// # Errors
 /// As [`decide`].
@@ -74,12 +74,12 @@ fn is_approval(asked: &Value) -> bool {
     asked["kind"] == "approval"
 }
 
-/// The questions that nobody has answered yet.
+/// The open questions.
 fn open(run: &Value) -> impl Iterator<Item = &Value> {
     run["questions"].as_array().into_iter().flatten().filter(|asked| asked["answer"].is_null())
 }
 
-/// The question that is meant: the one of that name, else the only one.
+/// The named question, else the only one.
 fn one<'q>(open: &[&'q Value], run: &Value, named: Option<&str>) -> Result<&'q Value, String> {
     let lines = || -> String {
         let line = |asked: &&Value| {
@@ -101,7 +101,7 @@ fn one<'q>(open: &[&'q Value], run: &Value, named: Option<&str>) -> Result<&'q V
     }
 }
 
-/// Sends the answers, and tells what became of them.
+/// Sends the answers, and prints the result of each.
 async fn send(client: &Client, run: &Value, answers: Map, as_json: bool) -> Result<ExitCode, String> {
     let id = text_of(&run["run_id"]);
     let body = json!({"answers": answers, "principal": run["principal"]});

@@ -24,10 +24,10 @@ const MAX_BYTES: usize = 64 << 20;
 /// Largest file of tokens.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The token to show: the first of the file, else that of the variable with which the server may have been started.
+/// The token: the first one of the file, else that of the variable with which the server may have been started.
 ///
 /// # Errors
-/// The file gives none.
+/// The file has no token.
 #[expect(clippy::disallowed_methods, reason = "entry point: token()")]
 pub(super) fn token(file: Option<&Path>, env: &ProcessEnv) -> Result<Option<Secret>, String> {
     let Some(path) = file else {
@@ -50,10 +50,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// A client, through `http`, of the server at `url`, whose path does not count.
+    /// A client, through `http`, of the server at `url`, whose path is ignored.
     ///
     /// # Errors
-    /// What is wrong with the URL or the token.
+    /// The fault of the URL or the token.
     pub(super) fn new(url: Url, token: Option<Secret>, http: HttpClient) -> Result<Client, String> {
         let is_here = match url.host() {
             Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
@@ -70,7 +70,7 @@ impl Client {
         Ok(Client { http, server: url, authorization })
     }
 
-    /// What is at `path`.
+    /// Gets the document at `path`.
     ///
     /// # Errors
     /// One sentence: the server is not reachable, or refuses.
@@ -78,7 +78,7 @@ impl Client {
         self.get_with(path, None).await
     }
 
-    /// What is at `path` with this query.
+    /// Gets the document at `path` with this query.
     ///
     /// # Errors
     /// As [`Client::get`].

@@ -1,7 +1,8 @@
-//! `ptc runs`: the programs that a running server keeps, and what they wait for.
+//! `ptc runs`: the suspended and running programs of a server, and their questions.
 //!
-//! It asks the server's console, which needs `--console` there: a program runs in a server or waits for one to go on with it, and a store
-//! on a disk is the server's alone. Who may see and stop what is the server's decision, by the token.
+//! It uses the server's console, which must be enabled there with `--console`: a program runs in a server or is
+//! resumed by one, and a store on a disk belongs to one server. The server decides by the token which runs may be
+//! seen and cancelled.
 
 mod answers;
 mod client;
@@ -159,7 +160,7 @@ async fn work(args: &RunsArgs) -> Result<ExitCode, String> {
         let mut run = found(&told, id)?.clone();
         for asked in run["questions"].as_array_mut().into_iter().flatten() {
             let question = asked["id"].as_str().unwrap_or_default();
-            // The list has calls without their arguments.
+            // The list has calls without arguments.
             if asked["kind"] == "approval" {
                 *asked = client.get(&format!("/console/api/runs/{id}/questions/{question}")).await?;
             }
@@ -197,7 +198,7 @@ fn found<'t>(told: &'t Value, id: &str) -> Result<&'t Value, String> {
     run.ok_or_else(|| format!("run not found: {id}; `ptc runs --all` lists them"))
 }
 
-/// Prints a run: in short, or whole, with so many lines of long arguments.
+/// Prints a run: in short, or whole, with at most so many lines of long arguments.
 fn print(run: &Value, told: &Value, as_json: bool, whole: Option<usize>) {
     if as_json {
         outln!("{run}");
@@ -223,6 +224,6 @@ async fn cancel(client: &Client, id: &str, as_json: bool) -> Result<ExitCode, St
     } else {
         outln!("{id} {}", visible(status));
     }
-    // One that had ended before could not be stopped.
+    // A run that had ended before cannot be cancelled.
     Ok(if status == "cancelled" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

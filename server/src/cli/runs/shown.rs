@@ -1,4 +1,4 @@
-//! Runs as a person at a terminal reads them.
+//! Formats runs for a person at a terminal.
 
 use std::fmt::Write as _;
 
@@ -21,10 +21,10 @@ pub(super) fn brief(run: &Value, told: &Value) -> String {
     text
 }
 
-/// Lines of a long argument that are shown unless all are wanted.
+/// Lines of a long argument that are shown by default.
 pub(super) const FOLDED: usize = 8;
 
-/// A run with all that it asks: whole calls, and forms. Of long arguments `fold` lines are shown.
+/// A run with all of its questions: whole calls, and forms. Of long arguments `fold` lines are shown.
 pub(super) fn whole(run: &Value, told: &Value, fold: usize) -> String {
     let mut text = head(run, told);
     let _ = write!(text, "\n  began {}", text_of(&run["began_at"]));
@@ -73,7 +73,7 @@ pub(super) fn whole(run: &Value, told: &Value, fold: usize) -> String {
     text
 }
 
-/// An argument as the server told it.
+/// An argument as the server sent it.
 fn row(told: &Value) -> ArgumentRow {
     ArgumentRow {
         key: visible(text_of(&told["key"])).into_owned(),
@@ -82,7 +82,7 @@ fn row(told: &Value) -> ArgumentRow {
     }
 }
 
-/// Id, state, tool, whose, and how long it still waits.
+/// Id, state, tool, principal, and the remaining time.
 fn head(run: &Value, told: &Value) -> String {
     let [id, status, tool, principal] =
         ["run_id", "status", "tool", "principal"].map(|member| text_of(&run[member]));
@@ -96,7 +96,7 @@ fn head(run: &Value, told: &Value) -> String {
     text
 }
 
-/// The time that is left until its end, by the server's clock.
+/// The remaining time until it expires, by the server's clock.
 fn left(run: &Value, told: &Value) -> Option<String> {
     let at = |text: &Value| text.as_str()?.parse::<Timestamp>().ok();
     let seconds = at(&run["expires_at"])?.as_second() - at(&told["now"])?.as_second();
@@ -108,7 +108,7 @@ fn left(run: &Value, told: &Value) -> Option<String> {
     })
 }
 
-/// What was answered, and by whom.
+/// The answer and its author.
 fn answer(asked: &Value) -> Option<String> {
     let answer = asked["answer"].as_object()?;
     let member = |name: &str| answer.get(name).and_then(Value::as_str);

@@ -55,7 +55,7 @@ pub fn run(args: AddArgs) -> ExitCode {
     tell(add(&args, &ProcessEnv::current(), &folder))
 }
 
-/// Adds the upstream; what to tell. `folder` is the current one.
+/// Adds the upstream, and returns the message. `folder` is the current one.
 pub(super) fn add(args: &AddArgs, env: &ProcessEnv, folder: &Path) -> Result<String, String> {
     let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let name = args.name.as_str();
@@ -78,7 +78,7 @@ pub(super) fn add(args: &AddArgs, env: &ProcessEnv, folder: &Path) -> Result<Str
         ));
     }
     let server: Map = [(name.to_owned(), server(args)?)].into_iter().collect();
-    // The command means here what it says here, wherever `ptc` is started.
+    // A relative path must have the same meaning wherever `ptc` is started.
     let relative = relative_word(args.command.iter().map(String::as_str), folder);
     let project = relative.map(|_| folder);
     let mut read = upstreams_of(&server, &FileContext { env, project, bare_names: false });

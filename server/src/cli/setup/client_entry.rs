@@ -11,7 +11,7 @@ use crate::identity::PACKAGE;
 /// The name of the entry.
 pub(super) const NAME: &str = "ptc";
 
-/// How `ptc` is started.
+/// The command that starts `ptc`.
 pub(super) struct Launch {
     pub(super) command: String,
     pub(super) args: Vec<String>,
@@ -19,10 +19,10 @@ pub(super) struct Launch {
     pub(super) variables: Vec<String>,
 }
 
-/// The text of `client`'s file with `ptc` in it, from its text before. What else its entry of `ptc` says stays.
+/// The text of `client`'s file with `ptc` added to its previous text. Other keys of its entry of `ptc` stay.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The fault of the text.
 pub(super) fn added(client: &Client, before: &str, launch: &Launch) -> Result<String, String> {
     if client.form == Form::Codex {
         return of_codex(before, launch);
@@ -39,10 +39,10 @@ pub(super) fn added(client: &Client, before: &str, launch: &Launch) -> Result<St
     Ok(file.text())
 }
 
-/// The text of `client`'s file without these of its servers; `project` is the folder whose servers Claude Code keeps in it.
+/// The text of `client`'s file without these servers; `project` is the folder whose servers Claude Code keeps in it.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The fault of the text.
 pub(super) fn without(
     client: &Client,
     before: &str,
@@ -68,7 +68,7 @@ fn parsed(text: &str) -> Result<toml_edit::DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
-/// The path that people look for in the file: `mcpServers.ptc`.
+/// The path of the entry in the file, for people: `mcpServers.ptc`.
 pub(super) fn place(client: &Client) -> String {
     format!("{}.{NAME}", client.key)
 }
@@ -88,7 +88,7 @@ fn entry(form: Form, launch: &Launch) -> Value {
     }
 }
 
-/// Codex leaves out a server that is slow to start unless it is required.
+/// Codex omits a server that is slow to start unless it is required.
 fn of_codex(before: &str, launch: &Launch) -> Result<String, String> {
     let mut document = parsed(before)?;
     let servers = document.entry("mcp_servers").or_insert_with(|| {
@@ -113,8 +113,8 @@ fn of_codex(before: &str, launch: &Launch) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Whether an entry, as an upstreams file has it, starts this product: this executable, a file of the same name, or its
-/// package by a package runner.
+/// True if an entry in the form of an upstreams file starts this product: this executable, a file of the same name,
+/// or its package by a package runner.
 pub(super) fn starts_ptc(command: &str, args: &[&str], own: Option<&Path>) -> bool {
     let stem = |text: &str| {
         Path::new(text).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned()

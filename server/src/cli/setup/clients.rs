@@ -1,19 +1,19 @@
-//! The MCP clients that are known: where their files are, and the form of an entry in them.
+//! The known MCP clients: the places of their files, and the form of an entry in them.
 
 use std::path::{Path, PathBuf};
 
 use ptc_host::config::ProcessEnv;
 
-/// How a client writes down a server that it starts.
+/// The form in which a client configures a server that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// `{"command", "args"}`, and what the client needs besides.
+    /// `{"command", "args"}`, and further keys that the client needs.
     Plain,
     /// The same with `"type": "stdio"`.
     Typed,
     /// Copilot's `"type": "local"` and `"tools": ["*"]`.
     Copilot,
-    /// Cline's limit in seconds: its own 60 s are less than a program may take with its questions.
+    /// Cline's limit in seconds: its default of 60 s is less than a program may take with its questions.
     Cline,
     /// opencode's one list, `"type": "local"`.
     OpenCode,
@@ -46,7 +46,7 @@ pub(super) struct ClientFile {
     pub(super) project: Option<PathBuf>,
 }
 
-/// Where a file is.
+/// The place of a file.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Below the home folder.
@@ -61,7 +61,7 @@ enum Place {
 
 use Place::{Data, Home, Named, Project};
 
-/// Every client, in the order in which they are looked at: of doubles the first is taken.
+/// Every client, in the order of the search: the first of two equal servers is used.
 pub(super) const CLIENTS: [Client; 12] = [
     Client {
         name: "claude-desktop",
@@ -162,13 +162,13 @@ impl Client {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// Where its files are, whether they are there or not, each with the project that it belongs to. The first is the person's
-    /// own.
+    /// The paths of its files, whether they exist or not, each with the project that it belongs to. The first is the
+    /// person's own.
     pub(super) fn files(&self, env: &ProcessEnv, folder: &Path) -> Vec<ClientFile> {
         let mut files: Vec<ClientFile> = Vec::new();
         for place in self.files {
             let Some(path) = place.resolve(env, folder) else { continue };
-            // In the home folder the person's file is the project's, too.
+            // In the home folder the person's file is also the project's.
             if files.iter().all(|file| file.path != path) {
                 let project = matches!(place, Project(_)).then(|| folder.to_owned());
                 files.push(ClientFile { path, project });
@@ -177,7 +177,7 @@ impl Client {
         files
     }
 
-    /// The client that has a file at `path`, and the file, wherever the project is that it belongs to.
+    /// The client that has a file at `path`, and the file, in whatever project.
     pub(super) fn of_file(path: &Path, env: &ProcessEnv) -> Option<(&'static Self, ClientFile)> {
         let whole = std::path::absolute(path).ok()?;
         let personal =
@@ -196,12 +196,12 @@ impl Client {
         })
     }
 
-    /// Whether it has windows, and so neither the variables nor the search path of a shell.
+    /// True if it is a graphical application, and so has neither the variables nor the search path of a shell.
     pub(super) fn has_windows(&self) -> bool {
         ["claude-desktop", "cursor", "vscode", "cline", "windsurf", "zed"].contains(&self.name)
     }
 
-    /// What a person may want to write into the entry besides: who is asked about calls is theirs to decide.
+    /// Further keys that a person may want in the entry: who approves calls is the person's choice.
     pub(super) fn advice(&self) -> Option<&'static str> {
         match self.name {
             "codex" => Some(
@@ -215,12 +215,12 @@ impl Client {
         }
     }
 
-    /// Whether `$NAME` is a variable in its files.
+    /// True if `$NAME` is a variable in its files.
     pub(super) fn has_bare_names(&self) -> bool {
         ["gemini", "qwen"].contains(&self.name)
     }
 
-    /// The file that an entry of ours goes into: the person's own one that is there, else the first.
+    /// The file for our entry: the person's own file that exists, else the first.
     pub(super) fn own_file(&self, env: &ProcessEnv, folder: &Path) -> Option<PathBuf> {
         let personal = self.files.iter().filter(|place| !matches!(place, Project(_)));
         let paths: Vec<PathBuf> = personal.filter_map(|place| place.resolve(env, folder)).collect();

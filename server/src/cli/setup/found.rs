@@ -1,4 +1,4 @@
-//! The servers that clients have on this machine.
+//! Finds the servers of clients on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ use super::{stored, upstreams_file};
 
 /// The servers of one file.
 pub(super) struct Source {
-    /// Whose file it is, for people.
+    /// The owner of the file, for people.
     pub(super) label: String,
-    /// A word for the names of its servers that others have taken.
+    /// A suffix for the names of its servers that are taken already.
     pub(super) word: String,
     pub(super) path: PathBuf,
-    /// What the file has, or why that cannot be told.
+    /// The content of the file, or the reason why it cannot be read.
     pub(super) servers: Result<ClientServers, String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn of_client(client: &Client, env: &ProcessEnv, folder: &Path) -> Vec
         .collect()
 }
 
-/// The servers of the file at `path`, which `name` is on the command line; `None` if it has none.
+/// The servers of the file at `path`, called `name` on the command line; `None` if it has none.
 pub(super) fn of_named(name: &str, path: &Path, env: &ProcessEnv, folder: &Path) -> Option<Source> {
     if let Some((client, file)) = Client::of_file(path, env) {
         return of_file(name, "file", file, client.has_bare_names(), env, folder);
@@ -52,7 +52,7 @@ pub(super) fn of_named(name: &str, path: &Path, env: &ProcessEnv, folder: &Path)
     Some(source)
 }
 
-/// Has a command start in `folder` if it says something that holds there only.
+/// Sets `folder` as the working folder of a command that depends on it.
 fn keep_folder(entry: &mut Map, folder: &Path) {
     let text = |entry: &Map, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
     let cd = match (text(entry, "command"), text(entry, "cd")) {
@@ -97,7 +97,8 @@ fn of_file(
     Some(Source { label: label.to_owned(), word: word.to_owned(), path, servers })
 }
 
-/// The objects of servers in a file: those of the file, and those that Claude Code keeps in it for the project in `folder`.
+/// The server objects in a file: those of the file, and those that Claude Code keeps in it for the project in
+/// `folder`.
 fn servers_in(text: &str, path: &Path, folder: &Path) -> Result<(Map, Map), String> {
     let file = if path.extension().is_some_and(|extension| extension == "toml") {
         of_toml(text).map_err(|fault| format!("{}: {fault}", path.display()))?
@@ -122,7 +123,7 @@ fn table(table: &dyn toml_edit::TableLike) -> Map {
     table.iter().filter_map(|(key, item)| Some((key.to_owned(), value(item)?))).collect()
 }
 
-/// A TOML value in JSON; `None` for nothing, and for dates, of which no entry has any.
+/// A TOML value as JSON; `None` for nothing, and for dates, which no entry has.
 fn value(item: &toml_edit::Item) -> Option<Value> {
     if let Some(inner) = item.as_table_like() {
         return Some(Value::Object(table(inner)));

@@ -1,4 +1,4 @@
-//! `ptc import`: the servers that MCP clients have become upstreams.
+//! `ptc import`: turns the servers of MCP clients into upstreams.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -50,15 +50,15 @@ pub fn run(args: ImportArgs) -> ExitCode {
     }
 }
 
-/// What an import found, and the file that it would change.
+/// The result of a search, and the file that the import would change.
 pub(super) struct Import {
     file: UpstreamsFile,
     decisions: Vec<Decision>,
-    /// Sentences about entries that were read otherwise than written.
+    /// Sentences about entries whose meaning was changed.
     warnings: Vec<String>,
 }
 
-/// Looks for servers.
+/// Searches for servers.
 pub(super) fn found(args: &ImportArgs, env: &ProcessEnv, folder: &Path) -> Result<Import, String> {
     let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let sources = sources(&args.from, env, folder)?;
@@ -176,12 +176,12 @@ fn agrees() -> bool {
 }
 
 impl Import {
-    /// How many upstreams would be added.
+    /// The number of upstreams that would be added.
     pub(super) fn added(&self) -> usize {
         self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Added { .. })).count()
     }
 
-    /// How many servers cannot be taken over, behind a number of others.
+    /// The number of servers that cannot be imported, as the end of a sentence.
     pub(super) fn left_out(&self) -> String {
         match self.decisions.iter().filter(|decision| matches!(decision.fate, Fate::Refused(_))).count() {
             0 => String::new(),
@@ -190,7 +190,7 @@ impl Import {
         }
     }
 
-    /// What was found, by file.
+    /// The result of the search, by file.
     pub(super) fn shown(&self) -> String {
         let mut out = String::new();
         let mut last: Option<&Path> = None;
@@ -221,11 +221,11 @@ impl Import {
         out
     }
 
-    /// Puts what is added into the file, not written yet.
+    /// Adds the new entries to the file without writing it.
     fn apply(&self) -> Result<(), String> {
         for decision in &self.decisions {
             let Fate::Added { name, entry, credentials } = &decision.fate else { continue };
-            // As with the client it comes from, a server that does not start is no reason to go without the others.
+            // As in the client's own file, a server that does not start must not stop the others.
             let mut entry = entry.clone();
             entry.insert("required".to_owned(), Value::Bool(false));
             self.file.set_upstream(name, &entry)?;
@@ -236,13 +236,13 @@ impl Import {
         Ok(())
     }
 
-    /// Writes the upstreams file; whether it was made private, since it holds a secret now.
+    /// Writes the upstreams file. Returns true if it was made private, since it now holds a secret.
     pub(super) fn write(&self, env: &ProcessEnv) -> Result<bool, String> {
         self.file.save(env)
     }
 }
 
-/// How a server is started or reached, for people. Values of variables and headers are not shown, nor are secrets elsewhere.
+/// How a server is started or reached, for people. Values of variables and headers, and other secrets, are not shown.
 fn reached(entry: &Map) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `ptc init`: an upstreams file, and `ptc` in a client's own file.
+//! `ptc init`: writes an upstreams file, and adds `ptc` to a client's own file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn run(args: InitArgs) -> ExitCode {
     tell(done)
 }
 
-/// Sets up; what to tell. `own` is this executable.
+/// Sets up, and returns the message. `own` is this executable.
 pub(super) fn init(args: &InitArgs, env: &ProcessEnv, folder: &Path, own: &Path) -> Result<String, String> {
     let upstreams = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let client = match &args.client {
@@ -95,7 +95,7 @@ fn unknown(name: &str) -> String {
     format!("--client {name}: {similar}the clients are {}", names.join(", "))
 }
 
-/// Writes the client's entry; what to tell.
+/// Writes the client's entry, and returns the message.
 fn write_entry(
     args: &InitArgs,
     client: &Client,
@@ -170,7 +170,7 @@ fn write_entry(
     Ok(out)
 }
 
-/// What the client and the person have to do for the upstreams to work.
+/// Further steps for the client and the person until the upstreams work.
 fn hints(client: &Client, launch: &Launch, upstreams: &UpstreamsFile) -> String {
     let mut out = String::new();
     let label = client.label;
@@ -239,7 +239,7 @@ fn others(
             reached if reached.is_empty() => {}
             reached => others.elsewhere.push((source.path, reached)),
         }
-        // Servers that cannot be read are started all the same.
+        // A client starts servers that we cannot read, too.
         let unread = servers.faults.iter().filter_map(|fault| match &fault.part {
             ConfigPart::Upstream(name) => Some(name.clone()),
             _ => None,
@@ -249,7 +249,7 @@ fn others(
     others
 }
 
-/// What a client makes of `ptc`; `path` is its file. `own` is this executable.
+/// The state of a client with respect to `ptc`; `path` is its file. `own` is this executable.
 pub(super) fn state_of(
     client: &Client,
     path: &Path,
@@ -283,14 +283,14 @@ pub(super) fn state_of(
     ClientState::Starts { missing, doubles }
 }
 
-/// A path as a shell reads it.
+/// A path, quoted for a shell.
 pub(in crate::cli) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// Those clients that have a file here, with the command for each.
+/// The clients that have a file here, with the command for each.
 fn clients_here(env: &ProcessEnv, folder: &Path) -> String {
     let mut out = String::new();
     for client in &CLIENTS {
@@ -316,8 +316,8 @@ fn clients_here(env: &ProcessEnv, folder: &Path) -> String {
     out
 }
 
-/// How a client starts this executable: by its whole path, since clients with windows have no shell's search path. What a
-/// package runner has in its cache is started by the runner, since the cache goes.
+/// How a client starts this executable: by its absolute path, since graphical clients do not have a shell's search
+/// path. An executable in the cache of a package runner is started by the runner, since the cache is temporary.
 fn launch(own: &Path, upstreams: &UpstreamsFile, env: &ProcessEnv) -> Launch {
     let cached = |folder: &str| own.components().any(|part| part.as_os_str() == folder);
     let (command, mut args) = if cached("_npx") {

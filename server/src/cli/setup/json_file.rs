@@ -1,4 +1,4 @@
-//! Editing a JSON file that people write too: comments, order and all other keys stay.
+//! Edits a JSON file that people write too: comments, order and all other keys are preserved.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
@@ -12,7 +12,7 @@ pub(super) struct JsonFile {
 
 impl JsonFile {
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// The fault of the text, and its place.
     #[expect(clippy::disallowed_methods, reason = "entry point: JsonFile.parse")]
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = if text.trim().is_empty() { "{}\n" } else { text };
@@ -22,10 +22,10 @@ impl JsonFile {
         Ok(Self { root, object })
     }
 
-    /// Sets the value at `path`, whose last part is its name. Objects on the way are made where they are missing.
+    /// Sets the value at `path`, whose last part is its name. Missing objects on the way are created.
     ///
     /// # Errors
-    /// Something on the way is no object.
+    /// A value on the way is not an object.
     pub(super) fn set(&self, path: &[&str], value: &Value) -> Result<(), String> {
         let Some((name, folders)) = path.split_last() else { return Ok(()) };
         let mut object = self.object.clone();
@@ -43,7 +43,7 @@ impl JsonFile {
         Ok(())
     }
 
-    /// Removes the value at `path`; whether there was one.
+    /// Removes the value at `path`. Returns true if there was one.
     pub(super) fn remove(&self, path: &[&str]) -> bool {
         match self.at(path) {
             Some(property) => {
@@ -54,7 +54,7 @@ impl JsonFile {
         }
     }
 
-    /// Whether there is a value at `path`.
+    /// True if there is a value at `path`.
     pub(super) fn has(&self, path: &[&str]) -> bool {
         self.at(path).is_some()
     }
@@ -66,7 +66,7 @@ impl JsonFile {
         object?.get(name)
     }
 
-    /// The text as it is now, ending with a line break.
+    /// The current text, ending with a line break.
     pub(super) fn text(&self) -> String {
         let text = self.root.to_string();
         if text.ends_with('\n') { text } else { text + "\n" }
@@ -88,12 +88,12 @@ fn input(value: &Value) -> CstInputValue {
     }
 }
 
-/// What JSON does not let stand in a string.
+/// True for characters that JSON forbids in a string.
 fn is_control(c: char) -> bool {
     c < ' '
 }
 
-/// The value's JSON text. The editor escapes quotes and backslashes of strings, and nothing else; numbers it writes as they are given.
+/// The value's JSON text. The editor escapes only quotes and backslashes of strings; it writes numbers unchanged.
 fn as_it_stands(value: &Value) -> CstInputValue {
     CstInputValue::Number(value.to_string())
 }

@@ -1,6 +1,6 @@
-//! How a server is started or reached, for people: nothing hidden, and nothing secret.
+//! Shows people how a server is started or reached: with hidden characters shown, and without secrets.
 //!
-//! What looks like a secret is `…`: it stays in the file that it comes from, and a listing is copied into reports and screenshots.
+//! Text that looks like a secret is replaced by `…`: a listing may be copied into reports and screenshots.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,9 @@ use ptc_host::visible::visible_line;
 use ptc_mcp::json::Value;
 use url::Url;
 
-/// What stands for a secret.
+/// The replacement of a secret.
 const MASK: &str = "…";
-/// With what keys and tokens of well-known services begin.
+/// Prefixes of keys and tokens of well-known services.
 const BEGINNINGS: [&str; 20] = [
     "ghp_",
     "gho_",
@@ -34,7 +34,7 @@ const BEGINNINGS: [&str; 20] = [
     "AIza",
     "eyJ",
 ];
-/// What names of secrets end with, in small letters and without `-` and `_`.
+/// Suffixes of names of secrets, in lower case and without `-` and `_`.
 const NAMES: [&str; 12] = [
     "token",
     "secret",
@@ -49,10 +49,10 @@ const NAMES: [&str; 12] = [
     "dsn",
     "cookie",
 ];
-/// The least length of a text that is taken for a secret by its looks alone.
+/// Shortest text that is considered a secret by its form alone.
 const LEAST_RANDOM: usize = 20;
 
-/// A command with its arguments on one line, each word of its own where blanks would blur that.
+/// A command with its arguments on one line. Words with blanks are quoted.
 pub(super) fn command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let mut line = String::new();
     let mut is_secret = false;
@@ -76,12 +76,13 @@ pub(super) fn command<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     line
 }
 
-/// An address without user information, and with the names of its query alone.
+/// An address without user information, and with only the names of its query.
 pub(super) fn address(text: &str) -> String {
     visible_line(&masked(text)).into_owned()
 }
 
-/// Whether an upstream's entry has a secret in itself: in its arguments, its address, or the values of variables and headers.
+/// True if an upstream's entry contains a secret: in its arguments, its address, or the values of variables and
+/// headers.
 pub(super) fn has_secret(entry: &Value) -> bool {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
@@ -97,12 +98,12 @@ pub(super) fn has_secret(entry: &Value) -> bool {
         })
 }
 
-/// `word` with `…` in the place of what is secret in it.
+/// `word` with its secrets replaced by `…`.
 fn masked(word: &str) -> Cow<'_, str> {
     if let Some(url) = word.contains("://").then(|| masked_url(word)).flatten() {
         return Cow::Owned(url);
     }
-    // `--api-key=x`, `API_KEY=x`, `Authorization: Bearer x`, and the same behind a URL or a path.
+    // `--api-key=x`, `API_KEY=x`, `Authorization: Bearer x`, and the same after a URL or a path.
     for sign in ['=', ':'] {
         if let Some((name, value)) = word.split_once(sign)
             && names_secret(name)
@@ -116,7 +117,7 @@ fn masked(word: &str) -> Cow<'_, str> {
     if !word.contains(|c: char| c.is_whitespace() || "=:,;\"'".contains(c)) {
         return if is_secret(word) { Cow::Borrowed(MASK) } else { Cow::Borrowed(word) };
     }
-    // The parts of a longer word, a shell's script for instance.
+    // The parts of a longer word, such as a shell script.
     let mut out = String::new();
     let mut rest = word;
     let mut after_scheme = false;
@@ -174,7 +175,7 @@ fn masked_url(word: &str) -> Option<String> {
     Some(out)
 }
 
-/// Whether a name says that its value is a secret.
+/// True if a name suggests that its value is a secret.
 fn names_secret(name: &str) -> bool {
     let plain: String =
         name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect();
@@ -182,26 +183,26 @@ fn names_secret(name: &str) -> bool {
     NAMES.iter().any(|word| last.ends_with(word))
 }
 
-/// `${NAME}`, `$NAME` and `%NAME%` stand for a value and hold none.
+/// `${NAME}`, `$NAME` and `%NAME%` refer to a value and contain none.
 fn is_reference(text: &str) -> bool {
     text.starts_with('$') || text.len() > 2 && text.starts_with('%') && text.ends_with('%')
 }
 
-/// Whether a word without blanks is a secret by its looks.
+/// True if a word without blanks looks like a secret.
 fn is_secret(word: &str) -> bool {
     let known =
         BEGINNINGS.iter().any(|beginning| word.len() >= beginning.len() + 8 && word.starts_with(beginning));
     known || is_random(word)
 }
 
-/// Whether a word looks random: long, of letters and digits, with much information for its length and no sense of order.
+/// True if a word looks random: long, of letters and digits, with high entropy and without order.
 fn is_random(word: &str) -> bool {
     let is_plain = word
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'='));
     let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
     let has_letter = word.bytes().any(|byte| byte.is_ascii_alphabetic());
-    // Names have words between their signs; a run of both kinds is none.
+    // Names have words between their separators; a run of both kinds is not a word.
     let longest = word.split(['-', '_', '/']).map(str::len).max().unwrap_or(0);
     word.len() >= LEAST_RANDOM
         && is_plain

@@ -1,4 +1,4 @@
-//! Which of the servers that were found go into the upstreams file, and under which names.
+//! Decides which of the found servers go into the upstreams file, and under which names.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use super::found::Source;
 use super::relative::relative_word;
 use super::upstreams_file::UpstreamsFile;
 
-/// What is to happen with one server.
+/// The decision about one server.
 pub(super) struct Decision {
     /// Its name in the client's file.
     pub(super) name: String,
-    /// Whose file it is in.
+    /// The owner of its file, for people.
     pub(super) label: String,
     pub(super) path: PathBuf,
     pub(super) fate: Fate,
@@ -30,14 +30,14 @@ pub(super) enum Fate {
     },
     /// An upstream of this name is the same.
     Double(String),
-    /// It starts `ptc`.
+    /// It starts `ptc` itself.
     Own,
-    /// It cannot be read, with the sentence.
+    /// It cannot be read, for this reason.
     Refused(String),
 }
 
-/// Decides about the servers of all `sources`, in order. `is_own` says whether an entry starts `ptc` itself, `fault_of` what is
-/// wrong with an upstream of this name, with its credentials.
+/// Decides about the servers of all `sources`, in order. `is_own` tells whether an entry starts `ptc` itself;
+/// `fault_of` returns the fault of an upstream of this name, with its credentials.
 pub(super) fn decide(
     sources: Vec<Source>,
     file: &UpstreamsFile,
@@ -109,7 +109,7 @@ pub(super) fn same_as<'f>(entry: &Value, file: &'f UpstreamsFile) -> Option<&'f 
     file.upstreams().find(|(_, other)| Identity::of(other).is_same(&meaning)).map(|(name, _)| name.as_str())
 }
 
-/// What makes two entries the same server: how it is started or reached, whatever it is called.
+/// The identity of a server: how it is started or reached, regardless of its name.
 struct Identity {
     reached: [Value; 6],
     folder: Value,
@@ -128,7 +128,7 @@ impl Identity {
         Self { reached, folder, needs_folder }
     }
 
-    /// A folder that only one of them names makes no difference unless the command says something that holds there only.
+    /// A folder that only one of them names matters only if the command depends on it.
     fn is_same(&self, other: &Self) -> bool {
         let one_names_it = self.folder.is_null() || other.folder.is_null();
         self.reached == other.reached
@@ -150,7 +150,7 @@ fn first_free(name: &str, word: &str, free: impl Fn(&str) -> bool) -> String {
     candidate
 }
 
-/// The bindings that `entry` names, under names that are not `taken` yet; its emitters follow.
+/// The bindings that `entry` names, under names that are not `taken` yet; its emitters are renamed accordingly.
 fn renamed(entry: &mut Map, credentials: &Map, word: &str, taken: &mut Vec<String>) -> Map {
     let mut own = Map::new();
     let emitters = entry.get_mut("auth").and_then(Value::as_array_mut).into_iter().flatten();

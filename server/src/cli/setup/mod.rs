@@ -1,4 +1,4 @@
-//! Setting `ptc` up: an upstreams file from what MCP clients have already, and `ptc` in a client's own file.
+//! Sets `ptc` up: an upstreams file from the servers of MCP clients, and `ptc` in a client's own file.
 //!
 //! | Command | What it changes |
 //! |---|---|
@@ -6,7 +6,8 @@
 //! | `ptc import` | the upstreams file, by the servers of clients |
 //! | `ptc init` | a client's file, by one entry that starts `ptc` |
 //!
-//! Files keep their comments, their order and all that is not touched. What is overwritten is kept beside it first.
+//! Files keep their comments, their order and all other keys. A file is backed up beside itself before it is
+//! overwritten.
 
 pub mod add;
 pub mod import;
@@ -34,7 +35,7 @@ use crate::cli::report;
 
 pub(super) use init::quoted;
 
-/// What a client that is on this machine makes of `ptc`.
+/// The state of an installed client with respect to `ptc`.
 pub(super) enum ClientState {
     /// Its file cannot be read.
     Broken(String),
@@ -49,7 +50,7 @@ pub(super) enum ClientState {
     },
 }
 
-/// The clients that have a file of the person's here, each with its name and label.
+/// The clients with a file of the person here, each with its name and label.
 pub(super) fn client_states(
     env: &ProcessEnv,
     folder: &Path,
@@ -62,7 +63,7 @@ pub(super) fn client_states(
     here.collect()
 }
 
-/// Whether the upstreams file at `path` holds a secret that others than its owner can read.
+/// True if the upstreams file at `path` holds a secret that other users can read.
 pub(super) fn exposes_secret(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -81,7 +82,7 @@ pub(super) fn exposes_secret(path: &Path) -> bool {
     }
 }
 
-/// Tells what a command did, or why it did nothing.
+/// Prints the result of a command, or the reason for its failure.
 fn tell(done: Result<String, String>) -> ExitCode {
     match done {
         Ok(text) => {

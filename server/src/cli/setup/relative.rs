@@ -1,9 +1,9 @@
-//! Words of a command line that mean something in one folder only.
+//! Finds words of a command line that depend on the current folder.
 
 use std::path::Path;
 
-/// The first word that names a path below `folder`: one that is there, begins with a dot, or is spelled as files are. A command
-/// without a slash is looked up along the search path, and is none.
+/// The first word that names a path below `folder`: one that exists, begins with a dot, or looks like a file name. A
+/// command without a slash is looked up along the search path, and does not count.
 pub(super) fn relative_word<'w>(words: impl IntoIterator<Item = &'w str>, folder: &Path) -> Option<&'w str> {
     words.into_iter().enumerate().find_map(|(at, word)| {
         let value =
@@ -28,7 +28,7 @@ fn is_relative(text: &str, folder: &Path) -> bool {
     is_file_name(text) || folder.join(text).exists()
 }
 
-/// Whether a text ends as names of files do: `shop.db`, and neither `1.2.3` nor `name@1.0`.
+/// True if a text ends like the name of a file: `shop.db`, but not `1.2.3` or `name@1.0`.
 fn is_file_name(text: &str) -> bool {
     let letters = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(|b| b.is_ascii_alphanumeric())

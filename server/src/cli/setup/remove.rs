@@ -26,7 +26,7 @@ pub fn run(args: RemoveArgs) -> ExitCode {
     tell(remove(&args, &ProcessEnv::current()))
 }
 
-/// Removes the upstream; what to tell.
+/// Removes the upstream, and returns the message.
 pub(super) fn remove(args: &RemoveArgs, env: &ProcessEnv) -> Result<String, String> {
     let file = UpstreamsFile::open(args.upstreams_config.as_deref(), env)?;
     let Some(credentials) = file.remove_upstream(&args.name) else {

@@ -1,4 +1,4 @@
-//! Writing a person's file: whole or not at all, and with what was there kept.
+//! Writes a person's file atomically, with a backup.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The text of `path`; `None` if there is no such file.
 ///
 /// # Errors
-/// One sentence: the file cannot be read, is no ordinary one, is too large, or is no text.
+/// One sentence: the file cannot be read, is not an ordinary one, is too large, or is not text.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
     match ordinary_file::read_text(path, MAX_BYTES) {
@@ -22,7 +22,7 @@ pub(in crate::cli) fn read(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// Makes the file its owner's alone, if it is not: it has been given a secret. Whether it had to be.
+/// Restricts the file to its owner, as it now holds a secret. Returns true if that was necessary.
 ///
 /// # Errors
 /// One sentence.
@@ -44,8 +44,8 @@ pub(super) fn make_private(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// Puts `text` into `path`, through a file beside it, so that nobody reads half of it. Links are followed. A new file, and
-/// the folders that it needs, are for their owner only: these files hold credentials.
+/// Writes `text` to `path` through a file beside it, so that no reader sees half of it. Links are followed. A new
+/// file, and the folders that it needs, are for their owner only: these files hold credentials.
 ///
 /// # Errors
 /// One sentence.
@@ -73,7 +73,7 @@ pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), String> {
         })
         .and_then(|()| fs::rename(&beside, &target));
     written.map_err(|error| {
-        // It is of no use, and whether it goes changes nothing about the fault.
+        // The temporary file is useless, and a failed removal does not matter.
         let _ = fs::remove_file(&beside);
         fault(error)
     })

@@ -1,4 +1,4 @@
-//! Whole homes of people, set up.
+//! Tests the setup in whole home folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -332,7 +332,7 @@ fn every_client_gets_an_entry_in_its_own_form() {
             client.name
         );
     }
-    // What was written is found again, and known to be ptc itself.
+    // The written entry is found again, and recognised as ptc itself.
     for client in &super::clients::CLIENTS {
         home.init(&["--client", client.name]).unwrap();
     }
@@ -395,7 +395,7 @@ fn an_odd_server_is_a_line_and_the_others_are_taken_over() {
     let upstreams = home.upstreams()["upstreams"].clone();
     assert_eq!(upstreams.as_object().unwrap().keys().collect::<Vec<_>>(), ["good", "mended", "unset"]);
     assert_eq!(upstreams["mended"]["args"], json!(["-c", "exit", home.path().join("x")]));
-    // What is there already is not told again.
+    // Existing upstreams are not reported again.
     let again = home.import(&[]).unwrap();
     assert_eq!((again.added(), again.shown().contains("as text")), (0, false), "{}", again.shown());
 }
@@ -429,7 +429,7 @@ fn servers_of_a_project_keep_its_folder_and_gemini_s_variables_are_some() {
         json!({"transport": "mcp_stdio", "command": "true", "env": {"K": "${G_KEY}"}, "required": false})
     );
     assert_eq!(file["credentials"], json!({"web-authorization": {"source": "env", "var": "MY_TOKEN"}}));
-    // The same from elsewhere, by the file's name; and what lies beside any other file.
+    // The same from another folder, by the file's name; and any other file.
     for named in [".mcp.json", "mcp.json"] {
         let other = home.write(
             &format!("other/{named}"),
@@ -439,7 +439,7 @@ fn servers_of_a_project_keep_its_folder_and_gemini_s_variables_are_some() {
         assert_eq!(home.upstreams()["upstreams"][named]["cd"], home.path().join("other").to_str().unwrap());
         fs::remove_file(home.path().join(UPSTREAMS)).unwrap();
     }
-    // Two projects with the same words are two servers.
+    // Two projects with the same command line are two servers.
     at("two/.mcp.json", r#"{"mcpServers": {"built": {"command": "node", "args": ["./build/index.js"]}}}"#);
     home.import(&["--from", project.join(".mcp.json").to_str().unwrap()])
         .unwrap()

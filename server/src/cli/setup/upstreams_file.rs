@@ -1,4 +1,4 @@
-//! The upstreams file, to be changed.
+//! Edits the upstreams file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use ptc_mcp::json::{Map, Value, json};
 use super::json_file::JsonFile;
 use super::{masked, stored};
 
-/// The upstreams file and what it holds.
+/// The upstreams file and its content.
 pub(super) struct UpstreamsFile {
     pub(super) path: PathBuf,
-    /// Whether there is one already.
+    /// True if it exists already.
     pub(super) exists: bool,
     /// The file as it was read.
     pub(super) before: Map,
@@ -22,10 +22,10 @@ pub(super) struct UpstreamsFile {
 }
 
 impl UpstreamsFile {
-    /// The file that `ptc start` would read, or where it would look for one.
+    /// Opens the file that `ptc start` would read, or the place where it would look for one.
     ///
     /// # Errors
-    /// One sentence: there is no place for the file, or what is there cannot be changed.
+    /// One sentence: there is no place for the file, or the existing file cannot be edited.
     pub(super) fn open(named: Option<&Path>, env: &ProcessEnv) -> Result<Self, String> {
         let found = locate(named, Some(SERVER_VARIABLE), env).map(|location| location.path);
         let path = found
@@ -53,8 +53,8 @@ impl UpstreamsFile {
         self.upstreams().filter(|(_, entry)| entry.get("disabled").and_then(Value::as_bool) != Some(true))
     }
 
-    /// Whether an upstream of this name can be reached with these variables: it is not disabled, nothing that it names is
-    /// unset, and its command is there.
+    /// True if an upstream of this name can be reached with these variables: it is enabled, all variables that it
+    /// names are set, and its command exists.
     pub(super) fn reaches(&self, name: &str, env: &ProcessEnv) -> bool {
         let Some((_, Value::Object(entry))) = self.enabled().find(|(known, _)| *known == name) else {
             return false;
@@ -76,7 +76,7 @@ impl UpstreamsFile {
         read.is_ok_and(|config| config.upstreams.iter().all(|upstream| starts(&upstream.transport)))
     }
 
-    /// The variables of the environment that the upstreams cannot do without, sorted.
+    /// The variables of the environment that the upstreams require, sorted.
     pub(super) fn variables(&self) -> Vec<String> {
         let credentials = self.before.get("credentials");
         let of_credential = |entry| {
@@ -110,7 +110,7 @@ impl UpstreamsFile {
     /// Adds or replaces an upstream.
     ///
     /// # Errors
-    /// The file has something else than an object there.
+    /// The file has a value there that is not an object.
     pub(super) fn set_upstream(&self, name: &str, entry: &Map) -> Result<(), String> {
         self.edited.set(&["upstreams", name], &Value::Object(entry.clone()))
     }
@@ -118,15 +118,15 @@ impl UpstreamsFile {
     /// Adds or replaces a credential.
     ///
     /// # Errors
-    /// The file has something else than an object there.
+    /// The file has a value there that is not an object.
     pub(super) fn set_credential(&self, name: &str, binding: &Value) -> Result<(), String> {
         self.edited.set(&["credentials", name], binding)
     }
 
-    /// Makes sure that there are `upstreams`, if only none.
+    /// Makes sure that there is an `upstreams` object, even if it is empty.
     ///
     /// # Errors
-    /// The file has something else than an object there.
+    /// The file has a value there that is not an object.
     pub(super) fn begin(&self) -> Result<(), String> {
         if self.before.contains_key("upstreams") {
             Ok(())
@@ -135,7 +135,8 @@ impl UpstreamsFile {
         }
     }
 
-    /// Removes an upstream and the credentials that only it used; whether it was there, and the names of those.
+    /// Removes an upstream and the credentials that only it used. Returns the names of those, or `None` if there was
+    /// no such upstream.
     pub(super) fn remove_upstream(&self, name: &str) -> Option<Vec<String>> {
         if !self.edited.remove(&["upstreams", name]) {
             return None;
@@ -152,7 +153,7 @@ impl UpstreamsFile {
         Some(gone)
     }
 
-    /// Checks the file as it would be. A variable that is not set yet is no fault of the file.
+    /// Checks the edited file. A variable that is not set yet is no fault of the file.
     ///
     /// # Errors
     /// Its faults, a line each.
@@ -160,7 +161,7 @@ impl UpstreamsFile {
         check(&self.edited.text(), self.path.parent(), env)
     }
 
-    /// What would be wrong with an upstream in a file of its own.
+    /// The fault that an upstream would have in a file of its own.
     pub(super) fn fault_of(
         &self,
         name: &str,
@@ -172,8 +173,8 @@ impl UpstreamsFile {
         check(&file.to_string(), self.path.parent(), env).err()
     }
 
-    /// Checks the file as it would be, and writes it. One that holds a secret is its owner's alone afterwards; whether it had to
-    /// be made so.
+    /// Checks the edited file and writes it. A file with a secret is restricted to its owner. Returns true if that
+    /// was necessary.
     ///
     /// # Errors
     /// One sentence.
@@ -204,8 +205,8 @@ fn bindings_of(entry: &Value) -> Vec<String> {
     emitters.filter_map(|emitter| emitter.get("binding").and_then(Value::as_str)).map(str::to_owned).collect()
 }
 
-/// Whether an upstreams file has a secret in itself, and not only says where one is: a literal credential, or a value of an
-/// environment or a header that looks like one.
+/// True if an upstreams file contains a secret itself, rather than a reference to one: a literal credential, or a
+/// value of an environment or a header that looks like one.
 pub(super) fn holds_secret(file: &Map) -> bool {
     let objects = |key: &str| file.get(key).and_then(Value::as_object).into_iter().flatten();
     let is_literal = |binding: &Value| binding.get("value").is_some_and(Value::is_string);
@@ -213,7 +214,7 @@ pub(super) fn holds_secret(file: &Map) -> bool {
         || objects("upstreams").any(|(_, entry)| masked::has_secret(entry))
 }
 
-/// Whether a fault of the file is only that a variable has no value in this shell.
+/// True if a fault of the file is only that a variable has no value in this shell.
 fn is_unset_variable(fault: &str) -> bool {
     fault.lines().all(|line| line.ends_with("is not set") || line.contains("is not set (referenced as"))
 }

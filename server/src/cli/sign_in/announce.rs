@@ -1,4 +1,4 @@
-//! What a sign-in tells while it goes on: sentences for a person, or one JSON object a line for a program (auth.md 11).
+//! Reports the progress of a sign-in: sentences for a person, or one JSON object a line for a program (auth.md 11).
 
 use ptc_host::visible::{visible, visible_line};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use ptc_oauth::timestamp::Timestamp;
 use super::span::{from, span};
 use crate::cli::output::{errln, outln};
 
-/// Who is told, and of which upstream.
+/// The reader of the reports, and the upstream.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Announcer<'a> {
     /// The upstream's name.
@@ -22,7 +22,7 @@ pub(super) struct Announcer<'a> {
 }
 
 impl Announcer<'_> {
-    /// The link to open, here or anywhere.
+    /// Shows the link to open, here or anywhere.
     pub(super) fn open(self, url: &str, paste: bool) {
         if self.json {
             return tell(&json!({"event": "open", "url": url}));
@@ -35,7 +35,7 @@ impl Announcer<'_> {
         }
     }
 
-    /// What a person does with the address at which the browser ends. For people only: a program knows.
+    /// Explains what to do with the address at which the browser ends. For people only.
     pub(super) fn ask_for_address(self, redirect: &str) {
         if !self.json {
             outln!(
@@ -45,7 +45,7 @@ impl Announcer<'_> {
         }
     }
 
-    /// The code to enter elsewhere.
+    /// Shows the code to enter elsewhere.
     pub(super) fn device(self, device: &DeviceAuthorization) {
         let valid = device.expires_at.since(Timestamp::from(time::time_of_day()));
         let (uri, complete) = (&device.verification_uri, device.verification_uri_complete.as_ref());
@@ -63,12 +63,12 @@ impl Announcer<'_> {
         outln!("Open {uri} and enter the code  {code}  (valid {}).", span(valid));
     }
 
-    /// A word to the person that is no event.
+    /// A remark for the person that is no event.
     pub(super) fn remark(self, text: &str) {
         errln!("{}", visible(text));
     }
 
-    /// The sign-in worked. `now` is in Unix seconds.
+    /// Reports that the sign-in worked. `now` is in Unix seconds.
     pub(super) fn signed_in(self, end: &SignedIn, now: u64) {
         if self.json {
             return tell(&json!({
@@ -94,7 +94,7 @@ impl Announcer<'_> {
         text
     }
 
-    /// The sign-in failed: `code` for programs, `message` for people.
+    /// Reports that the sign-in failed: `code` for programs, `message` for people.
     pub(super) fn failed(self, code: &str, message: &str) {
         if self.json {
             tell(&json!({"event": "failed", "code": code, "message": message}));
@@ -103,13 +103,13 @@ impl Announcer<'_> {
     }
 }
 
-/// An event, at once: whoever reads it opens a browser next.
+/// Writes an event at once: its reader opens a browser next.
 fn tell(event: &Value) {
-    // The same value: what is escaped stands in strings.
+    // The same value: escaped characters occur only in strings.
     outln!("{}", visible_line(&event.to_string()));
 }
 
-/// When a token ends, for a table.
+/// The expiry of a token, for a table.
 pub(super) fn ends(now: u64, expires_at: Option<u64>) -> String {
     expires_at.map_or_else(|| "-".to_owned(), |then| from(now, then))
 }

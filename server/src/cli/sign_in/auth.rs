@@ -1,4 +1,4 @@
-//! `ptc auth`: who is signed in where, from the store alone.
+//! `ptc auth`: lists sign-ins, from the store alone.
 
 use ptc_host::visible::visible;
 use std::process::ExitCode;
@@ -65,7 +65,7 @@ fn row(state: &SignInStatus) -> Value {
     })
 }
 
-/// The command that a person runs next, if there is something to do.
+/// The next command for a person, if there is something to do.
 pub(in crate::cli) fn next_step(state: &SignInStatus) -> Option<String> {
     let needed = !state.signed_in;
     needed.then(|| {
@@ -75,12 +75,12 @@ pub(in crate::cli) fn next_step(state: &SignInStatus) -> Option<String> {
     })
 }
 
-/// Whether the sign-in is that of a caller of `ptc start --http`, rather than of the process or of all.
+/// True if the sign-in belongs to a caller of `ptc start --http`, rather than to the process or to all callers.
 fn names_principal(state: &SignInStatus) -> bool {
     !matches!(state.principal.as_str(), PROCESS | "*")
 }
 
-/// The states as aligned columns. Callers have one only if there are several.
+/// The states as aligned columns. The column of callers is shown only if there are several.
 fn table(states: &[SignInStatus], now: u64) -> String {
     let several = states.iter().any(names_principal);
     let mut rows: Vec<Vec<String>> = vec![headings(several)];

@@ -1,8 +1,8 @@
-//! Opens a link in the person's browser: a program of the system, started without a shell.
+//! Opens a link in the person's browser, with a program of the system that is started without a shell.
 
 use std::process::{Command, Stdio};
 
-/// What opens a link on this system, and its arguments before the link.
+/// The program that opens a link on this system, and its arguments before the link.
 const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
     ("open", &[])
 } else if cfg!(windows) {
@@ -11,14 +11,14 @@ const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
     ("xdg-open", &[])
 };
 
-/// Starts the system's opener for `link`; tells whether it started. Only links of the web are opened: what else a server
-/// may send, such as `file:` or the scheme of some program, is for the person to look at (CVE-2025-6514).
+/// Starts the system's opener for `link`, and returns whether it started. Only http and https links are opened: a
+/// server may also send `file:` or the scheme of some program, which the person must check (CVE-2025-6514).
 pub(super) fn open(link: &str) -> bool {
     if !is_of_the_web(link) {
         return false;
     }
     let (program, first) = OPENER;
-    // The browser outlives this command, and what it says is not ours.
+    // The browser outlives this command, and its output is not ours.
     let nothing = Stdio::null;
     Command::new(program)
         .args(first)
@@ -30,7 +30,7 @@ pub(super) fn open(link: &str) -> bool {
         .is_ok()
 }
 
-/// Whether `link` is an address of http or https, written as such an address is.
+/// True if `link` is a well-formed address of http or https.
 fn is_of_the_web(link: &str) -> bool {
     let of_the_web = |url: url::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     link.bytes().all(|byte| byte.is_ascii_graphic())

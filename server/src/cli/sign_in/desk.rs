@@ -1,4 +1,5 @@
-//! What the commands need of an upstream's sign-ins: its entry of the upstreams file, and the store. No upstream is started.
+//! The data that the commands need of an upstream's sign-ins: its entry of the upstreams file, and the store. No
+//! upstream is started.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ impl DeskArgs {
     }
 }
 
-/// The present, in Unix seconds.
+/// The current time, in Unix seconds.
 pub(super) fn now() -> u64 {
     time::time_of_day().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -72,10 +73,10 @@ impl From<Failure> for Fault {
     }
 }
 
-/// The upstream `name`, to be signed in to or out of by a person.
+/// The upstream `name`, to which a person signs in.
 ///
 /// # Errors
-/// A sentence: there is no such upstream, or nobody signs in to it.
+/// A sentence that says that there is no such upstream, or that it has no sign-in.
 pub(super) fn site(args: &DeskArgs, name: &str) -> Result<Arc<Site>, String> {
     let (config, context) = open(args)?;
     let Some(upstream) = config.upstreams.iter().find(|upstream| upstream.name == name) else {
@@ -93,22 +94,22 @@ pub(super) fn site(args: &DeskArgs, name: &str) -> Result<Arc<Site>, String> {
     Ok(site)
 }
 
-/// All upstreams that are signed in to, in the order of the file.
+/// All upstreams with sign-ins, in the order of the file.
 ///
 /// # Errors
-/// A sentence: the upstreams file or the store cannot be read.
+/// A sentence that says that the upstreams file or the store cannot be read.
 pub(super) fn sites(args: &DeskArgs) -> Result<Vec<Arc<Site>>, String> {
     let (config, context) = open(args)?;
     let credentials = Arc::new(config.credentials);
     Ok(config.upstreams.iter().filter_map(|upstream| Site::new(upstream, &credentials, &context)).collect())
 }
 
-/// Whether the entry asks for a code rather than a browser.
+/// True if the entry uses a code rather than a browser.
 pub(super) fn wants_device(site: &Site) -> bool {
     site.config().grant == OAuthGrant::DeviceCode
 }
 
-/// Whether a client is registered at the sign-in, with whatever redirect address.
+/// True if a client is registered at each sign-in, so that any redirect address is possible.
 pub(super) fn registers(site: &Site) -> bool {
     site.config().client == OAuthClient::Auto
 }

@@ -1,4 +1,5 @@
-//! `ptc login`: a person signs in to an upstream, in the browser here, with a code, or by pasting where a browser elsewhere ended.
+//! `ptc login`: signs a person in to an upstream, in the browser here, with a code, or by pasting the final address
+//! of a browser elsewhere.
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
@@ -20,9 +21,9 @@ use crate::cli::input::{Input, Line};
 use crate::cli::report;
 use crate::closing_page::ClosingPage;
 
-/// How long the browser is waited for.
+/// How long to wait for the browser.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The port that a redirect address has where nobody listens.
+/// The port in a redirect address without a listener.
 const USUAL_PORT: u16 = 33418;
 
 /// Arguments of `ptc login`.
@@ -89,7 +90,7 @@ async fn sign_in(args: &LoginArgs, site: &Site, announcer: Announcer<'_>) -> Res
     }
 }
 
-/// The browser comes back to a listener of this command.
+/// The browser returns to a listener of this command.
 async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
     let redirect = &site.config().redirect;
     let mut loopback = listen(redirect, desk::registers(site))?;
@@ -110,7 +111,7 @@ async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
         let Ok(visit) = timeout_at(deadline, loopback.visit()).await else {
             return Err(Failure::TimedOut.into());
         };
-        // The listener has looked at method and path.
+        // The listener has checked method and path.
         let target = format!("{}?{}", redirect.path, visit.query);
         let completed = match Callback::read("GET", &target, &redirect.path) {
             Ok(callback) => site.complete(callback).await.transpose(),
@@ -128,8 +129,8 @@ async fn in_browser(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
     }
 }
 
-/// Listens on the configured port. Where we register by ourselves, another port will do if somebody has it: it is registered,
-/// and nobody else knows of it (auth.md 8).
+/// Listens on the configured port. If we register a client ourselves and the port is taken, another port is used: it
+/// is registered, and no other party knows it (auth.md 8).
 fn listen(redirect: &OAuthRedirect, registers: bool) -> Result<Loopback, Fault> {
     let bind = |port| Loopback::bind(&redirect.host, port, &redirect.path);
     let in_use = |error: &io::Error| error.kind() == ErrorKind::AddrInUse;
@@ -146,12 +147,12 @@ fn listen(redirect: &OAuthRedirect, registers: bool) -> Result<Loopback, Fault> 
     })
 }
 
-/// The redirect address where nobody listens.
+/// The redirect address without a listener.
 fn unheard(redirect: &OAuthRedirect) -> String {
     redirect.uri(if redirect.port == 0 { USUAL_PORT } else { redirect.port })
 }
 
-/// The person brings the address at which a browser on any machine ended.
+/// The person pastes the address at which a browser on any machine ended.
 async fn by_pasting(site: &Site, principal: &str, announcer: Announcer<'_>) -> Result<SignedIn, Fault> {
     let uri = unheard(&site.config().redirect);
     let begun = site.begin(principal, &uri).await?;
@@ -159,7 +160,7 @@ async fn by_pasting(site: &Site, principal: &str, announcer: Announcer<'_>) -> R
     announcer.ask_for_address(&uri);
     let no_answer = |why: String| Fault::new("no_answer", why);
     let mut input = Input::plain().map_err(|error| no_answer(error.to_string()))?;
-    // A bare code does not say who sent it.
+    // A bare code does not reveal its sender.
     let bare_code = (!begun.advertises_iss).then_some(&begun.state);
     loop {
         let text = match input.line().await {

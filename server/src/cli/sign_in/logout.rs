@@ -1,4 +1,4 @@
-//! `ptc logout`: has the server revoke the tokens, if it can, and forgets them in any case.
+//! `ptc logout`: asks the server to revoke the tokens, and deletes them in any case.
 
 use ptc_host::visible::visible;
 use std::process::ExitCode;
@@ -48,7 +48,7 @@ async fn logout(args: &LogoutArgs) -> ExitCode {
     }
 }
 
-/// What the person is told.
+/// The message to the person.
 fn text(name: &str, signed_out: &SignedOut) -> String {
     match signed_out {
         SignedOut::Revoked => format!("Signed out of {name}; the server revoked the token."),

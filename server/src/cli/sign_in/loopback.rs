@@ -1,4 +1,4 @@
-//! The listener that the browser comes back to: on this machine only, for one sign-in.
+//! The listener to which the browser returns: on this machine only, for one sign-in.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,15 +19,15 @@ use tokio::task::JoinSet;
 
 use crate::closing_page::ClosingPage;
 
-/// How long a connection may take to say what it wants.
+/// How long a connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the last page may take to reach the browser.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Open connections; others wait. A browser opens a few in advance and says nothing on them.
+/// Open connections; others wait. A browser opens a few in advance and sends nothing on them.
 const MAX_CONNECTIONS: usize = 32;
 /// Longest head of a request, in bytes: a query of 8 KiB and a browser's headers and cookies.
 const MAX_HEAD: usize = 64 << 10;
-/// How often a port of the system's choice is tried on the other address.
+/// Most attempts to bind a port of the system's choice on all addresses.
 const TRIES: usize = 16;
 
 /// A browser that came back.
@@ -40,18 +40,18 @@ pub(super) struct Visit {
 impl Visit {
     /// Shows `page`.
     pub(super) fn show(self, page: ClosingPage) {
-        // The browser may have gone; nobody else waits for the page.
+        // The browser may have closed the connection; the page is for it only.
         let _ = self.answer.send(page);
     }
 }
 
-/// The listener, on 127.0.0.1 and ::1, so that whatever the redirect's host resolves to is ours.
+/// The listener, on 127.0.0.1 and ::1, so that we own every address to which the redirect's host may resolve.
 pub(super) struct Loopback {
     port: u16,
     visits: mpsc::Receiver<Visit>,
     /// Accepts on each address.
     accepting: JoinSet<()>,
-    /// Ends when all connections have.
+    /// Ends when all connections have ended.
     connections: mpsc::Receiver<Infallible>,
 }
 
@@ -60,7 +60,7 @@ impl Loopback {
     /// address.
     ///
     /// # Errors
-    /// If the port cannot be bound on every address; `AddrInUse` if somebody else has it.
+    /// If the port cannot be bound on every address; `AddrInUse` if another process has it.
     pub(super) fn bind(host: &str, port: u16, path: &str) -> io::Result<Loopback> {
         let sockets = sockets(host, port)?;
         let port = match sockets.first() {
@@ -83,20 +83,20 @@ impl Loopback {
         self.port
     }
 
-    /// The next browser that asks for the path.
+    /// The next browser that requests the path.
     pub(super) async fn visit(&mut self) -> Visit {
         match self.visits.recv().await {
             Some(visit) => visit,
-            // The listeners have gone, and nobody comes any more.
+            // The listeners have ended, and no visit can come any more.
             None => std::future::pending().await,
         }
     }
 
-    /// Accepts nobody any more, and lets the last page reach the browser.
+    /// Stops accepting, and lets the last page reach the browser.
     pub(super) async fn close(mut self) {
         self.accepting.shutdown().await;
         drop(self.visits);
-        // Whether the browser has taken it or not, the command ends.
+        // The command ends whether the browser has received it or not.
         let _ = time::timeout(FAREWELL, self.connections.recv()).await;
     }
 }
@@ -125,8 +125,8 @@ fn same_port(addresses: &BTreeSet<IpAddr>, own: Option<IpAddr>, port: u16) -> io
         };
         match listen(SocketAddr::new(address, port)) {
             Ok(socket) => sockets.push(socket),
-            // A machine without IPv6 has one address less. A port that somebody else has there is another matter:
-            // the browser might go to them.
+            // A machine without IPv6 has one address less. If another process has the port there, the browser might
+            // connect to that process instead.
             Err(error)
                 if address.is_ipv6() && own != Some(address) && error.kind() != ErrorKind::AddrInUse => {}
             Err(error) => return Err(error),
@@ -151,7 +151,7 @@ async fn accept(
     loop {
         let Ok(permit) = room.clone().acquire_owned().await else { return };
         let Ok((stream, _)) = socket.accept().await else {
-            // Too many open files, for instance: it passes.
+            // Too many open files, for instance: a temporary fault.
             time::sleep(Duration::from_millis(5)).await;
             continue;
         };
@@ -172,11 +172,11 @@ async fn serve(stream: TcpStream, path: &str, visit: &mpsc::Sender<Visit>) {
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.keep_alive(false).timer(HyperTimer).header_read_timeout(PATIENCE).max_buf_size(MAX_HEAD);
-    // A broken connection is the browser's affair.
+    // A broken connection concerns only the browser.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// The page that the command shows to a browser that came back with `query`.
+/// The page that the command shows to a browser that returned with `query`.
 async fn ask(query: String, visit: &mpsc::Sender<Visit>) -> Option<ClosingPage> {
     let (answer, page) = oneshot::channel();
     visit.send(Visit { query, answer }).await.ok()?;

@@ -1,4 +1,4 @@
-//! Times as a person says them: `52 min`, `2 h ago`.
+//! Formats times for people: `52 min`, `2 h ago`.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) fn span(length: Duration) -> String {
     }
 }
 
-/// A moment as seen from another, both in Unix seconds.
+/// A moment relative to another, both in Unix seconds.
 pub(super) fn from(now: u64, then: u64) -> String {
     let length = span(Duration::from_secs(now.abs_diff(then)));
     if then > now { format!("in {length}") } else { format!("{length} ago") }

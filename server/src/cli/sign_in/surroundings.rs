@@ -1,8 +1,8 @@
-//! Where the command runs: whether a browser is near, and what to tell a person who has none here.
+//! Detects whether a browser is available where the command runs, and advises a person who has none here.
 
 use ptc_host::config::ProcessEnv;
 
-/// What the environment tells of the machine and its terminal.
+/// Facts about the machine and its terminal, from the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Surroundings {
     /// The terminal is that of another machine.
@@ -14,7 +14,7 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// As the variables of this process tell.
+    /// Reads the variables of this process.
     pub(super) fn of(env: &ProcessEnv) -> Self {
         let is_set = |names: &[&str]| names.iter().any(|name| env.text(name).is_some());
         let remote = is_set(&["SSH_CONNECTION", "SSH_TTY"]);
@@ -27,12 +27,12 @@ impl Surroundings {
         Surroundings { remote, under_windows, display }
     }
 
-    /// Whether a browser may be there to be opened.
+    /// True if a browser may be available.
     pub(super) fn may_have_browser(self) -> bool {
         self.display
     }
 
-    /// What to know before the link is used, if the browser may not find its way back to `port` of this machine.
+    /// Advice before the link is used, if the browser may not find its way back to `port` of this machine.
     pub(super) fn notice(self, upstream: &str, port: u16) -> Option<String> {
         let other_ways =
             format!("or sign in with `ptc login {upstream} --paste` or `ptc login {upstream} --device`");

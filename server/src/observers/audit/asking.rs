@@ -1,4 +1,4 @@
-//! Questions and answers on their way between a program and whoever answers.
+//! Records questions and answers between a program and the people who answer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
 
 use super::{AuditLog, Subject};
 
-/// An asker whose questions and answers are written down.
+/// An asker whose questions and answers are recorded.
 pub(super) struct Audited {
     log: Arc<AuditLog>,
     subject: Subject,
     inner: Arc<dyn Asker>,
-    /// The questions that were told.
+    /// The questions that are recorded already.
     told: Arc<Told>,
 }
 
@@ -25,7 +25,7 @@ impl Audited {
         Audited { log, subject, inner, told: Arc::default() }
     }
 
-    /// Writes the questions that are new.
+    /// Records the questions that are new.
     fn asked(&self, open: &[OpenQuestion]) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for open in open {
@@ -35,7 +35,7 @@ impl Audited {
         }
     }
 
-    /// What writes the answers, wherever they come.
+    /// Records the answers, wherever they come from.
     fn hears(&self) -> impl Fn(&[(QuestionId, Answer)]) + Send + use<> {
         let (log, told, subject) = (self.log.clone(), self.told.clone(), self.subject.clone());
         move |answers| {

@@ -1,6 +1,7 @@
-//! The audit log (`--audit-log`): who ran what, which upstream was called with it, and who allowed it. One JSON object a line.
+//! The audit log (`--audit-log`): which principal ran which program, its upstream calls, and who allowed them. One JSON
+//! object a line.
 //!
-//! No line has arguments, results or texts of programs: they are named by their SHA-256.
+//! No line has arguments, results or texts of programs: each is identified by its SHA-256.
 
 mod asking;
 mod writer;
@@ -29,7 +30,7 @@ use crate::settings::BootError;
 use crate::timestamp::{self, instant};
 use ptc_host::digest::sha256_hex;
 
-/// Writes what happens to the audit log.
+/// Writes the audit log.
 pub struct AuditLog {
     writer: Writer,
 }
@@ -51,7 +52,7 @@ impl AuditLog {
         self.writer.flush(limit);
     }
 
-    /// Writes the families of its lines.
+    /// Writes the metric families of its lines.
     pub(crate) fn write_metrics(&self, to: &mut Exposition) {
         let counts = self.writer.counts();
         let mut lines = to.family("ptc_audit_lines", "Lines of the audit log.", MetricKind::Counter);
@@ -59,12 +60,12 @@ impl AuditLog {
         lines.sample(&[("outcome", "lost")], counts.lost.load(Ordering::Relaxed));
     }
 
-    /// An asker whose questions and answers are written here, for a program.
+    /// An asker for a program, whose questions and answers are recorded here.
     pub(crate) fn over(self: Arc<Self>, subject: Subject, asker: Arc<dyn Asker>) -> Arc<dyn Asker> {
         Arc::new(Audited::new(self, subject, asker))
     }
 
-    /// A run has begun, waits, goes on, or has ended.
+    /// Records that a run has begun, waits, resumes or has ended.
     pub(crate) fn run(&self, run: &RunView) {
         self.line("run", timestamp::now(), |line| {
             line.string("principal", &run.principal);
@@ -78,7 +79,7 @@ impl AuditLog {
         });
     }
 
-    /// A question was put to somebody.
+    /// Records a question.
     fn asked(&self, subject: &Subject, open: &OpenQuestion) {
         self.line("question", timestamp::now(), |line| {
             subject.write(line);
@@ -86,7 +87,7 @@ impl AuditLog {
         });
     }
 
-    /// A question was answered.
+    /// Records an answer.
     fn answered(&self, subject: &Subject, (id, asked): (QuestionId, &Question), answer: &Answer) {
         self.line("answer", timestamp::now(), |line| {
             subject.write(line);
@@ -112,7 +113,7 @@ impl AuditLog {
     }
 }
 
-/// Whose program it is that asks, and which.
+/// The program that asks, and its principal.
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(crate) principal: Arc<str>,
@@ -128,7 +129,7 @@ impl Subject {
     }
 }
 
-/// The eval, which is good in its process, and the run, which is good in all of them.
+/// The id of the eval, which is unique in its process, and of the run, which is unique in all processes.
 fn program(line: &mut Object<'_>, eval: Option<EvalId>, run_id: Option<&str>) {
     if let Some(eval) = eval {
         line.string("run", &eval.to_string());

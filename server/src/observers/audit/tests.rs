@@ -1,4 +1,4 @@
-//! Lines as they stand in the file.
+//! The lines of the file.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
     let asker = log.clone().over(subject, Arc::new(Person(Decision::Allow)));
     let verdict = asker.ask(open.clone()).now_or_never().unwrap();
     assert!(matches!(verdict, Verdict::Answered(answers) if answers.len() == 1));
-    // Asked a second time, it is no other question.
+    // A second time it is the same question.
     asker.hold(open, "a connection is open".to_owned()).now_or_never().unwrap();
     let by = AnsweredBy { channel: Channel::Console, name: Some("bob".into()) };
     let called = AuditedCall {

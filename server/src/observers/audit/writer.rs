@@ -14,12 +14,12 @@ use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 use tracing::{info, warn};
 
-/// Lines that wait to be written. Whoever has one more waits: nothing is lost because it comes fast.
+/// Capacity of the queue of lines. Senders wait when it is full: no line is dropped under load.
 const BACKLOG: usize = 1024;
-/// Bytes that one write takes.
+/// Bytes of one write.
 const BATCH: usize = 64 * 1024;
 
-/// What the thread is told.
+/// A message to the thread.
 enum Message {
     Line(Vec<u8>),
     Flush(SyncSender<()>),
@@ -31,7 +31,7 @@ pub(super) struct Writer {
     counts: Arc<Counts>,
 }
 
-/// Lines by what became of them.
+/// Counts of lines by outcome.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) written: AtomicU64,
@@ -39,14 +39,14 @@ pub(super) struct Counts {
 }
 
 impl Writer {
-    /// Opens the file to append to it. It is an ordinary file of ours, no link, and afterwards only its owner can read it,
-    /// whoever could before.
+    /// Opens the file to append to it. It must be an ordinary file of ours and no link; afterwards only its owner can
+    /// read it, whatever its permissions were.
     ///
     /// # Errors
-    /// The file cannot be opened or is none of that kind, or there is no thread for it.
+    /// The file cannot be opened or is not of that kind, or no thread can be started.
     pub(super) fn open(path: &Path) -> io::Result<Writer> {
         let refused = |why: &str| io::Error::other(why.to_owned());
-        // A pipe that nobody reads must not keep the start waiting.
+        // A pipe without a reader must not block the start.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let mut options = OpenOptions::new();
         let opened = options.append(true).create(true).mode(0o600).custom_flags(flags.bits()).open(path);
@@ -80,7 +80,7 @@ impl Writer {
         Ok(Writer { messages, counts })
     }
 
-    /// Takes one line, newline included. Waits where the file is slower than the lines come.
+    /// Queues one line, newline included. Waits if the file is slower than the lines come.
     pub(super) fn write(&self, line: Vec<u8>) {
         if self.messages.send(Message::Line(line)).is_err() {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Writer {
     pub(super) fn flush(&self, limit: Duration) {
         let (done, flushed) = sync_channel(1);
         if self.messages.send(Message::Flush(done)).is_ok() {
-            // A disk that hangs must not keep the process.
+            // A disk that hangs must not block the process.
             let _ = flushed.recv_timeout(limit);
         }
     }
@@ -104,14 +104,14 @@ impl Writer {
 struct Thread {
     file: File,
     counts: Arc<Counts>,
-    /// Whether the last write failed, which was told.
+    /// True if the last write failed, which was reported.
     is_failing: bool,
-    /// Whether the file may end in the middle of a line.
+    /// True if the file may end in the middle of a line.
     is_torn: bool,
 }
 
 impl Thread {
-    /// Writes until all senders are gone. Lines that have come meanwhile share one write.
+    /// Writes until all senders are dropped. Lines that arrive together share one write.
     fn run(mut self, messages: &Receiver<Message>) {
         let mut batch = Vec::new();
         while let Ok(first) = messages.recv() {
@@ -131,7 +131,7 @@ impl Thread {
             self.append(&batch, lines);
             batch.clear();
             for done in flushed {
-                // Whoever waited may have given up.
+                // The waiter may have given up.
                 let _ = done.try_send(());
             }
         }
@@ -141,7 +141,7 @@ impl Thread {
         if lines == 0 {
             return;
         }
-        // What a write that failed has left of a line ends here.
+        // Ends a partial line that a failed write has left.
         let separated = if self.is_torn { self.file.write_all(b"\n") } else { Ok(()) };
         match separated.and_then(|()| self.file.write_all(batch)) {
             Ok(()) => {

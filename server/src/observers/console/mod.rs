@@ -1,9 +1,9 @@
 //! The operators' page (`--console`): running and finished calls, what they fetched and what they returned.
 //!
-//! The page itself is static and holds no data. Data comes from routes behind the same checks as the MCP path, which only
-//! read; what runs wait for is answered on others. Every caller sees its own calls, sessions, sign-ins and runs, an operator the runs
-//! of all. Upstreams and their catalog are shown to every caller, because
-//! any program can list them anyway.
+//! The page itself is static and holds no data. Its data comes from read-only routes behind the same checks as the
+//! MCP path; other routes take answers to runs. Every caller sees its own calls, sessions, sign-ins and runs, an
+//! operator the runs of all. Upstreams and their catalog are shown to every caller, because any program can list them
+//! anyway.
 
 mod live;
 mod page;
@@ -35,7 +35,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// A page that shows programs as far as `recording` allows.
+    /// A page that shows as much of programs as `recording` allows.
     pub(crate) fn new(recording: Recording) -> Console {
         Console { recording, live: Mutex::default(), timelines: Mutex::default() }
     }

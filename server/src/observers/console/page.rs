@@ -1,4 +1,4 @@
-//! The page of the console, with nothing of any caller in it.
+//! The page of the console. It contains no data of any caller.
 
 use crate::static_page::PageFiles;
 

@@ -1,4 +1,4 @@
-//! The runs that are kept, as the page shows them and as whoever asks the route reads them.
+//! The runs, as JSON for the page and for other clients of the route.
 
 use std::cmp::Reverse;
 
@@ -12,19 +12,19 @@ use crate::observers::recording::payloads;
 use crate::runs::{KeptQuestion, RunView, Seen, Took};
 use crate::timestamp::{self, instant, of_millis};
 
-/// Who looks.
+/// The viewer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunsFacts<'f> {
     /// The principal's name.
     pub(crate) caller: &'f str,
-    /// Whether it sees everybody's.
+    /// True if it sees the runs of all principals.
     pub(crate) operator: bool,
 }
 
-/// Bytes of runs on one page. A run that is longer by itself has a page of its own.
+/// Bytes of runs on one page. A longer run has a page of its own.
 const MAX_PAGE_BYTES: usize = 1 << 20;
 
-/// The JSON of a page of these runs, which stand in the order of their places: of those behind `after`, if that is given.
+/// The JSON of a page of these runs, which are sorted by their places; those after `after`, if it is given.
 pub(crate) fn runs(
     console: &Console,
     facts: &RunsFacts<'_>,
@@ -58,7 +58,7 @@ pub(crate) fn runs(
     })
 }
 
-/// A place as the next page is asked for by it.
+/// A place in the form in which the next page is requested.
 fn place(view: &RunView) -> String {
     let (is_quiet, Reverse(began_ms), run_id) = view.place();
     format!("{}.{began_ms}.{run_id}", u8::from(is_quiet))
@@ -105,8 +105,8 @@ fn time(object: &mut Object<'_>, key: &str, at_ms: Option<i64>) {
     }
 }
 
-/// A question. A person decides by what is shown of a `whole` one: calls as they will be sent, with nothing in them hidden. A list has them
-/// without their arguments.
+/// A question. A person decides by the content of a `whole` one: it has the calls as they will be sent, with hidden
+/// characters shown. A list has calls without their arguments.
 fn question(asked: &KeptQuestion, whole: bool) -> String {
     let question = &asked.question;
     object_text(|object| {
@@ -114,7 +114,7 @@ fn question(asked: &KeptQuestion, whole: bool) -> String {
         object.string("kind", question.kind.as_str());
         object.string("level", question.level.as_str());
         let message = match question.kind {
-            // The calls follow behind the first line.
+            // The calls follow after the first line.
             QuestionKind::Approval if !whole => question.message.lines().next().unwrap_or_default(),
             _ => &question.message,
         };
@@ -134,7 +134,7 @@ fn question(asked: &KeptQuestion, whole: bool) -> String {
                     object.string("tool", &call.tool);
                     if whole {
                         object.raw("arguments", &call.arguments);
-                        // Readers of JSON round numbers.
+                        // Many readers of JSON round numbers.
                         object.string("arguments_text", &visible_line(&call.arguments));
                         write_array(object.key("rows"), &argument_rows(&call.arguments), |out, row| {
                             let json = object_text(|object| {
@@ -161,7 +161,7 @@ fn question(asked: &KeptQuestion, whole: bool) -> String {
     })
 }
 
-/// Who has answered, and what was decided; what was filled in is between them and the program.
+/// The author of an answer and the decision. The content of a form is not shown: it is for the program only.
 fn answer(kind: QuestionKind, answer: &Answer) -> String {
     object_text(|object| {
         object.string("action", answer.action.as_str());
@@ -177,13 +177,13 @@ fn answer(kind: QuestionKind, answer: &Answer) -> String {
     })
 }
 
-/// What became of each answer in `sent`, the text of an object.
+/// The result of each answer in `sent`, the text of an object.
 pub(crate) fn taken(run_id: &str, sent: &str, took: &[(QuestionId, Took)]) -> String {
     let members = Raw::parse(sent).ok().and_then(Raw::members);
     object_text(|object| {
         object.string("run_id", run_id);
         let mut answers = Object::new(object.key("answers"));
-        // What is no id of a question stays in the answer: whoever mistyped it learns of it.
+        // Ids in a wrong form are reported, so that the sender learns of a typing error.
         for (name, _) in members.into_iter().flatten() {
             if QuestionId::parse(&name).is_none() {
                 answers.raw(&name, &outcome(&Took::NotOpen));
@@ -213,7 +213,7 @@ fn outcome(took: &Took) -> String {
     })
 }
 
-/// What became of a run that was to be stopped.
+/// The status of a run after a request to cancel it.
 pub(crate) fn cancelled(run_id: &str, seen: &Seen) -> String {
     let status = match seen {
         Seen::Running(_) => "running",

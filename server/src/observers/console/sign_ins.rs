@@ -1,4 +1,4 @@
-//! The sign-ins of one caller at the upstreams that want some, from the store alone.
+//! The sign-ins of one caller at upstreams that require one, read from the store alone.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ptc_mcp::json::{Value, json};
 
 use crate::principal::Principal;
 
-/// Each upstream that is signed in to: whether `principal` is, and if not, what to do about it.
+/// Each upstream with sign-ins: whether `principal` is signed in, and otherwise how to sign in.
 pub(crate) async fn sign_ins(upstreams: Option<Arc<Aggregator>>, principal: Principal) -> String {
     let mut rows = Vec::new();
     if let Some(upstreams) = upstreams {

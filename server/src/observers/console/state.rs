@@ -24,9 +24,9 @@ const RECENT: usize = 50;
 pub struct Facts<'f> {
     /// Its label.
     pub instance: &'f str,
-    /// Whether it is draining.
+    /// True if it is draining.
     pub draining: bool,
-    /// Whether whoever looks is an operator.
+    /// True if the viewer is an operator.
     pub operator: bool,
     /// Calls that may run at the same time.
     pub permits: usize,
@@ -139,7 +139,7 @@ fn write_upstreams(object: &mut Object<'_>, upstreams: &Arc<Aggregator>, princip
     let redactor = upstreams.redactor().for_principal(Some(principal.name()));
     let shared: Arc<str> = principal.shared_name();
     write_array(object.key("upstreams"), upstreams.upstreams(), |out, (config, handle)| {
-        // Where each signs in for itself, what befell others is not this caller's to see.
+        // If each caller signs in for itself, the faults of others are not shown to this caller.
         let own = handle.of_principal(Some(&shared)).and_then(Result::ok);
         let health = own.as_ref().map_or_else(|| handle.health(), |own| own.health());
         let json = object_text(|object| {

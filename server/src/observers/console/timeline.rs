@@ -40,7 +40,7 @@ impl Timelines {
     ) {
         let at = at.as_second().div_euclid(STEP);
         let steps = self.0.entry(principal.clone()).or_default();
-        // The clock may have been set back; what is late counts for the latest step.
+        // The clock may have been set back; a late call counts for the latest step.
         if steps.back().is_none_or(|latest| latest.at < at) {
             steps.push_back(Step { at, ..Step::default() });
             if steps.len() > STEPS {

@@ -43,7 +43,7 @@ impl JsonLines {
     }
 
     fn admits(&self, metadata: &Metadata<'_>) -> bool {
-        // What libraries have to say below a warning is not for operators of this server.
+        // Events of libraries below a warning are not for operators of this server.
         let is_ours = metadata.target().starts_with("ptc");
         *metadata.level() <= if is_ours { self.least() } else { Level::WARN }
     }
@@ -62,7 +62,7 @@ impl<S: Subscriber> Layer<S> for JsonLines {
         thread_local! {
             static PARTS: Cell<Parts> = const { Cell::new(Parts::new()) };
         }
-        // Taken, and not borrowed: nothing can then be wrong about it, whatever a value does while it is printed.
+        // Taken, not borrowed, so that a value may log while it is printed.
         let mut parts = PARTS.take();
         parts.clear();
         let metadata = event.metadata();
@@ -148,7 +148,7 @@ impl Line<'_> {
         };
         let before = out.len();
         write_string(out, &redactor.scrub(text));
-        // The same JSON, which a terminal shows as it is.
+        // The same JSON, with characters escaped that a terminal would hide.
         if let Ok(Cow::Owned(shown)) = std::str::from_utf8(&out[before..]).map(visible_line) {
             out.truncate(before);
             out.extend_from_slice(shown.as_bytes());

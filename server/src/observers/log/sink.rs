@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 /// Unwritten bytes above which further lines are dropped and counted.
 const CAPACITY: usize = 1 << 20;
-/// Minimum time between writes: lines that arrive close together share one. Waking a thread and writing cost as much as
-/// twenty lines. A line that comes alone is written at once.
+/// Minimum time between writes: lines that arrive close together share one. Waking a thread and writing cost as much
+/// as twenty lines. A single line is written at once.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Unwritten bytes that end the pause early.
 const AMPLE: usize = CAPACITY / 4;
 
-/// Where lines go. Clones share one writer.
+/// The destination of lines. Clones share one writer.
 #[derive(Clone)]
 pub(super) struct Sink(Arc<Shared>);
 
@@ -22,7 +22,7 @@ struct Shared {
     state: Mutex<Backlog>,
     /// Signals lines to the writer.
     filled: Condvar,
-    /// Signals an empty buffer to those who flush.
+    /// Signals an empty buffer to threads that flush.
     emptied: Condvar,
 }
 
@@ -72,7 +72,7 @@ impl Sink {
             let spawned =
                 std::thread::Builder::new().name("ptc-log".into()).spawn(move || shared.run(writer));
             if spawned.is_err() {
-                // Without a thread there is no log; the server goes on.
+                // Without a thread there is no log; the server continues.
                 state.buffer.clear();
             }
         }

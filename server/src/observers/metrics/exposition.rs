@@ -14,7 +14,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that `Accept` asks for: OpenMetrics if it is named and not less preferred than plain text.
+    /// The format that `Accept` asks for: OpenMetrics if it is listed and not less preferred than plain text.
     pub(crate) fn negotiate<'a>(accept: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut open_metrics, mut text) = (0.0, 0.0);
         for range in accept.into_iter().flat_map(|value| value.split(',')) {

@@ -144,7 +144,7 @@ impl Metrics {
         }
     }
 
-    /// A call ended with this outcome: `ok`, or a reason.
+    /// Counts a call that ended with this outcome: `ok`, or a reason.
     fn count(&self, tool: &str, outcome: &str, eval_id: EvalId, report: Option<&CallReport>) {
         if let Some(tool) = self.tools.iter().find(|known| known.name == tool) {
             add(&tool.outcomes[outcome_index(outcome)], 1);
@@ -166,7 +166,7 @@ impl Metrics {
             CallStatus::Error => call.reason.as_deref().unwrap_or("upstream_error"),
         };
         let known = UPSTREAM_OUTCOMES.iter().position(|known| *known == outcome);
-        // The set is closed; what is not in it is an error of the upstream.
+        // The set is closed; any other outcome counts as an error of the upstream.
         add(&upstream.outcomes[known.unwrap_or(2)], 1);
         upstream.duration.observe(call.duration_ms.saturating_mul(1000), None);
         add(&upstream.fetched_bytes, call.result_bytes.unwrap_or(0));
@@ -258,12 +258,12 @@ impl CallObserver for Metrics {
     }
 }
 
-/// Whether a tool runs programs rather than manages sessions.
+/// True for a tool that runs programs rather than manages sessions.
 fn is_eval(tool: &str) -> bool {
     matches!(tool, "lisp_eval" | "lisp_session_eval" | "lisp_task")
 }
 
-/// The outcomes that have happened, and `ok` in any case.
+/// Writes the outcomes that have happened, and `ok` in any case.
 fn write_outcomes(family: &mut Family<'_>, tool: &Tool) {
     for (at, count) in tool.outcomes.iter().enumerate() {
         let (outcome, count) = (outcome_at(at), get(count));

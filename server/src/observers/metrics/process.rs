@@ -1,4 +1,4 @@
-//! The operating system's figures for this process, under the names that dashboards know.
+//! The operating system's figures for this process, under the conventional names.
 
 use std::time::UNIX_EPOCH;
 
@@ -8,7 +8,7 @@ use ptc_host::time;
 /// Clock ticks a second in `/proc`: fixed by the kernel's interface on every platform this runs on.
 const TICKS: f64 = 100.0;
 
-/// Writes the families of the process. What cannot be read is left out.
+/// Writes the metric families of the process. Figures that cannot be read are omitted.
 #[expect(clippy::disallowed_methods, reason = "entry point: write_process()")]
 pub(crate) fn write_process(to: &mut Exposition) {
     if let Some(bytes) = resident_bytes() {
@@ -28,7 +28,7 @@ pub(crate) fn write_process(to: &mut Exposition) {
         }
     }
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
-        // One of them is the one that lists them.
+        // One of them is the descriptor that lists them.
         let open = entries.count().saturating_sub(1);
         to.family("process_open_fds", "Open file descriptors.", MetricKind::Gauge).sample(&[], open);
     }
@@ -52,7 +52,7 @@ struct Stat {
 
 impl Stat {
     fn parse(text: &str) -> Option<Stat> {
-        // The name of the command stands in parentheses and may hold anything.
+        // The name of the command is in parentheses and may contain any character.
         let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         Some(Stat { cpu_ticks: number(11)? + number(12)?, threads: number(17)?, start_ticks: number(19)? })

@@ -11,14 +11,14 @@ pub(crate) use ring::Ring;
 use super::recording::Recording;
 use crate::protocol::observer::{CallEnd, CallObserver, CallOutcome, ObservedCall};
 
-/// Remembers answered calls.
+/// Records answered calls.
 pub struct Recorder {
     ring: Arc<Ring>,
     recording: Recording,
 }
 
 impl Recorder {
-    /// Remembers calls in `ring`, as far as `recording` allows.
+    /// Records calls in `ring`, as far as `recording` allows.
     pub(crate) fn new(ring: Arc<Ring>, recording: Recording) -> Recorder {
         Recorder { ring, recording }
     }

@@ -15,9 +15,9 @@ use crate::report::ptc_metrics::PtcMetrics;
 use crate::report::{PlannerReport, Usage};
 use crate::timestamp::instant;
 
-/// Longest request id that is kept whole, in bytes.
+/// Longest request id that is stored whole, in bytes.
 const MAX_ID_BYTES: usize = 256;
-/// Characters that are kept of a longer one.
+/// Characters that are stored of a longer one.
 const ID_CHARS: usize = 64;
 
 /// One finished call.
@@ -37,7 +37,7 @@ pub struct Record {
     pub revision: Revision,
     /// How long it took; 0 if it never ran.
     pub duration_ms: u64,
-    /// Whether it failed.
+    /// True if it failed.
     pub is_error: bool,
     /// The reason of the failure.
     pub reason: Option<String>,
@@ -45,30 +45,30 @@ pub struct Record {
     pub program: Option<String>,
     /// The context under the policy, as JSON.
     pub context: Option<String>,
-    /// Whether it came with an output schema.
+    /// True if it came with an output schema.
     pub output_schema: bool,
     /// Bytes of its result.
     pub result_bytes: Option<u64>,
     /// How many texts it printed.
     pub prints_count: Option<u64>,
-    /// What its program used up.
+    /// The resources that its program used.
     pub usage: Option<Usage>,
     /// Its upstream calls.
     pub upstream_calls: Vec<UpstreamCall>,
     /// The figures of its upstream calls, if there were any.
     pub metrics: Option<PtcMetrics>,
-    /// What its planner did.
+    /// The report of its planner.
     pub planner: Option<PlannerReport>,
 }
 
-/// One upstream call of a record. The upstream's answer is not kept.
+/// One upstream call of a record. The upstream's answer is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamCall {
     /// The upstream.
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// Whether it succeeded.
+    /// True if it succeeded.
     pub ok: bool,
     /// When it was made, relative to the start of its program.
     pub offset_ms: u64,
@@ -78,7 +78,7 @@ pub struct UpstreamCall {
     pub reason: Option<String>,
     /// Bytes of its result.
     pub result_bytes: Option<u64>,
-    /// Whether the answer exceeded the byte cap.
+    /// True if the answer exceeded the byte cap.
     pub oversize: bool,
 }
 
@@ -158,7 +158,7 @@ impl Record {
         record
     }
 
-    /// Whether `id` is the record's request id or the id of its evaluation.
+    /// True if `id` is the record's request id or the id of its evaluation.
     pub fn is(&self, id: &str) -> bool {
         self.request_id == id || self.eval_id.is_some_and(|eval_id| eval_id.to_string() == id)
     }

@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use super::Record;
 use crate::principal::Principal;
 
-/// Bytes of all records together. This limit matters where whole programs and contexts are kept.
+/// Bytes of all records together. This limit matters if whole programs and contexts are stored.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Remembers the latest calls of all callers; each caller sees its own.
+/// Stores the latest calls of all callers; each caller sees its own.
 pub struct Ring {
     capacity: usize,
     inner: Mutex<Inner>,
@@ -29,7 +29,7 @@ struct Kept {
 }
 
 impl Ring {
-    /// A memory for `capacity` calls.
+    /// A ring for `capacity` calls.
     pub(crate) fn new(capacity: usize) -> Arc<Self> {
         Arc::new(Ring { capacity, inner: Mutex::default() })
     }
@@ -39,9 +39,9 @@ impl Ring {
         self.capacity
     }
 
-    /// Adds a call; the oldest ones are dropped for it.
+    /// Adds a call, and drops the oldest ones to make room.
     pub fn push(&self, record: Record) {
-        // All callers meet here: what can be done before is.
+        // All callers share the lock: the work that does not need it is done before.
         let (size, record) = (record.size(), Arc::new(record));
         let mut evicted = SmallVec::<[Kept; 1]>::new();
         let mut inner = self.lock();
@@ -52,7 +52,7 @@ impl Ring {
             inner.bytes -= oldest.size;
             evicted.push(oldest);
         }
-        // What is freed is freed outside the lock.
+        // Records are dropped outside the lock.
         drop(inner);
     }
 
@@ -64,7 +64,7 @@ impl Ring {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every critical section leaves the ring whole.
+        // Every critical section leaves the ring consistent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

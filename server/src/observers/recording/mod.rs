@@ -16,12 +16,12 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// The same for what `principal` may look at.
+    /// The same policy, with the redactor for data that `principal` may see.
     pub(crate) fn for_principal(&self, principal: &str) -> Self {
         Self { redactor: self.redactor.for_principal(Some(principal)), ..self.clone() }
     }
 
-    /// The same for files of the operator's.
+    /// The same policy, with the redactor for files of the operator.
     pub(crate) fn for_log(&self) -> Self {
         Self { redactor: self.redactor.for_log(), ..self.clone() }
     }

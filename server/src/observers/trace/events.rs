@@ -84,7 +84,7 @@ impl CallObserver for Traces {
                 (status, answered.reason.clone(), answered.report.clone())
             }
             CallOutcome::Crashed(message) => (Status::Crashed, Some(message.clone()), None),
-            // A call that never ran leaves no trace.
+            // A call that never ran has no trace.
             CallOutcome::Cancelled if call.running => (Status::Cancelled, Some("cancelled".into()), None),
             CallOutcome::Answered(_) | CallOutcome::Cancelled | CallOutcome::Discarded => return,
         };

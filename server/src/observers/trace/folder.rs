@@ -12,7 +12,7 @@ use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use super::index::Index;
 use super::names;
 
-/// New files after which the folder is read again, because others may write to it, too.
+/// New files after which the folder is read again, because other processes may write to it, too.
 const RELIST_AFTER: usize = 256;
 /// Traces of one request id that are searched for one of the right owner.
 const CANDIDATES: usize = 32;
@@ -42,7 +42,7 @@ impl Folder {
         Folder { path, max_files, max_bytes, files: None, opened: 0, evicted: 0 }
     }
 
-    /// Bytes of our files, and how many of them had to make room.
+    /// Bytes of our files, and how many of them were evicted.
     pub(super) fn kept(&self) -> (u64, u64) {
         (self.files.as_ref().map_or(0, Index::bytes), self.evicted)
     }
@@ -56,11 +56,11 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.path)
     }
 
-    /// Deletes our oldest files until one more of `bytes` fits; with `grows`, until that file of ours can have as many more.
-    /// Reports each that cannot be deleted.
+    /// Deletes our oldest files until one more of `bytes` fits; with `grows`, until that file of ours can grow by as
+    /// many. Reports each file that cannot be deleted.
     ///
     /// # Errors
-    /// If the folder cannot be read, and [`io::ErrorKind::FileTooLarge`] if even an empty folder would not have the room.
+    /// If the folder cannot be read, and [`io::ErrorKind::FileTooLarge`] if even an empty folder would be too small.
     pub(super) fn make_room(
         &mut self,
         bytes: u64,
@@ -91,7 +91,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Creates a new file; it must not exist yet. [`grew`](Self::grew) tells what is written to it.
+    /// Creates a new file; it must not exist yet. [`grew`](Self::grew) reports the bytes written to it.
     pub(super) fn open_new(&mut self, name: &str) -> io::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(name))?;
         self.opened += 1;
@@ -101,23 +101,23 @@ impl Folder {
         Ok(file)
     }
 
-    /// Notes that so many bytes were written to a file of ours.
+    /// Adds to the size of a file of ours.
     pub(super) fn grew(&mut self, name: &str, bytes: u64) {
         if let Some(files) = &mut self.files {
             files.grow(name, bytes);
         }
     }
 
-    /// Deletes a file of ours that has no use.
+    /// Deletes a useless file of ours.
     pub(super) fn discard(&mut self, name: &str) {
-        // Where even that fails, the failure that made it useless is the one to tell of.
+        // If even that fails, the original failure is the one to report.
         let _ = std::fs::remove_file(self.path(name));
         if let Some(files) = &mut self.files {
             files.remove(name);
         }
     }
 
-    /// Opens a file of ours to go on writing.
+    /// Opens a file of ours to continue writing.
     pub(super) fn open_again(&self, name: &str) -> io::Result<File> {
         let file =
             OpenOptions::new().append(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(self.path(name))?;
@@ -137,7 +137,8 @@ impl Folder {
         self.path(name).symlink_metadata().is_ok()
     }
 
-    /// Our files with the times of their last change and their sizes in bytes. Links and folders are not ours, whatever they are called.
+    /// Our files with the times of their last change and their sizes in bytes. Links and folders are not ours,
+    /// whatever their names.
     fn list(&self) -> io::Result<Vec<(SystemTime, String, u64)>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
@@ -146,7 +147,7 @@ impl Folder {
             if names::parts(&name).is_none() {
                 continue;
             }
-            // Gone since it was listed is as good as never there.
+            // A file that was deleted since it was listed is ignored.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_file() {
                 let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);

@@ -1,8 +1,8 @@
-//! Our files in the folder, from the oldest to the newest, and what they take together.
+//! Our files in the folder, from the oldest to the newest, and their total size.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The files of ours that are known, with their sizes.
+/// The known files of ours, with their sizes.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     oldest_first: BTreeMap<u64, File>,
@@ -18,7 +18,7 @@ struct File {
 }
 
 impl Index {
-    /// Of files that are there already, the oldest first.
+    /// An index of existing files, the oldest first.
     pub(super) fn of(oldest_first: impl IntoIterator<Item = (String, u64)>) -> Index {
         let mut index = Index::default();
         oldest_first.into_iter().for_each(|(name, bytes)| index.add(name, bytes));
@@ -30,12 +30,12 @@ impl Index {
         self.bytes
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub(super) fn len(&self) -> usize {
         self.oldest_first.len()
     }
 
-    /// Bytes of one file; 0 for one that is not known.
+    /// Bytes of one file; 0 if it is unknown.
     pub(super) fn bytes_of(&self, name: &str) -> u64 {
         self.numbers.get(name).and_then(|number| self.oldest_first.get(number)).map_or(0, |file| file.bytes)
     }
@@ -49,7 +49,7 @@ impl Index {
         self.bytes += bytes;
     }
 
-    /// Notes that so many bytes have been appended to a file.
+    /// Adds to the size of a file.
     pub(super) fn grow(&mut self, name: &str, more: u64) {
         let Some(number) = self.numbers.get(name) else { return };
         if let Some(file) = self.oldest_first.get_mut(number) {
@@ -58,7 +58,7 @@ impl Index {
         }
     }
 
-    /// Notes another name, under which the file is as old as before.
+    /// Renames a file, which keeps its age.
     pub(super) fn rename(&mut self, from: &str, to: &str) {
         let Some(number) = self.numbers.remove(from) else { return };
         if let Some(file) = self.oldest_first.get_mut(&number) {
@@ -67,7 +67,7 @@ impl Index {
         self.numbers.insert(to.to_owned(), number);
     }
 
-    /// Forgets a file.
+    /// Removes a file.
     pub(super) fn remove(&mut self, name: &str) {
         let Some(number) = self.numbers.remove(name) else { return };
         if let Some(file) = self.oldest_first.remove(&number) {
@@ -75,7 +75,7 @@ impl Index {
         }
     }
 
-    /// Takes out the oldest file that is not called `spared`.
+    /// Removes the oldest file that is not called `spared`.
     pub(super) fn take_oldest(&mut self, spared: Option<&str>) -> Option<String> {
         let oldest = self.oldest_first.values().find(|file| Some(&*file.name) != spared)?.name.clone();
         self.remove(&oldest);

@@ -26,7 +26,7 @@ pub(super) struct Head {
     pub(super) trace_id: String,
     /// Number of the next line.
     pub(super) seq: u64,
-    /// Metadata that each of its calls' lines repeats, as the members of a JSON object.
+    /// Metadata that the lines of each of its calls repeat, as the members of a JSON object.
     common: String,
     tool: String,
 }
@@ -53,7 +53,7 @@ impl Head {
         Head { trace_id, seq: 0, common, tool: begun.tool.clone() }
     }
 
-    /// One line. The owner comes early, so that a reader finds it without reading on.
+    /// One line. The owner comes early, so that a reader finds it without reading further.
     fn line(&mut self, event: &str, at: Timestamp, write: impl FnOnce(&mut Object<'_>)) -> String {
         let seq = self.seq;
         self.seq += 1;
@@ -241,7 +241,7 @@ fn data(report: &CallReport, recording: &Recording) -> String {
     })
 }
 
-/// An upstream call. Arguments and the upstream's answer are data, which only the full policy keeps.
+/// An upstream call. Arguments and the upstream's answer are data, which only the full policy records.
 fn call_json(call: &CallRecord, recording: &Recording) -> String {
     let full = recording.policy == PayloadPolicy::Full;
     object_text(|object| {
@@ -276,7 +276,7 @@ fn call_json(call: &CallRecord, recording: &Recording) -> String {
 /// Nanoseconds since the first trace of the process.
 fn monotonic() -> u64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
-    // By the system's clock, behind which none is.
+    // By the system's clock, which no later reading precedes.
     let first = FIRST.get_or_init(|| Clock::default().now());
     u64::try_from(time::since(*first).as_nanos()).unwrap_or(u64::MAX)
 }

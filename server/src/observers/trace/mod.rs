@@ -38,26 +38,26 @@ use writer::Writer;
 /// How long a reader waits for the writer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How traces are written.
+/// The options of traces.
 #[derive(Debug, Clone)]
 pub struct TraceOptions {
-    /// The folder; it is made if it is missing.
+    /// The folder; it is created if it is missing.
     pub folder: PathBuf,
-    /// Files that are kept.
+    /// Most files in the folder.
     pub max_files: usize,
-    /// Bytes of all files that are kept.
+    /// Most bytes of all files.
     pub max_bytes: u64,
-    /// The memory that what waits to be written is taken from.
+    /// The memory budget that the queue is charged to.
     pub memory: Option<MemoryBudget>,
-    /// What they may hold.
+    /// The policy for their content.
     pub recording: Recording,
-    /// Whether programs can call upstreams.
+    /// True if programs can call upstreams.
     pub aggregator: bool,
 }
 
 /// A command for the writer.
 enum Command {
-    /// With the bytes that it was charged for, as the next one.
+    /// With the bytes that were charged for it, as the next one.
     Begin(u64, Box<Begun>, usize),
     End(u64, Box<Ended>, usize),
     Find {
@@ -74,7 +74,7 @@ pub fn trace_id(eval_id: EvalId) -> String {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     let process = PROCESS.get_or_init(|| {
         let mut bytes = [0; 8];
-        // Without entropy the ids of several processes are alike, and the traces still good.
+        // Without entropy several processes have the same ids, and the traces are still valid.
         let _ = getrandom::fill(&mut bytes);
         u64::from_le_bytes(bytes)
     });
@@ -103,7 +103,8 @@ impl Traces {
         Arc::new(Traces { commands, waiting })
     }
 
-    /// Opens the trace of a call under this key; `false` if the writer is too far behind or there is no memory for it.
+    /// Opens the trace of a call under this key; `false` if the writer is too far behind or there is no memory for
+    /// it.
     fn begin(&self, key: u64, begun: Box<Begun>) -> bool {
         let size = begun.size();
         if self.waiting.is_full() || !self.waiting.try_hold(size) {
@@ -136,12 +137,12 @@ impl Traces {
     pub fn flush(&self, limit: Duration) {
         let (done, flushed) = channel();
         if self.send(Command::Flush(done)) {
-            // Late is as good as never here.
+            // A late flush does not matter here.
             let _ = flushed.recv_timeout(limit);
         }
     }
 
-    /// Writes the families of traces.
+    /// Writes the metric families of traces.
     pub fn write_metrics(&self, to: &mut Exposition) {
         self.waiting.write_metrics(to);
     }
@@ -152,7 +153,7 @@ impl Traces {
     }
 }
 
-/// Serves commands until all senders are gone.
+/// Serves commands until all senders are dropped.
 fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
     for command in commands {
         waiting.pop();
@@ -173,7 +174,7 @@ fn run(mut writer: Writer, commands: &Receiver<Command>, waiting: &Waiting) {
                 waiting.release(size);
             }
             Command::Find { id, owner_hash, max_bytes, reply } => {
-                // Whoever asked may have lost patience.
+                // The caller may have stopped waiting.
                 let _ = reply.send(writer.find(&id, &owner_hash, max_bytes));
             }
             Command::Flush(done) => {

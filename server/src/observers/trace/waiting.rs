@@ -1,4 +1,4 @@
-//! What waits for the thread that writes traces, and what has become of the rest.
+//! The queue of the thread that writes traces, and the counts of traces by outcome.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use ptc_host::engine::MemoryBudget;
 use crate::observers::metrics::{Exposition, MetricKind};
 use crate::usage::Count;
 
-/// Calls that may wait for the writer; further ones are not traced.
+/// Capacity of the queue in calls; further calls are not traced.
 const MAX_CALLS: usize = 1000;
-/// Bytes of programs and payloads that may wait for the writer; further ones are left out.
+/// Capacity of the queue in bytes of programs and payloads; further ones are omitted.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Commands and bytes that wait for the writer. The bytes are part of the memory that all programs share.
+/// Commands and bytes in the queue. The bytes are part of the memory that all programs share.
 #[derive(Debug)]
 pub(super) struct Waiting {
     commands: Count,
@@ -23,7 +23,7 @@ pub(super) struct Waiting {
     pub(super) written: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) dropped: AtomicU64,
-    /// Files deleted to make room for others.
+    /// Files evicted for others.
     pub(super) evicted: AtomicU64,
 }
 
@@ -41,22 +41,22 @@ impl Waiting {
         }
     }
 
-    /// Whether the writer is too far behind to be sent more calls.
+    /// True if the writer is too far behind to be sent more calls.
     pub(super) fn is_full(&self) -> bool {
         self.commands.get() >= MAX_CALLS
     }
 
-    /// Counts one more command.
+    /// Adds a command to the count.
     pub(super) fn push(&self) {
         self.commands.take(1);
     }
 
-    /// Counts one command less.
+    /// Removes a command from the count.
     pub(super) fn pop(&self) {
         self.commands.give_back(1);
     }
 
-    /// Charges what a command holds, if there is room for it.
+    /// Charges the bytes of a command, if there is room for them.
     #[must_use]
     pub(super) fn try_hold(&self, bytes: usize) -> bool {
         if !self.bytes.try_take(bytes, MAX_BYTES) {
@@ -69,7 +69,7 @@ impl Waiting {
         fits
     }
 
-    /// Gives back what a command held.
+    /// Releases the bytes of a command.
     pub(super) fn release(&self, bytes: usize) {
         self.bytes.give_back(bytes);
         if let Some(memory) = &self.memory {
@@ -77,7 +77,7 @@ impl Waiting {
         }
     }
 
-    /// Writes the families of traces.
+    /// Writes the metric families of traces.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let mut family = to.family("ptc_traces", "Calls by what became of their trace.", MetricKind::Counter);
         for (outcome, count) in

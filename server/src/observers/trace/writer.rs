@@ -16,7 +16,7 @@ use ptc_host::digest::hex;
 /// The prefix of a trace, in bytes, that contains its owner.
 const OWNER_WITHIN: usize = 512;
 
-/// Why a trace was given up that has more bytes than all traces together may have.
+/// The failure of a trace with more bytes than all traces together may have.
 const TOO_LARGE: &str = "the trace has more bytes than --trace-max-bytes";
 
 /// How a call ended, as in its file name.
@@ -90,7 +90,7 @@ impl Writer {
         is_traced
     }
 
-    /// Bytes of the trace files, and how many have had to make room.
+    /// Bytes of the trace files, and how many were evicted.
     pub(super) fn kept(&self) -> (u64, u64) {
         self.folder.kept()
     }
@@ -99,7 +99,7 @@ impl Writer {
         let bytes = text.len() as u64;
         let room = self.make_room(bytes, None);
         let room = match room {
-            // Somebody has removed the folder.
+            // The folder was removed.
             Err(failure) if failure.kind() == io::ErrorKind::NotFound => {
                 self.folder.create().and_then(|()| self.make_room(bytes, None))
             }
@@ -113,7 +113,7 @@ impl Writer {
             other => other,
         };
         if let Err(failure) = opened?.write_all(text.as_bytes()) {
-            // A disk that is full needs no half a trace.
+            // On a full disk half a trace is deleted.
             self.folder.discard(name);
             return Err(failure);
         }
@@ -146,14 +146,14 @@ impl Writer {
         let mut open = self.open.remove(&key)?;
         let text = open.head.end(ended, &self.options.recording, self.options.aggregator);
         let appended = match self.folder.open_again(&open.name) {
-            // It was the oldest file and had to make room.
+            // It was the oldest file and was evicted.
             Err(failure) if failure.kind() == io::ErrorKind::NotFound => return Some(false),
             Err(failure) => Err(failure),
             Ok(file) => self.append(&open.name, file, text.as_bytes()),
         };
         self.note("trace_write_failed", &open.name, appended.as_ref().err());
         if appended.as_ref().is_err_and(|failure| failure.kind() == io::ErrorKind::FileTooLarge) {
-            // What stands there already would tell of a call that never ended.
+            // A partial file would look like a call that never ended.
             self.folder.discard(&open.name);
             return Some(false);
         }
@@ -171,7 +171,7 @@ impl Writer {
         let written = file.write_all(bytes);
         match written {
             Ok(()) => self.folder.grew(name, bytes.len() as u64),
-            // Taking away needs no room; where even that fails, the first failure is the one to tell of.
+            // Truncation needs no room; if even that fails, the first failure is the one to report.
             Err(_) => drop(file.set_len(before)),
         }
         written
@@ -179,7 +179,7 @@ impl Writer {
 
     /// The latest trace of an id that belongs to `owner_hash`.
     pub(super) fn find(&self, id: &str, owner_hash: &str, max_bytes: usize) -> Option<Found> {
-        // The head of the first line is ours; what clients send comes behind it.
+        // The head of the first line is ours; data of clients comes after it.
         let mark = format!("\"owner_hash\":\"{owner_hash}\",\"trace_kind\"");
         let is_theirs =
             |text: &str| text.split_once(&mark).is_some_and(|(head, _)| head.len() < OWNER_WITHIN);
@@ -197,7 +197,7 @@ impl Writer {
         }
     }
 
-    /// Logs a fault when it appears, and forgets it when it has passed: a disk that stays full causes one line.
+    /// Logs a fault when it appears, and resets it when it has passed: a disk that stays full causes one line.
     fn note(&mut self, event: &'static str, name: &str, failure: Option<&io::Error>) {
         match failure {
             None => {
@@ -215,7 +215,7 @@ impl Writer {
 /// 32 hex digits.
 fn random_id() -> String {
     let mut bytes = [0; 16];
-    // Without entropy the ids are all alike, and the traces still good.
+    // Without entropy all ids are equal, and the traces are still valid.
     let _ = getrandom::fill(&mut bytes);
     hex(&bytes)
 }

@@ -8,8 +8,8 @@ use tracing::debug;
 
 use crate::protocol::connection::Connection;
 
-/// Cancels the running call that `requestId` names. A missing or null id is ignored. So is an unknown one, unless its call runs at another
-/// replica: it may have ended while the notification was on its way.
+/// Cancels the running call that `requestId` names. A missing or null id is ignored. So is an unknown one, unless its
+/// call runs on another replica: the call may have ended while the notification was in flight.
 pub fn act(connection: &Arc<Connection>, params: &ParamsMember<'_>) {
     let id = params.object().and_then(|params| params.request_id).and_then(RequestId::from_raw);
     match id {

@@ -7,7 +7,7 @@ use tracing::debug;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 
-/// Drains the conversation and has the transport end it.
+/// Drains the conversation and lets the transport end it.
 pub fn answer(connection: &Arc<Connection>) -> Handled {
     debug!(event = "exit_notification", in_flight = connection.running());
     connection.drain();

@@ -1,4 +1,4 @@
-//! Resources, prompts and completions of the upstreams, where `--expose` offers them.
+//! Resources, prompts and completions of the upstreams, if `--expose` offers them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::protocol::reply::{self, Answers};
 use crate::protocol::results;
 use crate::protocol::service::{MessageContext, Service};
 
-/// Answers a request for a feature; `None` if the method is none of them, or is not offered. A list that is not offered is
-/// empty: some clients ask for it without a look at the capabilities, and take an error for the end (decision 165). The
-/// official suite wants prompts of the modern era to be declared where they are listed.
+/// Answers a request for a feature; `None` if the method is another one, or is not offered. A list that is not
+/// offered is empty: some clients request it without reading the capabilities, and treat an error as fatal
+/// (decision 165). The official suite requires prompts of the modern era to be declared if they are listed.
 pub(super) fn answer(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -33,7 +33,7 @@ pub(super) fn answer(
     offered(service, from, id, method, params).or_else(|| empty_list(service, from.era, id, method, params))
 }
 
-/// The list of nothing.
+/// An empty list.
 fn empty_list(
     service: &Arc<Service>,
     era: Era,
@@ -71,7 +71,7 @@ fn offered(
     params: &ParamsMember<'_>,
 ) -> Option<Handled> {
     let exposed = service.exposed.as_ref()?;
-    // In the modern era a channel is opened for that.
+    // In the modern era a client opens a channel for that.
     let is_told = from.era == Era::Handshake && from.connection.watcher().is_some();
     let (method, is_offered) = match method {
         "resources/list" => ("resources/list", exposed.resources),
@@ -104,13 +104,13 @@ fn invalid(what: &str) -> RpcError {
     RpcError::new(RpcError::INVALID_PARAMS, format!("Invalid params: {what}"))
 }
 
-/// A text that must be there.
+/// A required text.
 fn text(value: Option<Raw<'_>>, name: &str) -> Result<String, RpcError> {
     let text = value.and_then(Raw::as_str).filter(|text| !text.is_empty());
     text.map(String::from).ok_or_else(|| invalid(&format!("{name} must be a non-empty string")))
 }
 
-/// The text of an object, `{}` if it is not there.
+/// The text of an object, `{}` if it is missing.
 fn object(value: Option<Raw<'_>>, name: &str) -> Result<String, RpcError> {
     match value {
         None => Ok("{}".to_owned()),
@@ -187,7 +187,7 @@ fn run(
     admit(service, from, id, true, Work::Feature { method, running })
 }
 
-/// Admits work that is no call of a tool, if the conversation has capacity, and the process if `is_gated`.
+/// Admits work that is no tool call, if the conversation has capacity, and the process if `is_gated`.
 pub(super) fn admit(
     service: &Arc<Service>,
     from: MessageContext<'_>,

@@ -15,13 +15,13 @@ use crate::protocol::handled::Handled;
 use crate::protocol::reply;
 use crate::protocol::service::Service;
 
-/// The revision to speak with a client that sent these `params`.
+/// The revision that is negotiated with a client that sent these `params`.
 pub fn negotiate(params: &ParamsMember<'_>) -> Revision {
     let asked = params.object().and_then(|params| params.protocol_version).and_then(Raw::as_str);
     Revision::negotiate(asked.as_deref())
 }
 
-/// Settles the revision and introduces the server. It may be repeated.
+/// Sets the revision and introduces the server. It may be repeated.
 pub fn answer(
     service: &Arc<Service>,
     connection: &Arc<Connection>,
@@ -40,12 +40,12 @@ pub fn answer(
         out.extend_from_slice(revision.name().as_bytes());
         out.extend_from_slice(b"\",\"serverInfo\":");
         out.extend_from_slice(service.server_info.as_bytes());
-        // HTTP has no channel for it in these revisions.
+        // HTTP has no channel for these notifications in these revisions.
         let changes = service.tools_may_change() && connection.is_pipe();
         out.extend_from_slice(
             format!(",\"capabilities\":{{\"tools\":{{\"listChanged\":{changes}}}").as_bytes(),
         );
-        // A level is kept with a conversation.
+        // A level needs a conversation that lasts.
         if service.upstreams_say.is_some() && connection.lasts() {
             out.extend_from_slice(b",\"logging\":{}");
         }

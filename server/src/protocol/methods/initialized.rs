@@ -1,11 +1,11 @@
-//! `notifications/initialized`: the client has read the answer to `initialize`, and may be asked from now on.
+//! `notifications/initialized`: the client has read the answer to `initialize`, and may be sent requests from now on.
 
 use super::roots;
 use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::service::Service;
 
-/// Asks the client for its roots, if an upstream wants to know them.
+/// Asks the client for its roots, if an upstream needs them.
 pub fn act(service: &Service, connection: &Connection) -> Handled {
     tracing::debug!(event = "notifications_initialized");
     roots::ask(service, connection)

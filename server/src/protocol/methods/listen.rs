@@ -1,8 +1,9 @@
 //! `subscriptions/listen`: a channel for notifications outside any request (2026-07-28).
 //!
-//! With `--expose` its client is told of resources that change, and of lists of resources and prompts; changes of the tools
-//! are never told, for lists have a time to live. With `--long-runs` it is told of its tasks. The channel is open until the server stops, or its place is needed for
-//! somebody who has fewer of them; then it ends with a result.
+//! With `--expose` its client is notified of resources that change, and of lists of resources and prompts. Changes of
+//! the tools are never announced, as lists have a time to live. With `--long-runs` it is notified of its tasks. The
+//! channel is open until the server stops, or until it is evicted for a principal with fewer channels; then it ends
+//! with a result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::protocol::tasks::{self, MOST_LISTENED};
 use crate::protocol::watches::Wanted;
 use ptc_host::time;
 
-/// Makes the channel ready to be opened.
+/// Prepares the channel.
 pub fn answer(
     service: &Arc<Service>,
     connection: &Arc<Connection>,
@@ -83,10 +84,11 @@ pub fn answer(
     }))
 }
 
-/// What the client asks for, and the tasks among it. Of the rest, whatever is not as it should be is not asked for.
+/// The notifications that the client asks for, and the ids of its tasks. Invalid members other than tasks are
+/// ignored.
 ///
 /// # Errors
-/// What is wrong with the ids of tasks.
+/// The fault in the ids of tasks.
 #[expect(clippy::disallowed_methods, reason = "entry point: read()")]
 fn read(notifications: Raw<'_>) -> Result<(Wanted, Option<Vec<String>>), String> {
     let given: Value = serde_json::from_str(notifications.text()).unwrap_or_default();
@@ -99,7 +101,7 @@ fn read(notifications: Raw<'_>) -> Result<(Wanted, Option<Vec<String>>), String>
     Ok((wanted, task_ids(&given["taskIds"])?))
 }
 
-/// The ids of tasks, each once; `None` if none are asked for.
+/// The ids of tasks, without duplicates; `None` if none are asked for.
 fn task_ids(given: &Value) -> Result<Option<Vec<String>>, String> {
     if given.is_null() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `_meta` of modern requests: each request states what a handshake settles once.
+//! `_meta` of modern requests: each request repeats the facts that a handshake negotiates once.
 
 use ptc_mcp::LogLevel;
 use ptc_mcp::Revision;
@@ -11,7 +11,7 @@ use ptc_mcp::meta::{CLIENT_CAPABILITIES, LOG_LEVEL, PROTOCOL_VERSION};
 use crate::protocol::handled::{Disposition, Handled};
 use crate::protocol::reply::{self, Answers};
 
-/// The mandatory members of `_meta` in every modern request.
+/// Checks the mandatory members of `_meta` in every modern request.
 pub(super) fn check_meta(id: &RequestId, message: &Message<'_>) -> Result<(), Handled> {
     let refuse =
         |error| Err(Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &error)));

@@ -73,7 +73,7 @@ impl Service {
     }
 }
 
-/// Answers a request of the handshake era. `method` is `None` if it is no string.
+/// Answers a request of the handshake era. `method` is `None` if it is not a string.
 fn handshake_request(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -91,7 +91,7 @@ fn handshake_request(
         }
         Some("shutdown") => shutdown::answer(from.connection, id),
         Some("exit") => exit::answer(from.connection),
-        // Sent with an id they are neither notification nor request.
+        // With an id they are neither notification nor request.
         Some(name) if name.starts_with("notifications/") => {
             let body = reply::error(Answers::Request(id), &RpcError::invalid_request());
             Handled::reply(Disposition::Invalid, body)

@@ -1,4 +1,4 @@
-//! `roots/list`, which this server asks of a client on a pipe when an upstream is to be told of the client's roots.
+//! `roots/list`, sent to a client on a pipe if an upstream needs the client's roots.
 
 use ptc_mcp::json::{Raw, Value, json};
 use ptc_mcp::message::id::IdMember;
@@ -11,13 +11,13 @@ use crate::protocol::handled::{Disposition, Handled};
 use crate::protocol::reply;
 use crate::protocol::service::Service;
 
-/// The id of the request: no other one goes out, and a later answer replaces an earlier one.
+/// The id of the request: there is only one such request, and a later answer replaces an earlier one.
 const ID: &str = "ptc-roots";
-/// Most roots that are taken over, and most bytes of them.
+/// The limits on roots that are accepted: their number, and their bytes.
 const MAX_ROOTS: usize = 100;
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Notes with `initialize` whether the client can be asked.
+/// Notes at `initialize` whether the client can be asked.
 pub(super) fn note_capability(service: &Service, connection: &Connection, params: &ParamsMember<'_>) {
     let Some(roots) = &service.client_roots else { return };
     let capabilities = params.object().and_then(|params| params.capabilities).and_then(Raw::members);
@@ -28,7 +28,7 @@ pub(super) fn note_capability(service: &Service, connection: &Connection, params
     }
 }
 
-/// Asks the client, if it can be asked and somebody wants to know.
+/// Asks the client, if it can be asked and an upstream needs the roots.
 pub(super) fn ask(service: &Service, connection: &Connection) -> Handled {
     if service.client_roots.is_some() && connection.has_roots() {
         return Handled::reply(Disposition::Answered, reply::request(ID, "roots/list"));
@@ -36,7 +36,7 @@ pub(super) fn ask(service: &Service, connection: &Connection) -> Handled {
     Handled::Silent
 }
 
-/// Takes over the client's answer; anything else than roots is none.
+/// Accepts the client's answer. An answer of another form counts as no roots.
 #[expect(clippy::disallowed_methods, reason = "entry point: take()")]
 pub(super) fn take(service: &Service, connection: &Connection, message: &Message<'_>) {
     let Some(roots) = service.client_roots.as_ref().filter(|_| connection.has_roots()) else { return };
@@ -52,7 +52,7 @@ pub(super) fn take(service: &Service, connection: &Connection, message: &Message
     roots.set(if text.len() > MAX_BYTES { "[]" } else { &text });
 }
 
-/// A root as the protocol has it; nothing else of what the client wrote goes on.
+/// A root with the members of the protocol only; other members that the client sent are dropped.
 fn root(root: &Value) -> Option<Value> {
     let uri = root["uri"].as_str().filter(|uri| uri.starts_with("file://"))?;
     Some(match root["name"].as_str() {

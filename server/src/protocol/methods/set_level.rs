@@ -1,4 +1,4 @@
-//! `logging/setLevel`: which log messages of upstreams a client wants to hear of, from its own calls.
+//! `logging/setLevel`: the least severity of upstreams' log messages that a client wants, for its own calls.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::protocol::connection::Connection;
 use crate::protocol::handled::Handled;
 use crate::protocol::reply;
 
-/// Notes the level for this conversation.
+/// Sets the level for this conversation.
 pub(super) fn answer(connection: &Arc<Connection>, id: &RequestId, params: &ParamsMember<'_>) -> Handled {
     let name = params.object().and_then(|params| params.level).and_then(Raw::as_str);
     let Some(level) = name.and_then(|name| LogLevel::from_name(&name)) else {

@@ -1,4 +1,4 @@
-//! `tasks/get`, `tasks/update`, `tasks/cancel`: what has become of a call that was answered with a task (waiting.md 6.3).
+//! `tasks/get`, `tasks/update`, `tasks/cancel`: the state of a call that was answered with a task (waiting.md 6.3).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::protocol::service::{MessageContext, Service};
 use crate::protocol::tasks::{self, Asking, NoTask, TaskDesk};
 use crate::protocol::tool::Task;
 
-/// Answers a request about a task; `None` if the method is none of them, or there are no tasks here.
+/// Answers a request about a task; `None` if the method is another one, or tasks are not offered.
 pub(super) fn answer(
     service: &Arc<Service>,
     from: MessageContext<'_>,
@@ -55,7 +55,7 @@ pub(super) fn undeclared(id: &RequestId) -> Handled {
     Handled::reply(Disposition::Invalid, reply::error(Answers::Request(id), &tasks::undeclared()))
 }
 
-/// Who asks.
+/// The client that asks.
 pub(super) fn asking(connection: &Connection, params: &Params<'_>) -> Asking {
     Asking {
         principal: connection.owner().principal.clone(),

@@ -64,8 +64,8 @@ pub fn answer(
     }
 }
 
-/// The arguments as their client means them: some send `null` for none, and an object as its JSON text, which is `unquoted` here
-/// (ruling 74).
+/// The arguments as their client means them. Some clients send `null` for none, and an object as its JSON text, which
+/// is `unquoted` here (ruling 74).
 fn meant<'a>(given: Option<Raw<'a>>, unquoted: Option<&'a str>) -> Option<Raw<'a>> {
     let given = given.filter(|given| given.kind() != Kind::Null)?;
     Some(unquoted.and_then(Raw::object_of).unwrap_or(given))
@@ -101,7 +101,7 @@ struct Ready {
     name: &'static str,
     eval_id: EvalId,
     running: BoxFuture<'static, ToolReply>,
-    /// Whether it needs a permit.
+    /// True if it needs a permit.
     gated: bool,
     hearing: Option<Hearing>,
     outgoing: Option<Outgoing>,
@@ -110,12 +110,12 @@ struct Ready {
     permit: PermitLoan,
 }
 
-/// How long a call that goes on with a program waits for the outcome of the call that was first (waiting.md 5.4), besides the time
-/// for a page that a person is looking at (waiting.md 4.2).
+/// How long a call that resumes a program waits for the outcome of an earlier call that did so first
+/// (waiting.md 5.4), in addition to the time for a page that a person is reading (waiting.md 4.2).
 const RETRY_PATIENCE: Duration = Duration::from_secs(15);
 
 impl Request<'_> {
-    /// The call with its tool's answer.
+    /// Answers the call with its tool's reply.
     fn reply(&self, reply: &ToolReply) -> Handled {
         Handled::answered(results::tool_call(self.service, self.from.era, self.id, reply))
     }
@@ -140,7 +140,7 @@ impl Request<'_> {
         }
     }
 
-    /// How the client can be asked, and what it is asked while the call runs.
+    /// How the client can be asked, and the receiver of the questions that the call sends.
     fn asked(&self, tool: &'static str) -> Result<(Asked, Option<Outgoing>), Refusal> {
         let none = (self.plain(), None);
         let Some(asking) = &self.service.asking else { return Ok(none) };
@@ -158,7 +158,7 @@ impl Request<'_> {
         Ok((Asked { modes, line: Some(line), ..self.plain() }, Some(outgoing)))
     }
 
-    /// What a call has that is asked nothing.
+    /// How a client is described that cannot be asked.
     fn plain(&self) -> Asked {
         Asked {
             takes_tasks: self.from.era == Era::Modern
@@ -168,7 +168,8 @@ impl Request<'_> {
         }
     }
 
-    /// What the client has brought back. `inputResponses` without a state are nobody's: the call is a new one.
+    /// The state and the answers that the client returned. `inputResponses` without a state are ignored: the call is
+    /// a new one.
     fn retry(&self, tool: &'static str, states: &RequestStates) -> Result<Option<Retry>, Refusal> {
         let Some(state) = self.params.request_state else { return Ok(None) };
         let sealed = state.as_str().ok_or(Refusal::Malformed)?;
@@ -210,7 +211,7 @@ impl Request<'_> {
         }
     }
 
-    /// Has the tool check the arguments. Many calls end here.
+    /// Lets the tool check the arguments. Many calls end here.
     fn prepare(&self, name: &'static str, tool: &dyn Tool) -> Handled {
         let Some(dialect) = tool.dialect() else { return self.prepared(name, tool, None) };
         let responses = self.params.input_responses.map(|given| dialect.responses(given.text()));
@@ -275,7 +276,7 @@ impl Request<'_> {
         self.admit(tool, ready)
     }
 
-    /// What a call comes to that cannot be prepared yet. It is let in once it can.
+    /// Waits until a call can be prepared, then admits and runs it.
     fn after(
         &self,
         name: &'static str,
@@ -377,7 +378,8 @@ impl Request<'_> {
     }
 }
 
-/// Whether `inputResponses` are answers as far as the protocol goes: an object of objects, each with a known action, no member of it twice.
+/// Checks `inputResponses` as far as the protocol goes: an object of objects, each with a known action, without
+/// duplicate members.
 fn check_responses(responses: Raw<'_>) -> Result<(), Refusal> {
     responses.members().ok_or(Refusal::Responses(None))?;
     for (key, response) in answers(responses.text()) {

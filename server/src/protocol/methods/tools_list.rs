@@ -1,5 +1,5 @@
-//! `tools/list`: the whole list at once. While upstreams start it waits for them, but for a moment only; then it changes once
-//! more at most, when those that were slow are known.
+//! `tools/list`: the whole list at once. While upstreams start, the answer waits a moment for them. After that the
+//! list changes at most once more, when the slow ones are known.
 
 use std::sync::Arc;
 

@@ -52,7 +52,7 @@ pub(in crate::protocol) fn tool_call(
     })
 }
 
-/// The result that the call of a task would have had, where the task is told of.
+/// Writes the result of a call into the task that it has become.
 pub(in crate::protocol) fn write_task_result(service: &Service, out: &mut Vec<u8>, tool_reply: &ToolReply) {
     out.push(b'{');
     tool_reply.write_members(out);
@@ -61,7 +61,7 @@ pub(in crate::protocol) fn write_task_result(service: &Service, out: &mut Vec<u8
     out.push(b'}');
 }
 
-/// The whole response of a call whose client is asked for something first (2026-07-28).
+/// The whole response of a call that needs input of its client first (2026-07-28).
 fn input_required(
     service: &Service,
     id: &RequestId,
@@ -95,7 +95,7 @@ pub(in crate::protocol) fn feature(
             }
             out.extend_from_slice(b"\"resultType\":\"complete\"");
             if method.ends_with("/list") || method == "resources/read" {
-                // Upstreams change what they have without our knowing.
+                // Upstreams change their lists without notice.
                 out.extend_from_slice(b",\"ttlMs\":0,\"cacheScope\":\"private\"");
             }
             write_server_meta(service, out, None);
@@ -139,8 +139,8 @@ pub(in crate::protocol) fn subscription_acknowledged(
     out
 }
 
-/// What a client is told of a change: on a channel of the modern era, which has the id of the request that opened it, or on a
-/// pipe of the other one.
+/// The notification of a change: on a channel of the modern era, with the id of the request that opened it, or on a
+/// pipe of the handshake era.
 pub(crate) fn change(notice: &Notice, channel: Option<&RequestId>) -> Vec<u8> {
     let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/".to_vec();
     out.extend_from_slice(match notice {
@@ -178,13 +178,13 @@ pub(in crate::protocol) fn subscription_ended(service: &Service, id: &RequestId)
     })
 }
 
-/// Writes `ttlMs` and `cacheScope`: what is listed depends on who asks, and with which client.
+/// Writes `ttlMs` and `cacheScope`: a list depends on the caller and its client.
 pub(in crate::protocol) fn write_cache_hints(service: &Service, out: &mut Vec<u8>) {
     let ttl = if service.is_starting() { 0 } else { TTL_MS };
     out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":\"private\"").as_bytes());
 }
 
-/// Writes `_meta` of a modern result: who answers, and which evaluation it was.
+/// Writes `_meta` of a modern result: the server's name, and the id of the evaluation.
 pub(in crate::protocol) fn write_server_meta(service: &Service, out: &mut Vec<u8>, eval_id: Option<EvalId>) {
     out.extend_from_slice(b",\"_meta\":{");
     write_name(out, SERVER_INFO);

@@ -1,4 +1,4 @@
-//! Tasks as they are sent.
+//! Writes tasks as JSON.
 
 use jiff::Timestamp;
 use ptc_mcp::json::Object;
@@ -10,7 +10,7 @@ use crate::protocol::reply;
 use crate::protocol::service::Service;
 use crate::protocol::tool::{Task, TaskState};
 
-/// How long a client is to wait before it asks again, in milliseconds.
+/// The interval at which a client should poll, in milliseconds.
 const POLL_INTERVAL_MS: u64 = 1000;
 
 /// The whole response of a `tools/call` that has become a task.
@@ -45,7 +45,7 @@ pub(in crate::protocol) fn acknowledgement(service: &Service, id: &RequestId) ->
     })
 }
 
-/// What the channel `channel` is told of a task.
+/// The notification of a task on the channel `channel`.
 pub(in crate::protocol) fn notification(service: &Service, channel: &RequestId, task: &Task) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + room(task));
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":");
@@ -68,7 +68,7 @@ fn room(task: &Task) -> usize {
     }
 }
 
-/// What all shapes of a task have.
+/// Writes the members that all tasks have.
 fn write_members(object: &mut Object<'_>, task: &Task) {
     object.string("taskId", &task.id);
     object.string(
@@ -90,7 +90,7 @@ fn write_members(object: &mut Object<'_>, task: &Task) {
     object.integer("pollIntervalMs", POLL_INTERVAL_MS);
 }
 
-/// What it has by its state.
+/// Writes the members that depend on the state.
 fn write_detail(object: &mut Object<'_>, service: &Service, task: &Task) {
     match &task.state {
         TaskState::Working | TaskState::Cancelled => {}

@@ -3,7 +3,7 @@
 use ptc_mcp::json::write_string;
 use ptc_vm::value::BlobContent;
 
-/// What stands around the content and its origin, at most.
+/// The length of a block besides the content and its origin, at most.
 const FRAME: usize = 128;
 
 /// The approximate size of a block, in bytes.
@@ -11,7 +11,8 @@ pub(super) fn len_hint(content: &BlobContent) -> usize {
     content.base64.len() + content.mime_type.len() + content.uri.len() + FRAME
 }
 
-/// Writes `,{…}`: a block behind others. What is neither an image nor audio is an embedded resource, which needs a URI.
+/// Writes `,{…}`: a block after others. Content that is neither an image nor audio is an embedded resource, which
+/// needs a URI.
 pub(super) fn write(content: &BlobContent, out: &mut Vec<u8>) {
     let is_resource = content.kind == "resource";
     out.extend_from_slice(b",{\"type\":\"");

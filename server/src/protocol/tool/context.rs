@@ -29,58 +29,58 @@ pub struct CallContext {
     pub origin: Option<Origin>,
     /// The id of the evaluation that the call may become. It links answer, log, trace, metrics and debug record.
     pub eval_id: EvalId,
-    /// Longest text of a result that the client hands to its model whole, in bytes, if that is known.
+    /// Longest text of a result that the client passes to its model whole, in bytes, if that is known.
     pub result_room: Option<usize>,
     /// Receives the progress of a program's upstream calls, if the client asked for it.
     pub progress: Option<watch::Sender<CallsSoFar>>,
-    /// Hears what upstreams say of them, if the client asked for it.
+    /// Receives upstreams' messages about them, if the client asked for them.
     pub audience: Option<Arc<Audience>>,
     /// How its client can be asked.
     pub asked: Asked,
-    /// By what its program lends its permit.
+    /// The loan through which its program uses the permit.
     pub permit: PermitLoan,
 }
 
-/// How the client of a call can be asked what a program waits for (waiting.md 4.1).
+/// How the client of a call can be asked the questions of a program (waiting.md 4.1).
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// What it shows to its user, if anything.
+    /// The modes of questions that it shows to its user.
     pub(crate) modes: Elicitation,
     /// The line on which it is asked while the call runs: handshake era.
     pub(crate) line: Option<ClientLine>,
-    /// The state that it brought back, and what it answers: modern era.
+    /// The returned state and its answers: modern era.
     pub(crate) retry: Option<Arc<Retry>>,
-    /// Whether the call may become a task, which is then asked what its program waits for: modern era.
+    /// True if the call may become a task, whose client is then asked the questions of its program: modern era.
     pub(crate) takes_tasks: bool,
-    /// What else a tool with a dialect knows of it.
+    /// Further facts of the call for a tool with a dialect.
     pub(crate) extras: Option<Arc<CallExtras>>,
 }
 
-/// A call that goes on with a program that was given to the client.
+/// A call that resumes a program which its client holds as a state.
 #[derive(Debug, Clone)]
 pub(crate) struct Retry {
-    /// What the state has.
+    /// The content of the state.
     pub(crate) state: Opened,
-    /// Stands for the state and `inputResponses`, byte by byte.
+    /// The digest of the state and `inputResponses`, byte by byte.
     pub(crate) digest: [u8; 32],
     /// `inputResponses` as sent: an object of objects with an action each.
     pub(crate) responses: Option<String>,
-    /// What has come of the pages that its user was sent to, once they have been waited for.
+    /// The results of the pages that its user was sent to, once they have been awaited.
     pub(crate) visited: Option<Visited>,
 }
 
-/// What has come of pages.
+/// The results of pages.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Visited {
-    /// Questions of which nobody needs to say more: it has been done.
+    /// Questions that need no further answer: the page is done.
     pub(crate) done: Vec<QuestionId>,
-    /// Questions whose pages were opened and no more.
+    /// Questions for which only a page was opened.
     pub(crate) undone: Vec<QuestionId>,
 }
 
-/// The request of a transport that brought a call.
+/// The request of a transport that carried a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The request's own id, as logs name it.
+    /// The request's own id, as it is logged.
     pub request_id: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! The tool port: what a method asks of a tool, and what a tool answers.
+//! The tool port: the interface between methods and tools.
 //!
 //! A call has two steps. [`Tool::prepare`] checks the arguments at once, on the reader's thread; most failures end
 //! there. The second step is a future that needs a permit of the limiter and is dropped on cancellation.
@@ -28,15 +28,15 @@ use crate::principal::Owner;
 
 /// The result of [`Tool::prepare`].
 pub enum Prepared {
-    /// Answered already: wrong arguments, or a tool that needs no time.
+    /// Answered already: the arguments are wrong, or the tool needs no time.
     Done(ToolReply),
     /// To be run under a permit. Dropping it releases all reservations.
     Gated(BoxFuture<'static, ToolReply>),
-    /// Not let in: what takes a permit of its own found none.
+    /// Not admitted: the tool takes a permit of its own and found none.
     Full(Full),
     /// To be run without a permit: it waits for other threads, but computes next to nothing; or it has one of its own.
     Free(BoxFuture<'static, ToolReply>),
-    /// To be prepared once people have done something; until then it takes no permit.
+    /// To be prepared once people have acted; until then it takes no permit.
     After(BoxFuture<'static, Prepared>),
 }
 
@@ -60,7 +60,7 @@ pub struct Definition {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// What it does, for a model.
+    /// A description for a model.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: String,
@@ -70,18 +70,18 @@ pub struct Definition {
     pub annotations: Annotations,
     /// `_meta`: further facts, as a JSON object.
     pub meta: Option<String>,
-    /// What stands instead for clients that hand on a long text.
+    /// Texts for clients that pass on long texts.
     pub long: Option<Box<LongTexts>>,
 }
 
-/// The texts of a [`Definition`] for clients that cut less.
+/// The texts of a [`Definition`] for clients that truncate less.
 #[derive(Debug, Clone)]
 pub struct LongTexts {
-    /// Its description where the client cuts none.
+    /// The description for clients that truncate none.
     pub in_tool: String,
-    /// Its description where the client cuts those of tools, but none of parameters.
+    /// The description for clients that truncate those of tools, but not those of parameters.
     pub beside_parameter: String,
-    /// The input schema of these.
+    /// The input schema for the latter clients.
     pub with_parameter: String,
 }
 
@@ -93,21 +93,21 @@ pub trait Tool: Send + Sync {
     /// Checks a call. `arguments` is what the client sent and need not be an object; `None` if it sent none.
     fn prepare(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Prepared;
 
-    /// The answer when the call is not let in.
+    /// The answer to a call that is not admitted.
     fn busy(&self, full: Full) -> ToolReply {
         ToolReply::busy(full)
     }
 
-    /// Whether calls are recorded. Calls that inspect the records are not.
+    /// True if calls are recorded. Calls that inspect the records are not.
     fn is_observed(&self) -> bool {
         true
     }
 
-    /// How its questions look to clients, if they look otherwise than those of the product.
+    /// How its questions look to clients, if they differ from those of the product.
     fn dialect(&self) -> Option<&dyn QuestionDialect> {
         None
     }
 
-    /// Called when an owner is gone for good, so that its state can be dropped.
+    /// Called when an owner will not return, so that its state can be dropped.
     fn owner_gone(&self, _owner: &Owner) {}
 }

@@ -14,7 +14,8 @@ use crate::protocol::client::LongText;
 #[derive(PartialEq, Eq)]
 pub(crate) struct Listings([Arc<[u8]>; 3]);
 
-/// All tools of a server, with their listing rendered once, and once more when what it tells of upstreams has changed.
+/// All tools of a server, with their rendered listing. It is rendered again when its facts about upstreams have
+/// changed.
 pub struct Registry {
     tools: Vec<Box<dyn Tool>>,
     /// Their names. There are so few that a linear search is fastest.
@@ -32,12 +33,12 @@ impl Registry {
         Registry { tools, names, listing, refusals: HashMap::new() }
     }
 
-    /// Renders the listing again. Whoever [follows](Self::changes) it is told if it has changed.
+    /// Renders the listing again. [Receivers](Self::changes) are notified if it has changed.
     pub(crate) fn refresh(&self) {
         self.render(true);
     }
 
-    /// Renders the listing again, of which nobody has seen anything yet.
+    /// Renders the listing again without notification, as it was not sent yet.
     pub(crate) fn refresh_untold(&self) {
         self.render(false);
     }
@@ -51,7 +52,7 @@ impl Registry {
         });
     }
 
-    /// Tells of each listing that differs from the one before.
+    /// A receiver of each listing that differs from the one before.
     pub(crate) fn changes(&self) -> watch::Receiver<Listings> {
         self.listing.subscribe()
     }
@@ -73,17 +74,17 @@ impl Registry {
         self.find(name).map(|(_, tool)| tool)
     }
 
-    /// The tool of that name, and the name in our spelling.
+    /// The tool of that name, and the name as we store it.
     pub fn find(&self, name: &str) -> Option<(&'static str, &dyn Tool)> {
         self.names.iter().position(|known| *known == name).map(|at| (self.names[at], &*self.tools[at]))
     }
 
-    /// Informs every tool that an owner is gone.
+    /// Informs every tool that an owner will not return.
     pub(crate) fn owner_gone(&self, owner: &Owner) {
         self.tools.iter().for_each(|tool| tool.owner_gone(owner));
     }
 
-    /// The `tools` array of `tools/list`, as JSON, for a client that hands on long texts there.
+    /// The `tools` array of `tools/list`, as JSON, for a client that passes on long texts there.
     pub fn listing(&self, long_text: LongText) -> Arc<[u8]> {
         self.listing.borrow().0[long_text as usize].clone()
     }

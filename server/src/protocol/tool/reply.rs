@@ -26,44 +26,44 @@ const STRUCTURED: &[u8] = b",\"structuredContent\":";
 /// The text block of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyText {
-    /// This text.
+    /// The given text.
     Plain(String),
     /// The structured content, as compact JSON.
     Mirrored,
 }
 
-/// What a tool answers.
+/// The reply of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolReply {
-    /// Whether the call failed.
+    /// True if the call failed.
     pub is_error: bool,
     /// The text block.
     pub text: ReplyText,
     /// The structured content: a JSON object.
     pub structured: Option<String>,
-    /// Binary content, one block each behind the text.
+    /// Binary content, one block each after the text.
     pub attachments: Attachments,
-    /// Our own id of the evaluation, where one ran.
+    /// Our own id of the evaluation, if one ran.
     pub eval_id: Option<EvalId>,
     /// The report for observers, only if there are any.
     pub report: Option<Arc<CallReport>>,
-    /// What is answered in place of a result, if there is none yet.
+    /// The answer in place of a result, if there is none yet.
     pub(crate) instead: Option<Box<Instead>>,
 }
 
-/// What is answered in place of a result.
+/// An answer in place of a result.
 #[derive(Debug, Clone)]
 pub(crate) enum Instead {
-    /// What the client is to find out before it calls again (modern era).
+    /// The requests that the client must answer before it calls again (modern era).
     Input {
         /// JSON object of its requests, by their keys.
         requests: String,
-        /// What it brings back.
+        /// The state that it returns.
         state: String,
     },
-    /// The members of a result, as they were written when it was first given.
+    /// The members of a result, as they were first written.
     Written(Vec<u8>),
-    /// The refusal of what it brought back.
+    /// The refusal of what the client returned.
     Refused(RpcError),
     /// The task that the call has become (modern era).
     Task(Task),
@@ -81,7 +81,7 @@ impl ToolReply {
     }
 
     fn mirrored_as(is_error: bool, structured: Option<String>) -> Self {
-        // The JSON of the same value, in which nothing is hidden from a reader.
+        // The JSON of the same value, with invisible characters made visible.
         let structured = structured.map(|json| match visible(&json) {
             Cow::Borrowed(_) => json,
             Cow::Owned(shown) => shown,
@@ -97,29 +97,29 @@ impl ToolReply {
         }
     }
 
-    /// Asks the client for something, for which it calls again.
+    /// Asks the client for input, with which it calls again.
     pub(crate) fn input_required(requests: String, state: String) -> Self {
         let instead = Some(Box::new(Instead::Input { requests, state }));
         ToolReply { instead, ..Self::text(false, "input required") }
     }
 
-    /// A result by the text of its members: one that was given before, or one that is no tool's.
+    /// A result given by the text of its members: a repeated result, or one that does not come from a tool.
     pub fn written(is_error: bool, members: Vec<u8>) -> Self {
         ToolReply { instead: Some(Box::new(Instead::Written(members))), ..Self::mirrored_as(is_error, None) }
     }
 
-    /// Refuses the call by a JSON-RPC error, as what the client has brought back.
+    /// Refuses the call with a JSON-RPC error, because of what the client returned.
     pub fn refused(error: RpcError) -> Self {
         let text = error.message.clone();
         ToolReply { instead: Some(Box::new(Instead::Refused(error))), ..Self::text(true, text) }
     }
 
-    /// Tells of the task that the call has become.
+    /// Answers with the task that the call has become.
     pub(crate) fn task(task: Task) -> Self {
         ToolReply { instead: Some(Box::new(Instead::Task(task))), ..Self::text(false, "task") }
     }
 
-    /// This text beside this structured content.
+    /// A result with this text and this structured content.
     pub(crate) fn structured(is_error: bool, text: impl Into<String>, structured: String) -> Self {
         ToolReply { text: ReplyText::Plain(text.into()), ..Self::mirrored(is_error, structured) }
     }
@@ -159,7 +159,7 @@ impl ToolReply {
         Self::mirrored(true, String::from_utf8(out).unwrap_or_default())
     }
 
-    /// The name is not that of a tool.
+    /// The refusal of an unknown tool.
     pub(crate) fn unknown_tool(name: &str) -> Self {
         let name = short_name(name);
         Self::failure(
@@ -169,7 +169,7 @@ impl ToolReply {
         )
     }
 
-    /// The server has been asked to shut down.
+    /// The refusal by a server that shuts down.
     pub(crate) fn shutting_down() -> Self {
         Self::failure(
             "shutting_down",
@@ -178,12 +178,12 @@ impl ToolReply {
         )
     }
 
-    /// The call was cancelled (HTTP; on stdio a cancelled call is not answered).
+    /// The answer of a cancelled call (HTTP; on stdio a cancelled call is not answered).
     pub(crate) fn cancelled() -> Self {
         Self::failure("cancelled", "cancelled", "The request was cancelled before the tool call completed.")
     }
 
-    /// All `limit` slots are taken.
+    /// The refusal when all `limit` slots are taken.
     pub(crate) fn busy(full: Full) -> Self {
         Self::failure("busy", &busy_message(full), &busy_feedback(full))
     }
@@ -194,7 +194,7 @@ impl ToolReply {
         ToolReply::mirrored(false, String::new()).json_len() + structured.len() + string_len(&structured) - 2
     }
 
-    /// Bytes of the result object, `_meta` and binary content aside, which has a limit of its own.
+    /// Bytes of the result object, without `_meta` and binary content, which has a limit of its own.
     pub(crate) fn json_len(&self) -> usize {
         let structured = self.structured.as_deref();
         let text = match &self.text {
@@ -209,7 +209,7 @@ impl ToolReply {
         2 + frame + string_len(text) + wrapping
     }
 
-    /// The approximate size of all that it has, in bytes.
+    /// The approximate size of the whole reply, in bytes.
     pub(crate) fn len_hint(&self) -> usize {
         let structured = self.structured.as_ref().map_or(0, String::len);
         let text = match &self.text {
@@ -242,7 +242,7 @@ impl ToolReply {
     }
 }
 
-/// A client's name as echoed in answers: in full, unless it cannot be a name.
+/// A name sent by a client, as echoed in answers: in full, unless it is too long for a name.
 pub(crate) fn short_name(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(MAX_NAME_CHARS) {
         None => Cow::Borrowed(name),

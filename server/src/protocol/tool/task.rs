@@ -1,4 +1,4 @@
-//! What a call has become that is answered before it has ended (waiting.md 6.3).
+//! The task with which a call is answered before it has ended (waiting.md 6.3).
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use super::ToolReply;
 pub(crate) struct Task {
     /// The id of its run.
     pub(crate) id: Arc<str>,
-    /// What is to be said of its state.
+    /// The message about its state.
     pub(crate) message: Option<String>,
-    /// When its call came, in milliseconds since 1970.
+    /// When its call arrived, in milliseconds since 1970.
     pub(crate) created_ms: i64,
     /// When its state changed last, in milliseconds since 1970.
     pub(crate) updated_ms: i64,
@@ -28,12 +28,12 @@ pub(crate) struct Task {
 pub(crate) enum TaskState {
     /// Its program runs.
     Working,
-    /// Its program waits for people: `inputRequests`, a JSON object of what is open.
+    /// Its program waits for people: `inputRequests`, a JSON object of the open questions.
     Input(String),
     /// Its call has this result.
     Completed(Box<ToolReply>),
     /// Its call is answered with this error.
     Failed(RpcError),
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
 }

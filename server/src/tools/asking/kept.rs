@@ -1,4 +1,4 @@
-//! A program whose run is kept: no client is asked about it, or none may answer (waiting.md 4.4).
+//! Stores the run of a program whose client is not asked, or may not answer (waiting.md 4.4).
 
 use std::sync::Arc;
 
@@ -22,20 +22,21 @@ use crate::tools::evaluator::Evaluator;
 use crate::tools::shaping::{Shaper, running, waiting};
 
 impl Asks {
-    /// Whether somebody may answer this in a run that is kept.
+    /// True if this question can be answered while the run is stored.
     pub(super) fn keeps(&self, caller: &Caller, question: &Question) -> bool {
         let Some(runs) = &self.0.runs else { return false };
         let by_anybody = is_enough(Channel::Model, question) || self.0.rules.out_of_band;
         (runs.settings().keeps && by_anybody) || caller.is_asked_by_its_task(question)
     }
 
-    /// Whether anything of this call may be answered in a run that is kept.
+    /// True if any question of this call can be answered while the run is stored.
     pub(super) fn keeps_any(&self, context: &CallContext) -> bool {
         let asked_by_task = context.asked.takes_tasks && context.asked.modes.is_any();
         self.0.runs.as_ref().is_some_and(|runs| runs.settings().keeps || asked_by_task)
     }
 
-    /// What becomes of a program that has left the machine: it goes to its client if that may answer everything, else its run is kept.
+    /// Continues with a suspended program: it is sent to its client if the client may answer all questions, otherwise
+    /// its run is stored.
     pub(super) async fn leave(
         &self,
         evaluator: Arc<dyn Evaluator>,
@@ -60,7 +61,8 @@ impl Asks {
         Ran::Ended(self.send_off(evaluator, request, caller, (round, suspended), shaped).await)
     }
 
-    /// The answer of a call whose run waits. A client of the modern era that is asked by it brings a handle back.
+    /// The answer of a call whose run waits. A client of the modern era that is asked in answers returns a handle of
+    /// the run.
     pub(crate) async fn waiting(
         &self,
         call: (&'static str, Option<&str>),
@@ -75,12 +77,12 @@ impl Asks {
         }
     }
 
-    /// The answer that tells of a run that waits. `notes`: what has become of answers.
+    /// The answer about a run that waits. `notes` are about answers that did not count.
     pub(crate) fn told(&self, run: &WaitingRun, shaper: &Shaper, notes: &[String]) -> ToolReply {
         waiting(shaper, run, self.0.rules.console.as_deref(), notes)
     }
 
-    /// Asks the client for what a kept run waits for, if it is asked so.
+    /// Asks the client the questions of a stored run, if it is asked in answers.
     async fn handle(&self, caller: &Caller, run: &WaitingRun, round: u32) -> Option<ToolReply> {
         let asked = &caller.context.asked;
         if asked.line.is_some() || !asked.modes.is_any() || round > MOST_ROUNDS {
@@ -96,13 +98,13 @@ impl Asks {
         self.required(caller, content, &asked, self.0.states.until()).await
     }
 
-    /// A question as this client is shown it: what it may not answer is a page of the console.
+    /// A question in the form for this client. If the client may not answer it, it becomes a page of the console.
     fn as_shown(&self, caller: &Caller, run: &WaitingRun, kept: &KeptQuestion) -> Option<OpenQuestion> {
         let mode = self.mode_of(caller.screen(), run, kept)?;
         Some(OpenQuestion { id: kept.id, question: Question { mode, ..kept.question.clone() } })
     }
 
-    /// Goes on with a kept run: answers of its client are taken, and what becomes of it is told.
+    /// Continues with a stored run: takes the client's answers, and returns what the run does then.
     pub(super) async fn go_on_kept(
         &self,
         runs: &Arc<Runs>,
@@ -118,7 +120,7 @@ impl Asks {
             Ok(took) => took,
             Err(why) => return why.reply(),
         };
-        // What its user has answered on a page may not be there yet.
+        // An answer that its user has given on a page may not have arrived yet.
         let awaited =
             |(id, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::NotHere).then_some(*id);
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
@@ -138,7 +140,7 @@ impl Asks {
         }
     }
 
-    /// Who asks on behalf of a run that goes on without a call: its questions are kept.
+    /// The asker of a run that is resumed without a call: its questions are stored.
     pub(crate) fn asker_of_run(
         &self,
         tool: &'static str,
@@ -151,7 +153,7 @@ impl Asks {
         self.asker(&caller, round)
     }
 
-    /// Has replies counted that come after the call has been answered with a run that waits.
+    /// Lets replies count that arrive after the call was answered with a waiting run.
     pub(super) fn heed_late(&self, caller: &Caller, mut replies: Replies) {
         let (Some(runs), Some(seed)) = (self.0.runs.clone(), caller.seed.clone()) else { return };
         let principal = caller.principal.clone();
@@ -171,7 +173,7 @@ impl Asks {
 }
 
 impl Caller {
-    /// What a run keeps of this call.
+    /// The parts of this call that a run stores.
     fn kept(&self, round: u32) -> KeptCall {
         KeptCall {
             arguments: self.arguments.as_deref().map(str::to_owned),
@@ -185,7 +187,7 @@ impl Caller {
     }
 }
 
-/// An answer as its client had sent it.
+/// An answer in the form in which its client has sent it.
 fn sent(id: QuestionId, answer: &Answer) -> String {
     let result = object_text(|result| {
         result.string("action", answer.action.as_str());

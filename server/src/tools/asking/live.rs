@@ -1,4 +1,4 @@
-//! The client is asked while the program waits where it is: `elicitation/create` (waiting.md 4.3).
+//! Asks the client with `elicitation/create` while the program stays resident (waiting.md 4.3).
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,19 +22,20 @@ use crate::protocol::client_requests::{ClientLine, ClientReply, Pending};
 use crate::protocol::tool::CallContext;
 use crate::runs::{Judged, LongCall, by_page, judged};
 
-/// Asks the client of one call.
+/// The asker of one call.
 struct CallAsker {
     asks: Asks,
     caller: Caller,
     screen: Screen,
-    /// Which suspension comes next.
+    /// The number of the next suspension.
     round: u32,
-    /// When the call has waited long enough for its client, which is asked while it waits.
+    /// When the call stops waiting for its client, which is asked during the call.
     until: Option<Instant>,
 }
 
 impl Asks {
-    /// What asks the client of this call, and keeps its run where that does not do, if either is possible at all.
+    /// The asker of this call: asks its client, and stores its run if that is not possible. `None` if neither is
+    /// possible.
     pub(super) fn asker(&self, caller: &Caller, round: u32) -> Option<Arc<dyn Asker>> {
         let keeps = caller.seed.is_some() && self.keeps_any(&caller.context);
         if !caller.context.asked.modes.is_any() && !keeps {
@@ -53,8 +54,8 @@ impl Asks {
         })
     }
 
-    /// The same for a program that cannot leave the process, such as one of a session: its client must be there to be asked, or its run is
-    /// kept where it is.
+    /// The asker of a program that cannot be serialized, such as one of a session: its client is asked during the
+    /// call, or its run is stored while it is resident.
     pub(crate) fn asker_here(
         &self,
         tool: &'static str,
@@ -67,7 +68,7 @@ impl Asks {
         }
         let mut caller = Caller::new((tool, None), context, long);
         if caller.context.asked.line.is_none() {
-            // A client that is asked by what it is answered with cannot be asked here.
+            // A client that is asked in answers cannot be asked here.
             caller.context.asked.modes = Elicitation::NONE;
         }
         self.asker(&caller, 1)
@@ -75,7 +76,7 @@ impl Asks {
 }
 
 impl CallAsker {
-    /// Whether the client can be asked, and its answer is enough.
+    /// True if the client can be asked this question, and its answer is sufficient.
     fn is_asked(&self, question: &Question) -> bool {
         let has_way = match &self.caller.context.asked.line {
             Some(line) => line.is_open() && self.until.is_some_and(|until| time::now() < until),
@@ -84,7 +85,7 @@ impl CallAsker {
         has_way && self.caller.is_attended() && self.screen.shows(question.level, &question.mode)
     }
 
-    /// Whether a run that waits for this can be kept: somebody may answer it.
+    /// True if the run can be stored while this question is open: another channel may answer it.
     fn is_kept(&self, question: &Question) -> bool {
         self.caller.seed.is_some() && self.asks.keeps(&self.caller, question)
     }
@@ -99,7 +100,7 @@ impl Asker for CallAsker {
         let (Some(line), Some(until)) = (self.caller.context.asked.line.clone(), self.until) else {
             return std::future::ready(Verdict::Leave).boxed();
         };
-        // What the client is not asked is kept, once it has answered the others.
+        // Questions that the client is not asked are stored, once it has answered the others.
         let shown: Vec<OpenQuestion> =
             open.iter().filter(|open| self.is_asked(&open.question)).cloned().collect();
         let leaves = open.iter().all(|open| self.is_kept(&open.question));
@@ -117,7 +118,7 @@ impl Asker for CallAsker {
         .boxed()
     }
 
-    /// Its run is kept while it waits where it is. Otherwise nobody is asked what the program waits for in vain.
+    /// Persists the run while it is resident; otherwise resolves its questions as unanswerable.
     fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let is_kept = |open: &OpenQuestion| self.is_kept(&open.question);
         match self.caller.seed.clone().filter(|_| open.iter().all(is_kept)) {
@@ -145,10 +146,10 @@ impl Asker for CallAsker {
     }
 }
 
-/// Questions that the client is asked.
+/// Replies of the client that are still missing.
 pub(super) type Replies = FuturesUnordered<BoxFuture<'static, Option<(QuestionId, Answer)>>>;
 
-/// Asks all questions at once, a request for each. The result: the answers that came in time.
+/// Asks all questions at once, a request for each. Returns the answers that came in time.
 async fn ask_all(
     asks: Asks,
     caller: Caller,
@@ -178,24 +179,24 @@ async fn ask_all(
         answers.extend(answer);
     }
     if leaves && !waiting.is_empty() {
-        // The run is kept, and a reply that comes later still counts.
+        // The run is stored, and a later reply still counts.
         asks.heed_late(&caller, waiting);
     } else {
-        // Who has opened a page has not dismissed its question.
+        // A user who has opened a page has not dismissed its question.
         let mut opened = std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner));
         opened.retain(|(id, _)| !answers.iter().any(|(answered, _)| answered == id));
         answers.extend(opened);
     }
-    // What is not answered by now is taken back otherwise, and its client told so.
+    // Questions without an answer are withdrawn when their requests are dropped, and the client is notified.
     info!(event = "client_asked", questions = count, answers = answers.len());
     answers
 }
 
-/// Questions whose pages were opened and no more.
+/// Questions for which only a page was opened.
 type Opened = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
 
-/// Sends somebody to a page, until what is to be done there is done or refused: `accept` says only that the page was opened. `None`: there is
-/// no reply.
+/// Sends the user to a page, and waits until the task there is done or refused: `accept` says only that the page was
+/// opened. Returns `None` without a reply.
 async fn ask_to_visit(
     asks: &Asks,
     caller: &Caller,
@@ -215,7 +216,7 @@ async fn ask_to_visit(
         reply = asked.pending.as_mut()?.reply() => Some(reply),
     };
     let answer = match reply {
-        // Nobody needs to say so.
+        // The page is done without an answer.
         None => Answer {
             action: Action::Accept,
             content: None,
@@ -223,7 +224,7 @@ async fn ask_to_visit(
             at_ms: asks.0.clock.now(),
         },
         Some(reply) => {
-            // There is nothing to take back any more.
+            // The request is answered: there is nothing to withdraw.
             asked.pending = None;
             let ClientReply::Result(sent) = reply? else { return None };
             let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
@@ -244,7 +245,7 @@ async fn ask_to_visit(
     Some(answer)
 }
 
-/// Asks one question until the answer fits. `None`: there is none.
+/// Asks one question until the answer fits. Returns `None` if there is no answer.
 async fn ask_one(
     asks: &Asks,
     caller: &Caller,
@@ -261,7 +262,7 @@ async fn ask_one(
         let params = screen.params((&open.question.message, mode), fault.as_deref(), page.as_deref());
         let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
         let reply = asked.pending.as_mut()?.reply().await;
-        // There is nothing to take back any more.
+        // The request is answered: there is nothing to withdraw.
         asked.pending = None;
         let ClientReply::Result(sent) = reply? else { return None };
         let sent = Raw::parse(&sent).ok()?;
@@ -282,7 +283,7 @@ async fn ask_one(
     }
 }
 
-/// A request that is taken back if it is given up: its client need not show it any longer.
+/// A request that is withdrawn if it is dropped, so that its client need not show it any longer.
 struct TakenBack<'l> {
     line: &'l ClientLine,
     pending: Option<Pending>,
@@ -300,7 +301,7 @@ impl Drop for TakenBack<'_> {
     }
 }
 
-/// The name of a page, which tells its client when the user is done there.
+/// The name of a page, by which its client is notified when the user is done there.
 fn random_page() -> Option<String> {
     let mut random = [0; 18];
     getrandom::fill(&mut random).ok()?;

@@ -1,4 +1,4 @@
-//! What it costs that a program travels with its client, for whoever measures it (waiting.md 11): by the functions that calls use.
+//! Measures the cost of sending a program to its client (waiting.md 11), with the functions that calls use.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ pub struct Travel {
 }
 
 impl Travel {
-    /// Of a server whose states may have so many characters.
+    /// The states of a server, each of at most `max_bytes` characters.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// The system has no entropy.
     pub fn new(max_bytes: usize) -> Result<Travel, SecretError> {
         let ttl = Duration::from_secs(600);
         let states =
@@ -31,7 +31,7 @@ impl Travel {
         Ok(Travel { states, principal: Principal::named("alice"), clock: StoreClock::start() })
     }
 
-    /// The state with which a program leaves; `None` if it may not have so many characters.
+    /// The state that holds a suspended program; `None` if it would be too long.
     pub fn send_off(&self, arguments: &str, suspended: &Suspended) -> Option<String> {
         let mut jti = Jti::default();
         getrandom::fill(&mut jti).ok()?;
@@ -45,7 +45,7 @@ impl Travel {
         self.states.seal(self.bound(&digest), &content, self.states.until()).ok()
     }
 
-    /// How a program goes on whose client brings this state back, with `responses` to its questions; `None` if it does not.
+    /// Resumes a program from this state, with `responses` to its questions; `None` if that is not possible.
     pub fn bring_back(&self, arguments: &str, state: &str, responses: &str) -> Option<Resume> {
         let digest = arguments_digest(Some(arguments));
         let opened = self.states.open(state, self.bound(&digest)).ok()?;

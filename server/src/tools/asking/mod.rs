@@ -1,10 +1,11 @@
-//! The ways in which the client of a call is asked what its program waits for (waiting.md 4).
+//! Asks the client of a call the questions of its program (waiting.md 4).
 //!
 //! ```text
-//! Asks::eval ─ handshake era: the program waits here while its client is asked (`live`)
-//!            ├ modern era: the program leaves, sealed in `requestState` (`travelling`), and the next call goes on with it (`retry`):
-//!            │ once (`once`), and after its user has done what is done on pages (`pages`)
-//!            └ whoever cannot be asked so, or may not answer: its run is kept, and answered by other ways (`kept`)
+//! Asks::eval ─ handshake era: the program stays resident while its client is asked (`live`)
+//!            ├ modern era: the program is suspended and sealed into `requestState` (`travelling`), and the next call
+//!            │ resumes it (`retry`): exactly once (`once`), and after its user is done on pages (`pages`)
+//!            └ otherwise, if the client cannot be asked or may not answer: its run is stored, and answered through
+//!              other channels (`kept`)
 //! ```
 
 mod kept;
@@ -41,51 +42,52 @@ use crate::protocol::tool::{CallContext, ToolReply};
 use crate::request_state::{Carried, RequestStates, arguments_digest};
 use crate::runs::{LongCall, Pages, Ran, RunSeed, Runs};
 
-/// Suspensions of one program that its client is asked about: clients of the modern era give up after ten rounds.
+/// Most suspensions of one program that its client is asked about: clients of the modern era give up after ten
+/// rounds.
 const MOST_ROUNDS: u32 = 8;
 
-/// How clients are asked, for all tools that run programs. Clones are cheap.
+/// Asks clients, for all tools that run programs. Clones are cheap.
 #[derive(Clone)]
 pub struct Asks(Arc<Shared>);
 
-/// Puts something between the program of a principal's call and whoever answers: the audit log. The text is the id of its run.
+/// Wraps the asker of a principal's call, for the audit log. The text is the id of its run.
 pub(crate) type Listener =
     Arc<dyn Fn(&Principal, (EvalId, Option<Arc<str>>), Arc<dyn Asker>) -> Arc<dyn Asker> + Send + Sync>;
 
 struct Shared {
-    /// Makes the states.
+    /// Seals the states.
     states: RequestStates,
-    /// Who hears what is asked and answered.
+    /// Observes questions and answers.
     listener: Option<Listener>,
-    /// Where it is noted which of them have been used, and what came of it.
+    /// Records which states were used, and their outcomes.
     store: Arc<dyn StateStore>,
     rules: AskRules,
     clock: StoreClock,
-    /// Where programs are kept that no client is asked about; `None` where that is off.
+    /// Stores the runs of programs whose clients are not asked; `None` if that is off.
     runs: Option<Arc<Runs>>,
-    /// Knows what people have done on pages, if they are sent to any.
+    /// Checks what people did on pages, if they are sent to any.
     pages: Option<Arc<dyn Pages>>,
 }
 
-/// Bounds of asking.
+/// Limits on questions.
 #[derive(Debug, Clone)]
 pub(crate) struct AskRules {
     /// How long a call waits for the reply of a client of the handshake era (`--question-open-ms`).
     pub(crate) open: Duration,
-    /// How long an answer waits for what its client's user does on a page (`--page-wait-ms`).
+    /// How long an answer waits for its client's user to finish on a page (`--page-wait-ms`).
     pub(crate) page: Duration,
-    /// Questions that a program may ask (`--max-questions-per-program`).
+    /// Most questions of one program (`--max-questions-per-program`).
     pub(crate) questions: u32,
-    /// Where people find the questions of runs, if the console has an address that a browser opens.
+    /// The page where people answer the questions of runs, if the console has an address that a browser can open.
     pub(crate) console: Option<Arc<str>>,
-    /// Whether somebody answers who is not the client: the console or the webhook.
+    /// True if questions can be answered out of band, on the console or by the webhook.
     pub(crate) out_of_band: bool,
 }
 
 /// Makes the reply of a program that has ended.
 type Shaped = Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>;
 
-/// The call of a tool, as far as the ways in which its client is asked depend on it.
+/// The call of a tool, as far as it matters for asking its client.
 #[derive(Clone)]
 struct Caller {
     principal: Principal,
@@ -95,9 +97,9 @@ struct Caller {
     context: CallContext,
     /// The run that it may become.
     seed: Option<RunSeed>,
-    /// Whether that may take as long as a run may.
+    /// True if that run has the time limit of runs.
     is_long: bool,
-    /// What its client shows to its user of what a task asks; `None` if the run is no task.
+    /// The modes of questions that its client shows for a task; `None` if the run is no task.
     task_modes: Option<Elicitation>,
 }
 
@@ -118,32 +120,33 @@ impl Caller {
         }
     }
 
-    /// Whether its client is still there to be asked: it has not been answered that its program is a run.
+    /// True if the call is still open, so that its client can be asked.
     fn is_attended(&self) -> bool {
         self.seed.as_ref().is_none_or(|seed| !seed.is_told())
     }
 
-    /// What stands for the arguments. Only a program that waits costs this.
+    /// The digest of the arguments. It is computed only for a program that waits.
     async fn digest(&self) -> [u8; 32] {
         let arguments = self.arguments.clone();
         let bytes = arguments.as_ref().map_or(0, |arguments| arguments.len());
         apart(bytes, move || arguments_digest(arguments.as_deref())).await
     }
 
-    /// What its client can be shown.
+    /// The forms of questions that its client can show.
     fn screen(&self) -> Screen {
         Screen::new(self.context.asked.modes, self.context.revision)
     }
 
-    /// To whom what is kept of it belongs.
+    /// The owner of its stored records.
     fn owner(&self) -> Owner {
         Owner::principal(self.principal.shared_name())
     }
 }
 
 impl Asks {
-    /// Asks by `states`, which are used once as `store` has it; without a store as this process has it, which must be the only one that
-    /// can open them. Programs that no client is asked about are kept by `runs`.
+    /// Asks with `states`, each of which is used once according to `store`. Without a store this process
+    /// records their use, and it must be the only one that can open them. Programs whose clients are not asked are
+    /// stored in `runs`.
     pub(crate) fn new(
         states: RequestStates,
         store: Option<Arc<dyn StateStore>>,
@@ -156,7 +159,7 @@ impl Asks {
         Asks(Arc::new(Shared { states, listener, store, rules, clock: StoreClock::start(), runs, pages }))
     }
 
-    /// The same, heard by somebody else as well.
+    /// Adds an observer.
     pub(crate) fn heard_by(&self, listener: Listener) -> Asks {
         let before = self.0.listener.clone();
         let listener: Listener = Arc::new(move |principal, run, asker| {
@@ -171,7 +174,8 @@ impl Asks {
         Asks(Arc::new(Shared { states, listener: Some(listener), store, rules, clock, runs, pages }))
     }
 
-    /// Runs the program of `request` for this call of a tool, whose client is asked what it waits for. `long`: what it may become.
+    /// Runs the program of `request` for this call of a tool, and asks its client the program's questions. `long` is
+    /// the run that the call may become.
     pub(crate) fn eval(
         &self,
         evaluator: Arc<dyn Evaluator>,

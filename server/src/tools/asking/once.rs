@@ -1,4 +1,4 @@
-//! A state is used once (waiting.md 5.4).
+//! Single use of states (waiting.md 5.4).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,27 +12,27 @@ use tracing::warn;
 
 use crate::request_state::Jti;
 
-/// How much longer than the state it is remembered that it was used.
+/// How much longer than the state itself the record of its use is stored.
 const LONGER: Duration = Duration::from_secs(60);
 
-/// What lets a program go on once: asked right before the first of it runs.
+/// Admits the resumption of a program once: it is checked right before the program runs.
 pub(super) struct Once {
     store: Arc<dyn StateStore>,
     owner: Owner,
     jti: Jti,
-    /// How long the state is good.
+    /// The remaining validity of the state.
     left: Duration,
     passed: Arc<Mutex<Option<Passed>>>,
 }
 
-/// What came of it.
+/// The result of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passed {
-    /// It goes on.
+    /// The program may resume.
     First,
-    /// It has gone on already.
+    /// The state has been used before.
     Spent,
-    /// The store does not say.
+    /// The store is unavailable.
     Unavailable,
 }
 
@@ -41,7 +41,7 @@ impl Once {
         Once { store, owner, jti, left, passed: Arc::default() }
     }
 
-    /// What came of it; `None` if it was not asked: the program could not be read.
+    /// The result of the check; `None` if it was not made because the program could not be read.
     pub(super) fn passed(&self) -> Option<Passed> {
         *self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +63,7 @@ impl Gate for Once {
             *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(passed);
             match passed {
                 Passed::First => Ok(()),
-                // Whoever asked for the program answers in other words.
+                // The caller words the answer itself.
                 Passed::Spent | Passed::Unavailable => {
                     Err(Failure::new(Reason::InvalidConfig, "the program does not go on".to_owned()))
                 }

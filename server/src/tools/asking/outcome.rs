@@ -1,4 +1,4 @@
-//! What came of a state, for whoever brings it back once more with the same answers (waiting.md 5.4).
+//! Stores the outcome of a state, for a client that returns it again with the same answers (waiting.md 5.4).
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::{Asks, Caller};
 use crate::protocol::tool::{Instead, ToolReply};
 use crate::request_state::Jti;
 
-/// Largest outcome that is kept, in bytes.
+/// Largest outcome that is stored, in bytes.
 const MOST_BYTES: usize = 256 << 10;
-/// How long somebody who comes second waits for the outcome of the first.
+/// How long a second call waits for the outcome of the first.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long until it is looked for again: more and more, up to a bound.
+/// Bounds of the poll interval, which doubles.
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 
@@ -26,7 +26,8 @@ const RESULT: u8 = 0;
 const INPUT: u8 = 1;
 
 impl Asks {
-    /// Keeps the reply to a call that went on with a program, for as long as its state is good. `asked` stands for the state and the answers.
+    /// Stores the reply to a call that resumed a program, for as long as its state is valid. `asked` is the digest of
+    /// the state and the answers.
     pub(super) async fn keep_outcome(
         &self,
         caller: &Caller,
@@ -43,10 +44,10 @@ impl Asks {
         }
     }
 
-    /// What came of the state at its first use, if the answers are the same. Waits for it.
+    /// The outcome of the state's first use, if the answers are the same. Waits for it.
     ///
     /// # Errors
-    /// The store does not answer.
+    /// The store is unavailable.
     pub(super) async fn outcome_of_first(
         &self,
         caller: &Caller,

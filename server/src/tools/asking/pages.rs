@@ -1,4 +1,5 @@
-//! A call that goes on waits for what its user does on pages, before it takes any permit (waiting.md 4.2).
+//! Makes a call that resumes a program wait for its user to finish on pages, before it takes any permit
+//! (waiting.md 4.2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,15 @@ use crate::request_state::Carried;
 use crate::runs::{accepted, by_page, not_done, undone};
 use crate::tools::shaping::Shaper;
 
-/// How long after an answer that could not be told it is told again.
+/// Retry interval of an answer that could not be delivered.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Prepares a call whose pages have been waited for.
+/// Prepares a call whose pages have been awaited.
 type Prepare = Box<dyn FnOnce(&CallContext) -> Prepared + Send>;
 
 impl Asks {
-    /// What comes before a call is prepared that goes on with a program, if anything does: its run is asked, or pages are waited for.
+    /// The work before a call that resumes a program is prepared, if there is any: answers are delivered to its run,
+    /// or pages are awaited.
     pub(crate) fn before(
         &self,
         call: (&'static str, Option<&str>),
@@ -49,7 +51,7 @@ impl Asks {
         Some(Prepared::After(wait.boxed()))
     }
 
-    /// Waits for what is done on the pages that the client's answers speak of.
+    /// Waits for the pages that the client's answers mention.
     async fn visited(&self, round: &Round, caller: &Caller, retry: &Retry) -> Visited {
         let Some(pages) = &self.0.pages else { return Visited::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
@@ -57,19 +59,19 @@ impl Asks {
         let asked: Vec<_> = waited.iter().chain(&others).map(|(id, _)| *id).collect();
         let principal = caller.principal.shared_name();
         let opened = undone(pages, &principal, waited, self.0.rules.page).await;
-        // Nobody says of these that a page was opened; all the same, it may be done.
+        // The client did not mention these pages, but they may be done.
         let mut undone_ids = not_done(pages, &principal, others).await;
         undone_ids.extend(&opened);
         let done = asked.into_iter().filter(|id| !undone_ids.contains(id)).collect();
         Visited { done, undone: opened }
     }
 
-    /// Whether this question is about a page of which others than its user may tell.
+    /// True if this question is about a page whose result we can learn.
     pub(super) fn has_page(&self, question: &Question) -> bool {
         self.0.pages.is_some() && question.page().is_some()
     }
 
-    /// Waits until the user has done what this question asks for on a page; never, where nobody would learn of it.
+    /// Waits until the user is done on the page of this question; never completes if we cannot learn of that.
     pub(super) fn done(&self, caller: &Caller, question: &Question) -> BoxFuture<'static, ()> {
         match (question.page(), &self.0.pages) {
             (Some(asked), Some(pages)) => pages.done(caller.principal.shared_name(), asked),
@@ -77,7 +79,8 @@ impl Asks {
         }
     }
 
-    /// Waits for that after an `accept`, if that is no answer yet: of a sign-in as long as it takes, of an upstream's own page for a while.
+    /// Waits for the page after an `accept`, if that is no answer yet: without limit for a sign-in, and for a while
+    /// for an upstream's own page.
     pub(super) async fn done_after_accept(
         &self,
         caller: &Caller,
@@ -93,7 +96,8 @@ impl Asks {
         }
     }
 
-    /// Answers what is done on pages while a run waits for it in its process, where nobody may look for long. Goes on for ever.
+    /// Answers page questions of a resident run as soon as they are done, since no client may poll for long. Never
+    /// completes.
     pub(super) async fn answer_when_done(
         &self,
         caller: Caller,
@@ -104,7 +108,7 @@ impl Asks {
             join_all(pages.map(async |OpenQuestion { id, question }| {
                 self.done(&caller, &question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
-                // Its record may not be there yet.
+                // The record may not exist yet.
                 while runs
                     .answer(&caller.principal, &seed.id, &answers, by_page(&caller.principal))
                     .await

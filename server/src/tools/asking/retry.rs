@@ -18,7 +18,7 @@ use crate::runs::{Ran, by_page};
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
-    /// Goes on with the program of a state, or asks for what is missing.
+    /// Resumes the program of a state, or asks for the missing answers.
     pub(super) async fn go_on(
         &self,
         evaluator: Arc<dyn Evaluator>,
@@ -35,7 +35,7 @@ impl Asks {
         let visited = retry.visited.clone().unwrap_or_default();
         let answered = (retry.responses.as_deref(), &visited);
         round.take(answered, (&by, &by_page(&caller.principal)), self.0.clock.now());
-        // A client that shows nothing any more cannot be asked again.
+        // A client that no longer shows any questions cannot be asked again.
         if !round.is_answered() && caller.context.asked.modes.is_any() {
             let content = Content { asked: round.write(), ..content.clone() };
             return Ran::Ended(match self.required(&caller, content, &round, *until).await {
@@ -47,11 +47,11 @@ impl Asks {
             Carried::Snapshot(snapshot) => snapshot.clone(),
             Carried::Blob(id) => match self.blob(&caller, id).await {
                 Ok(Some(snapshot)) => snapshot,
-                // What has gone on is not kept.
+                // A snapshot that was resumed is deleted.
                 Ok(None) => return Ran::Ended(self.again(&caller, retry).await),
                 Err(_) => return Ran::Ended(unavailable()),
             },
-            // No run is kept here any more.
+            // Runs are no longer stored here.
             Carried::Kept(_) => return Ran::Ended(refused(&caller, Refusal::Expired)),
         };
         let once = Arc::new(Once::new(self.0.store.clone(), caller.owner(), content.jti, *left));
@@ -69,7 +69,7 @@ impl Asks {
                 Some(ResumeFault::Invalid(part)) => {
                     return Ran::Ended(refused(&caller, Refusal::Snapshot(part)));
                 }
-                // It could not even be read, for want of memory or time; it can be tried again.
+                // The program could not be read for lack of memory or time; the client can try again.
                 None => return Ran::Ended(shaped(outcome)),
             },
         }
@@ -109,12 +109,12 @@ impl Asks {
 
     async fn forget_blob(&self, caller: &Caller, id: &str) {
         if let Ok(key) = Key::new(&caller.owner(), Kind::Blob, id) {
-            // It ends by itself as well.
+            // It expires by itself as well.
             let _ = self.0.store.commit(Commit::one(Write::remove(key))).await;
         }
     }
 
-    /// How long it is until then.
+    /// The time until then.
     pub(super) fn left(&self, until: u64) -> Duration {
         Duration::from_millis(until.saturating_sub(self.0.clock.now()))
     }

@@ -1,4 +1,4 @@
-//! The questions of one suspension, and what is known of their answers: what a state has besides the program.
+//! The questions of one suspension and their answers so far: the content of a state besides the program.
 
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, AskedPage, Channel, Form, FormDialect, Mode, OpenQuestion, QuestionId,
@@ -26,16 +26,16 @@ struct Asked {
     id: QuestionId,
     message: String,
     mode: Mode,
-    /// What is to be done on its page, if others than its user may tell of that.
+    /// The task on its page, if we can learn of its result.
     page: Option<AskedPage>,
-    /// How often its answer did not fit, and why the last one did not.
+    /// How many answers did not fit, and why the last one did not.
     faults: u8,
     fault: Option<String>,
     answer: Option<Answer>,
 }
 
 impl Round {
-    /// Nothing is answered yet.
+    /// A round without answers.
     pub(super) fn new(open: &[OpenQuestion]) -> Round {
         let asked = |open: &OpenQuestion| Asked {
             id: open.id,
@@ -49,14 +49,15 @@ impl Round {
         Round(open.iter().map(asked).collect())
     }
 
-    /// The pages that people are sent to, whose questions are not answered.
+    /// The pages of open questions.
     pub(super) fn pages(&self) -> impl Iterator<Item = (QuestionId, AskedPage)> {
         let open = self.0.iter().filter(|asked| asked.answer.is_none());
         open.filter_map(|asked| Some((asked.id, asked.page.clone()?)))
     }
 
-    /// Takes over what the client answers: `inputResponses` as sent, and what has come of pages. What is not asked, or answered already, is
-    /// ignored. A page that was opened and no more does not answer its question, unless that is so too often.
+    /// Takes the client's answers: `inputResponses` as sent, and the results of pages. Answers to unknown or answered
+    /// questions are ignored. A page that was only opened does not answer its question, unless that happens too
+    /// often.
     pub(super) fn take(
         &mut self,
         (responses, visited): (Option<&str>, &Visited),
@@ -90,7 +91,7 @@ impl Round {
         }
     }
 
-    /// Whether all is answered.
+    /// True if all questions are answered.
     pub(super) fn is_answered(&self) -> bool {
         self.0.iter().all(|asked| asked.answer.is_some())
     }
@@ -100,7 +101,7 @@ impl Round {
         self.0.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect()
     }
 
-    /// What is to be asked, as `inputRequests`: a JSON object.
+    /// The open questions, as `inputRequests`: a JSON object.
     pub(super) fn requests(&self, screen: Screen) -> String {
         object_text(|requests| {
             for asked in self.0.iter().filter(|asked| asked.answer.is_none()) {
@@ -114,7 +115,7 @@ impl Round {
         })
     }
 
-    /// The round as bytes.
+    /// Encodes the round.
     pub(super) fn write(&self) -> Vec<u8> {
         let mut to = Writer::new();
         to.count(self.0.len());
@@ -148,7 +149,7 @@ impl Round {
         to.into_bytes()
     }
 
-    /// Reads what [`write`](Self::write) has written. Answers are those of `principal`, whose state it was.
+    /// Reads the encoding of [`write`](Self::write). The answers are those of `principal`, to whom the state belongs.
     pub(super) fn read(bytes: &[u8], principal: &Principal) -> Result<Round, Unread> {
         let mut from = Reader::new(bytes);
         let count = from.count()?;

@@ -1,4 +1,4 @@
-//! A question as a client is asked it: the parameters of `elicitation/create`.
+//! Converts a question to the parameters of `elicitation/create`.
 
 use ptc_host::questions::{FormDialect, Level, Mode};
 use ptc_mcp::Revision;
@@ -6,10 +6,11 @@ use ptc_mcp::json::{Object, object_text};
 
 use crate::protocol::Elicitation;
 
-/// The form that a client which opens no pages is shown in place of one: its `accept` means that the user has been there.
+/// The form that replaces a page for a client that opens no pages: its `accept` means that the user has visited the
+/// page.
 const NO_FIELDS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// What a client can be shown.
+/// The forms of questions that a client can show.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Screen {
     modes: Elicitation,
@@ -25,7 +26,7 @@ impl Screen {
         FormDialect::of(self.revision)
     }
 
-    /// Whether the client's answer to such a question counts, and it can show the question.
+    /// True if the client can show such a question and its answer counts.
     pub(super) fn shows(self, level: Level, mode: &Mode) -> bool {
         match mode {
             Mode::Form(form) => self.modes.form && level != Level::OutOfBand && form.fits(self.dialect()),
@@ -33,13 +34,13 @@ impl Screen {
         }
     }
 
-    /// Whether the client opens the page of such a question itself.
+    /// True if the client opens the page of such a question itself.
     pub(super) fn opens(self, mode: &Mode) -> bool {
         matches!(mode, Mode::Url(_)) && self.modes.url
     }
 
-    /// The parameters. `fault` says what was wrong with the answer before; `page` names the page of a question to a client that is told
-    /// when its user is done there (handshake era).
+    /// The parameters. `fault` is the fault of the last answer; `page` names the page of a question, for a client
+    /// that is notified when its user is done there (handshake era).
     pub(super) fn params(
         self,
         (message, mode): (&str, &Mode),
@@ -68,7 +69,7 @@ impl Screen {
     }
 
     fn form(self, params: &mut Object<'_>, message: &str, schema: &str) {
-        // Before there was another mode, none was named.
+        // Earlier revisions have only one mode, and do not name it.
         if self.revision >= Revision::V2025_11_25 {
             params.string("mode", "form");
         }

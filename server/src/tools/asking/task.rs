@@ -1,4 +1,4 @@
-//! What a program waits for whose client was given a task: it is asked by the task (waiting.md 6.3).
+//! Asks a client through its task for the answers that its program waits for (waiting.md 6.3).
 
 use ptc_host::engine::EvalId;
 use ptc_host::questions::{Mode, Question};
@@ -15,7 +15,7 @@ use crate::protocol::tool::{Asked, CallContext};
 use crate::runs::{KeptCall, KeptQuestion, WaitingRun};
 
 impl Caller {
-    /// Whether its client has a task, and that can ask it this.
+    /// True if its client has a task, and can be asked this question through it.
     pub(super) fn is_asked_by_its_task(&self, question: &Question) -> bool {
         let Some(modes) = self.task_modes.filter(|_| !self.is_attended()) else { return false };
         Screen::new(modes, Revision::V2026_07_28).shows(question.level, &question.mode)
@@ -23,7 +23,8 @@ impl Caller {
 }
 
 impl CallContext {
-    /// The context of a run that goes on; its client can be asked by its task, if it has one. `None`: its record is of another build.
+    /// The context of a resumed run; its client can be asked through its task, if it has one. `None` if the record is
+    /// of another build.
     pub(crate) fn of_run(call: &KeptCall, principal: &Principal) -> Option<CallContext> {
         let modes = call.task_modes.map(Elicitation::of_bits);
         Some(CallContext {
@@ -46,8 +47,8 @@ impl CallContext {
 }
 
 impl Asks {
-    /// What a run waits for, as `inputRequests`: a JSON object of all that a client of these modes can be shown. What it may not answer is
-    /// a page of the console, if there is one.
+    /// The open questions of a run, as `inputRequests`: a JSON object of those that a client of these modes can be
+    /// shown. A question that it may not answer becomes a page of the console, if there is one.
     pub(crate) fn input_requests(&self, run: &WaitingRun, modes: Elicitation) -> String {
         let screen = Screen::new(modes, Revision::V2026_07_28);
         object_text(|requests| {
@@ -63,7 +64,7 @@ impl Asks {
         })
     }
 
-    /// How such a client is asked this, if it can be.
+    /// The form in which such a client is asked this question, if it can be.
     pub(super) fn mode_of(&self, screen: Screen, run: &WaitingRun, kept: &KeptQuestion) -> Option<Mode> {
         let question = &kept.question;
         if screen.shows(question.level, &question.mode) {

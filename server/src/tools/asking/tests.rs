@@ -1,4 +1,4 @@
-//! Whole calls of `lisp_eval` whose programs ask, by a real engine, in both eras.
+//! Whole calls of `lisp_eval` whose programs ask questions, on a real engine, in both eras.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::settings::Profile;
 use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, LispEval};
 use crate::tools::shaping::Shaper;
 
-/// Upstreams that ask before they answer: tool `region` for a form, `page` for a page, `guarded` out of band, `pinned` with a connection held
-/// open; `sent` is called without a question. How often they were.
+/// Upstreams that ask before they answer: tool `region` with a form, `page` with a page, `guarded` out of band,
+/// `pinned` with a connection held open; `sent` is called without a question. Counts their calls.
 #[derive(Default)]
 struct Upstreams {
     sent: AtomicU32,
@@ -109,7 +109,7 @@ impl Server {
         Self::patient(Duration::from_secs(45), store, rules, audience)
     }
 
-    /// One whose calls wait so long for replies.
+    /// A server whose calls wait that long for replies.
     fn patient(open: Duration, store: &Arc<dyn StateStore>, rules: StateRules, audience: &str) -> Server {
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let states = RequestStates::new(&Secret::of(&[SECRET]).unwrap(), audience, rules);
@@ -230,7 +230,7 @@ async fn a_program_travels_with_its_client_and_makes_no_call_twice() {
     let state = result["requestState"].as_str().unwrap();
     assert!(state.starts_with("ptc1.") && state.len() < 4096, "{}", state.len());
     assert!(result.get("content").is_none() && result.get("isError").is_none());
-    // The client writes the same arguments in another way.
+    // The client formats the same arguments in another way.
     let mut second = again(&first, &asked, json!({"q1":accepts("eu"),"other":{"action":"cancel"}}));
     second["_meta"]["more"] = json!(1);
     let asked = server.call("alice", &second).await;
@@ -248,14 +248,14 @@ async fn what_is_missing_or_does_not_fit_is_asked_again() {
     let first = params(&pair, json!({"form":{}}));
     let asked = server.call("alice", &first).await;
     assert_eq!(asked["result"]["inputRequests"].as_object().unwrap().len(), 2, "{asked}");
-    // None of them, then one of them.
+    // No answer, then one of them.
     let mut bare = again(&first, &asked, Value::Null);
     bare.as_object_mut().unwrap().remove("inputResponses");
     let none = server.call("alice", &bare).await;
     assert_eq!(none["result"]["inputRequests"], asked["result"]["inputRequests"]);
     let one = server.call("alice", &again(&first, &none, json!({"q2":accepts("us")}))).await;
     assert_eq!(one["result"]["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q1"]);
-    // What was answered stays as it was.
+    // Earlier answers are kept.
     let mut asked = one;
     for bad in [json!("mars"), json!(7), Value::Null] {
         let responses = json!({"q1":{"action":"accept","content":{"region":bad}},"q2":accepts("eu")});
@@ -267,7 +267,7 @@ async fn what_is_missing_or_does_not_fit_is_asked_again() {
             "{message}"
         );
     }
-    // Three times is enough.
+    // After three misfits the next one cancels the question.
     let done = server.call("alice", &again(&first, &asked, json!({"q1":accepts("mars")}))).await;
     assert!(text(&done).contains(r#"["cancel" {"region" "us"}]"#), "{done}");
 }
@@ -312,7 +312,7 @@ async fn states_are_refused_to_others_and_in_other_forms() {
     let brief = Server::new(&store(), brief, "stdio");
     let ended = brief.call("alice", &first).await;
     assert_eq!(reason(&brief.call("alice", &again(&first, &ended, responses)).await), "expired");
-    // None of that has used it up.
+    // None of these calls has used up the state.
     let next = server.call("alice", &retry).await;
     assert_eq!(next["result"]["resultType"], "input_required", "{next}");
     // Answers without a state belong to a new call.
@@ -334,7 +334,7 @@ async fn replicas_run_a_state_once_and_both_get_the_outcome() {
     assert_eq!(text(&at_a), text(&at_b));
     let sent = |server: &Server| server.upstreams.sent.load(Ordering::Relaxed);
     assert_eq!(sent(&a) + sent(&b), 1);
-    // The same once more; and with other answers.
+    // The same call once more, then with other answers.
     assert_eq!(text(&b.call("alice", &retry).await), text(&at_a));
     let other = again(&first, &asked, json!({"q1":accepts("us")}));
     let spent = b.call("alice", &other).await;
@@ -386,7 +386,7 @@ async fn clients_are_asked_by_what_they_declare() {
     assert_eq!(asked["result"]["inputRequests"]["q1"]["params"], shown);
     let done = server.call("alice", &again(&page, &asked, json!({"q1":{"action":"accept"}}))).await;
     assert!(text(&done).contains("\"accept\""), "{done}");
-    // A client without pages is told where to go.
+    // A client that opens no pages gets the address.
     let asked = server.call("alice", &ask("page", json!({}))).await;
     let shown = &asked["result"]["inputRequests"]["q1"]["params"];
     assert_eq!((&shown["mode"], &shown["requestedSchema"]["properties"]), (&json!("form"), &json!({})));
@@ -532,7 +532,7 @@ async fn nobody_waits_longer_than_a_question_is_open() {
     let mut pipe = Pipe::open(&server, "2025-11-25", json!({"elicitation":{}}));
     pipe.call(&format!("(:value {})", tool("region", "1")));
     let asked = pipe.next().await;
-    // Taken back, since nobody waits for it any more.
+    // Withdrawn, since no call waits for it any more.
     let taken_back = pipe.next().await;
     assert_eq!(taken_back["method"], "notifications/cancelled");
     assert_eq!(taken_back["params"]["requestId"], asked["id"]);

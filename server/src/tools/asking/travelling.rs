@@ -1,4 +1,4 @@
-//! A program leaves with its client, and is asked about by what the client brings back (waiting.md 4.2).
+//! Sends a suspended program to its client, which returns it with its answers (waiting.md 4.2).
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::request_state::{Bound, Carried, Content, Jti, NotSealed};
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
-    /// Gives a program that waits to its client. `round`: which suspension of it this is. If that cannot be done, nobody answers.
+    /// Sends a suspended program to its client. `round` is the number of this suspension. If that is not possible,
+    /// the questions remain unanswered.
     pub(super) async fn send_off(
         &self,
         evaluator: Arc<dyn Evaluator>,
@@ -54,7 +55,8 @@ impl Asks {
         shaped(evaluator.eval(request).await)
     }
 
-    /// The reply that asks for what is not answered. What is too large to travel is kept, and a handle travels.
+    /// The reply that asks for the missing answers. A program that is too large to be sent is stored, and its handle
+    /// is sent.
     pub(super) async fn required(
         &self,
         caller: &Caller,
@@ -81,7 +83,7 @@ impl Asks {
         Some(ToolReply::input_required(asked.requests(caller.screen()), state))
     }
 
-    /// Keeps a program for as long as its state is good. The result: its id.
+    /// Stores a program for as long as its state is valid. Returns its id.
     async fn put_blob(&self, caller: &Caller, snapshot: Bytes, until: u64) -> Option<String> {
         let mut random = [0; 18];
         getrandom::fill(&mut random).ok()?;

@@ -1,4 +1,4 @@
-//! Who puts the questions of a program that has a dialect.
+//! The asker of a program that has a dialect.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
 use super::ProgramTool;
 use crate::protocol::tool::CallExtras;
 
-/// Puts the questions for which the client of the call declares a way, and no others.
+/// Asks only the questions for which the client of the call declares a way.
 pub(super) struct DialectAsker {
     pub(super) asker: Arc<dyn Asker>,
     pub(super) extension: Arc<dyn ProgramTool>,
     pub(super) extras: Arc<CallExtras>,
-    /// Whether its client shows forms, as the product has it.
+    /// True if its client shows forms of the product.
     pub(super) shows_forms: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Tools and prompts of a program that embeds the server: PTC-Lisp programs, run as `lisp_eval` runs those of models. Their questions
-//! are put to the client of the call, their calls may become tasks, and any replica goes on with them.
+//! Tools and prompts of a program that embeds the server: PTC-Lisp programs, run like those of models in `lisp_eval`.
+//! Their questions are put to the client of the call, their calls may become tasks, and any replica can resume them.
 //!
-//! They are handed in at boot: [`cli::main_with`](crate::cli::main_with). The `ptc` command hands in none. The conformance suite's
-//! own tools are an example (`tests/src/bin/ptc-with-fixtures`).
+//! They are passed in at boot: [`cli::main_with`](crate::cli::main_with). The `ptc` command passes none. The
+//! conformance suite's own tools are an example (`tests/src/bin/ptc-with-fixtures`).
 
 mod asker;
 mod prepares;
@@ -20,10 +20,10 @@ use super::lisp_eval::EvalOptions;
 use crate::protocol::tool::{CallExtras, Definition, QuestionDialect, Tool, ToolReply};
 use crate::runs::Prepares;
 
-/// What is handed in.
+/// The extensions of an embedding program.
 #[derive(Clone, Default)]
 pub struct Extensions {
-    /// Tools, listed behind those of the server.
+    /// Tools, listed after those of the server.
     pub tools: Vec<Arc<dyn ProgramTool>>,
     /// Prompts, each as the tool that makes the result of `prompts/get` (2026-07-28). They are not listed.
     pub prompts: Vec<Arc<dyn ProgramTool>>,
@@ -34,35 +34,35 @@ pub trait ProgramTool: Send + Sync {
     /// How it is listed.
     fn definition(&self) -> Definition;
 
-    /// The program of a call. `arguments` is the JSON that the client sent, if it sent any; a program that goes on after it has
-    /// waited is made again of the same arguments.
+    /// The program of a call. `arguments` is the JSON that the client sent, if it sent any. A program that resumes is
+    /// made again from the same arguments.
     fn program(&self, arguments: Option<&str>, call: &CallExtras) -> Program;
 
-    /// The reply of a program that has ended, of what `lisp_eval` would reply.
+    /// Converts the reply of a program that has ended from the form of `lisp_eval`.
     fn reply(&self, reply: ToolReply) -> ToolReply {
         reply
     }
 
-    /// Whether its calls must become tasks: a client that takes none is refused.
+    /// True if its calls must become tasks: a client without tasks is refused.
     fn needs_task(&self) -> bool {
         false
     }
 
-    /// How its questions look to clients, if they look otherwise than those of the product.
+    /// How its questions look to clients, if they differ from those of the product.
     fn dialect(&self) -> Option<&dyn QuestionDialect> {
         None
     }
 }
 
-/// A program, and what it runs with besides the limits that the operator sets for all.
+/// A program, and its environment besides the limits that the operator sets for all.
 pub struct Program {
     /// Its text.
     pub text: Arc<str>,
-    /// What it reads as `data/…`: the text of a JSON object.
+    /// The content of `data/…`: the text of a JSON object.
     pub data: Arc<str>,
-    /// Answers its upstream calls. The operator's upstreams are not reached.
+    /// Answers its upstream calls. The operator's upstreams are not reachable.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// How long its call is waited for before it becomes a task, where its client takes tasks; `None` for as long as it takes.
+    /// How long its call waits before it becomes a task, if its client takes tasks; `None` for no limit.
     pub wait: Option<Duration>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn tools(
     extensions.iter().map(|extension| Box::new(tool(extension)) as Box<dyn Tool>).collect()
 }
 
-/// Prepares the programs of these tools for going on, and others as `others` does.
+/// Prepares the programs of these tools for resuming, and passes other programs to `others`.
 pub(crate) fn prepares(
     extensions: &[Arc<dyn ProgramTool>],
     others: Arc<dyn Prepares>,

@@ -1,4 +1,4 @@
-//! Programs of extensions that go on after they have waited.
+//! Resumes programs of extensions.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::principal::Principal;
 use crate::protocol::tool::CallContext;
 use crate::runs::{KeptCall, Prepared, Prepares, RunSeed};
 
-/// Prepares programs of extensions, and leaves those of other tools to others.
+/// Prepares programs of extensions, and passes those of other tools on.
 pub(super) struct WithExtensions {
     pub(super) tools: Vec<ExtensionTool>,
     pub(super) others: Arc<dyn Prepares>,

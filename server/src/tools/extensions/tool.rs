@@ -19,7 +19,7 @@ use crate::tools::lisp_eval::EvalOptions;
 use crate::tools::long;
 use crate::tools::shaping::{shape, waiting};
 
-/// What all of them need.
+/// The shared dependencies of these tools.
 #[derive(Clone)]
 pub(super) struct Parts {
     pub(super) evaluator: Arc<dyn Evaluator>,
@@ -38,7 +38,7 @@ impl ExtensionTool {
         ExtensionTool { name: extension.definition().name, extension, parts }
     }
 
-    /// The program of a call as the engine runs it, and how long it is waited for.
+    /// The program of a call as an engine request, and how long the call waits.
     pub(super) fn request(
         &self,
         arguments: Option<&str>,
@@ -66,13 +66,13 @@ impl ExtensionTool {
         move |outcome| extension.reply(shape(&shaper, &Payload::of(outcome, &program)))
     }
 
-    /// Who asks what the program of a call waits for, and the call as they see it.
+    /// The asker for the program of a call, and the context of the call as that asker sees it.
     fn asks(&self, asks: &Asks, context: &CallContext) -> (Asks, CallContext) {
         let mut context = context.clone();
         let Some(dialect) = self.extension.dialect() else { return (asks.clone(), context) };
         let (extension, extras) = (self.extension.clone(), context.asked.extras.clone().unwrap_or_default());
         let shows_forms = context.asked.modes.form;
-        // A client that declares another way is asked in that way, if in no other.
+        // A client that declares another way is asked at least in that way.
         context.asked.modes.form |= dialect.declares_more(&extras);
         let asks = asks.heard_by(Arc::new(move |_, _, asker| {
             let (extension, extras) = (extension.clone(), extras.clone());
@@ -97,7 +97,7 @@ impl Tool for ExtensionTool {
         let (mut request, wait) = self.request(arguments, context);
         let wait = wait.filter(|_| takes_tasks).map(|wait| format!("{{\"wait_ms\":{}}}", wait.as_millis()));
         let wait = wait.as_deref().and_then(|text| Raw::parse(text).ok());
-        // A time that the operator does not allow leaves a call that is waited for.
+        // With a time that the operator does not allow, the call waits until its program ends.
         let long_call = wait.and_then(|wait| {
             long::begin(options.runs.as_ref(), (Some(wait), context), &mut request).ok().flatten()
         });
@@ -133,7 +133,7 @@ impl Tool for ExtensionTool {
     }
 }
 
-/// The questions of a reply as clients know them.
+/// Converts the questions of a reply to the form of clients.
 fn in_dialect(dialect: Option<&dyn QuestionDialect>, mut ran: Ran) -> Ran {
     if let (Some(dialect), Ran::Ended(reply)) = (dialect, &mut ran)
         && let Some(Instead::Input { requests, .. }) = reply.instead.as_deref_mut()

@@ -7,25 +7,25 @@ use ptc_mcp::json::{Kind, Raw};
 
 use super::super::unknown_arguments::heed_unknown;
 
-/// Calls that `recent` shows where nothing is said.
+/// The default number of calls in `recent`.
 pub(super) const DEFAULT_LIMIT: usize = 20;
-/// Most calls that `recent` shows.
+/// Most calls in `recent`.
 pub(super) const MAX_LIMIT: u64 = 200;
 /// Longest look back, in seconds.
 pub(super) const MAX_SINCE: u64 = 86_400;
-/// Longest id that can be asked for, in bytes.
+/// Longest id, in bytes.
 pub(super) const MAX_ID_BYTES: usize = 256;
 /// Characters of a wrong value that are echoed.
 const ECHO_CHARS: usize = 80;
 
-/// Which calls are looked at.
+/// Selects calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Filter {
     pub(super) since: Option<Duration>,
     pub(super) errors_only: bool,
 }
 
-/// What is asked.
+/// The query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ask {
     Stats(Filter),

@@ -24,7 +24,7 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-/// Three answers told apart by `op`, and the failure.
+/// Three answers distinguished by `op`, and the failure.
 fn output() -> String {
     let answer = |op: &str, required: &str, more: &str| {
         format!(

@@ -63,7 +63,7 @@ impl Get {
         match (recording.policy, trace.text) {
             (PayloadPolicy::Full, Some(text)) => {
                 let record = Some(lines(&text, recording));
-                // The note is for the answer that turns out too large after all.
+                // The note is for an answer that turns out to be too large after all.
                 let told = Told { found: true, source: TRACE, record, ..Told::default() };
                 if self.room.holds(&self.text(recording.policy, &told)) {
                     return told;

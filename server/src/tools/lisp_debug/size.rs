@@ -30,7 +30,7 @@ impl Room {
         Room { around: envelope + modern + SLACK, max }
     }
 
-    /// Whether the response with this answer fits.
+    /// True if the response with this answer fits.
     pub(super) fn holds(&self, answer: &str) -> bool {
         self.cost(answer) <= self.max
     }

@@ -218,7 +218,7 @@ fn write_top(block: &mut Object<'_>, measured: Vec<(&Record, PtcMetrics)>) {
         .into_iter()
         .filter_map(|(record, metrics)| Some((metrics.ratio_hundredths()?, record, metrics)))
         .collect();
-    // Stable, and the window runs from new to old.
+    // The sort is stable, and the window runs from new to old.
     top.sort_by_key(|(ratio, ..)| std::cmp::Reverse(*ratio));
     top.truncate(TOP);
     write_array(block.key("top_reducers"), top, |out, (_, record, metrics)| {

@@ -22,14 +22,14 @@ pub struct ArgumentCaps {
     pub max_context_bytes: usize,
 }
 
-/// How a tool words its complaints about `context`.
+/// The wording of a tool's errors about `context`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wording {
-    /// ``argument `context` …``, with what was found and with the reason of a rule.
+    /// ``argument `context` …``, with the value found and with the reason of a rule.
     Full,
     /// The same without the reason: a task has no program whose namespace could be shadowed.
     Unexplained,
-    /// `context …`, without what was found in sizes and keys.
+    /// `context …`, without sizes and keys that were found.
     Short,
 }
 
@@ -75,7 +75,7 @@ pub struct Arguments {
     pub program: Arc<str>,
     /// The context: the text of a JSON object.
     pub context: Option<Arc<str>>,
-    /// What the value must be like.
+    /// The schema of the value.
     pub output_schema: Option<Arc<OutputSchema>>,
 }
 
@@ -110,14 +110,14 @@ impl Arguments {
     }
 }
 
-/// Arguments that the tool takes.
+/// The arguments of the tool.
 const KNOWN: [&str; 5] = ["program", "code", "context", "output_schema", "signature"];
 
 /// The members that matter, as sent.
 #[derive(Default)]
 struct Members<'a> {
     program: Option<Raw<'a>>,
-    /// What models call the program that know other tools of this kind (decision 165).
+    /// The name of the program for models that know other tools of this kind (decision 165).
     code: Option<Raw<'a>>,
     context: Option<Raw<'a>>,
     output_schema: Option<Raw<'a>>,
@@ -143,7 +143,7 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    /// The program: `code` where there is no `program`.
+    /// The program: `code` if `program` is missing.
     fn given_program(&self) -> Option<Raw<'a>> {
         program_of(self.program, self.code)
     }
@@ -159,12 +159,12 @@ impl<'a> Members<'a> {
     }
 }
 
-/// The program among the arguments: `code` where there is no `program`.
+/// The program among the arguments: `code` if `program` is missing.
 pub(in crate::tools) fn program_of<'a>(program: Option<Raw<'a>>, code: Option<Raw<'a>>) -> Option<Raw<'a>> {
     program.filter(|program| program.kind() != Kind::Null).or(code).or(program)
 }
 
-/// The program within a code fence, if all of it stands in one (decision 165). Lines keep their numbers.
+/// The program within a code fence, if all of it is in one (decision 165). Lines keep their numbers.
 pub(in crate::tools) fn without_fence(program: &str) -> Arc<str> {
     let start = program.len() - program.trim_start().len();
     let ticks = program[start..].bytes().take_while(|byte| *byte == b'`').count();
@@ -174,7 +174,7 @@ pub(in crate::tools) fn without_fence(program: &str) -> Arc<str> {
     let fence = &program[start..start + ticks];
     let inside = &program[start + ticks..];
     let inside = inside.trim_end().strip_suffix(fence).unwrap_or(inside);
-    // Behind the fence stands the name of a language, if anything.
+    // The fence may be followed by the name of a language.
     let is_language = |line: &str| !line.contains(['(', '[', '{', '"', '`']);
     let line_end = inside.find('\n').filter(|end| is_language(&inside[..*end]));
     [&program[..start], &inside[line_end.unwrap_or(0)..]].concat().into()

@@ -86,12 +86,12 @@ fn input_schema(program: &str, has_upstreams: bool, has_wait: bool) -> String {
     })
 }
 
-/// Whether a client may say how long it waits.
+/// True if a client may set how long it waits.
 pub(in super::super) fn has_wait(runs: Option<&Arc<Runs>>) -> bool {
     runs.is_some_and(|runs| runs.settings().long)
 }
 
-/// The output schema of an evaluation, and of what waits for one.
+/// The output schema of an evaluation, and of tools that wait for one.
 pub(in super::super) fn output_schema(
     profile: Profile,
     has_upstreams: bool,
@@ -134,7 +134,7 @@ pub(in super::super) fn output_schema(
 /// The caps of one call, for clients that plan ahead.
 fn limits(options: &EvalOptions) -> String {
     object_text(|object| {
-        // The one tool of this server is no use behind a client's search for tools.
+        // The server's only tool is useless if a client hides it behind its search for tools.
         object.boolean("anthropic/alwaysLoad", true);
         let mut limits = Object::new(object.key("limits"));
         limits.integer("max_program_bytes", options.caps.max_program_bytes as u64);

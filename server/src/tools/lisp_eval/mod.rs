@@ -1,4 +1,4 @@
-//! `lisp_eval`: one program, one answer, no state kept.
+//! `lisp_eval`: one program, one answer, no state.
 
 mod arguments;
 mod definition;
@@ -41,34 +41,34 @@ const NAME: &str = "lisp_eval";
 pub struct EvalOptions {
     /// Limits of one program.
     pub limits: Limits,
-    /// Bounds of arguments.
+    /// Limits on arguments.
     pub caps: ArgumentCaps,
     /// How answers are shaped.
     pub shaper: Shaper,
     /// Bytes of binary content that an answer may carry.
     pub max_attached_bytes: u64,
-    /// Whether answers are shaped for what the client hands on.
+    /// True if answers are shaped for the length that the client passes on.
     pub fits_client: bool,
     /// Answers `tool/call` and discovery; `None` without upstreams.
     pub upstreams: Option<Arc<dyn HostCalls>>,
-    /// What the description tells of the upstreams; present if and only if some are configured.
+    /// The facts about upstreams in the description; present if and only if some are configured.
     pub card: Option<SharedCard>,
-    /// Whether the operator declares the upstreams read-only.
+    /// True if the operator declares the upstreams read-only.
     pub read_only: bool,
     /// Scrubs everything that leaves the process.
     pub redactor: Redactor,
-    /// Whether replies carry a report for observers.
+    /// True if replies carry a report for observers.
     pub reports: bool,
-    /// How clients are asked what programs wait for; `None` if nobody is.
+    /// Asks clients the questions of programs; `None` if questions are off.
     pub asks: Option<Asks>,
-    /// Whether descriptions tell of `ask` (server.md 10.2).
+    /// True if descriptions mention `ask` (server.md 10.2).
     pub tells_of_ask: bool,
-    /// What becomes of programs that run for longer than their clients wait; `None` where that is off.
+    /// Stores the runs of programs that outlast their clients' wait; `None` if that is off.
     pub runs: Option<Arc<Runs>>,
 }
 
 impl EvalOptions {
-    /// How the answer to this call is shaped.
+    /// The shaper for the answer to this call.
     pub(super) fn shaper_for(&self, context: &CallContext) -> Shaper {
         match context.result_room.filter(|_| self.fits_client) {
             Some(room) => self.shaper.fitting(room),
@@ -149,7 +149,7 @@ impl Prepares for LispEval {
     }
 }
 
-/// Makes the reply of the outcome of `request`.
+/// Makes the reply from the outcome of `request`.
 fn shaping(
     options: &EvalOptions,
     request: &EvalRequest,
@@ -250,7 +250,7 @@ impl Asked {
         self.id
     }
 
-    /// On whose behalf it runs.
+    /// The principal on whose behalf it runs.
     pub(super) fn principal(&self) -> Option<&str> {
         self.principal.as_deref()
     }

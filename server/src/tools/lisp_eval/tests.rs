@@ -15,7 +15,7 @@ use crate::protocol::tool::ReplyText;
 use crate::settings::Profile;
 use crate::testing::assert_fits;
 
-/// Answers every program with the same outcome and remembers what it was asked.
+/// Answers every program with the same outcome and remembers its requests.
 struct Canned {
     outcome: EvalOutcome,
     asked: Mutex<Vec<EvalRequest>>,

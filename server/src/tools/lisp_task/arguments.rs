@@ -9,24 +9,24 @@ use super::super::unknown_arguments::heed_unknown;
 /// Checked arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Task {
-    /// What shall be done.
+    /// The text of the task.
     pub(super) text: String,
-    /// What programs read under `data/`.
+    /// The data that programs read under `data/`.
     pub(super) context: Map,
-    /// The constraints as they were given.
+    /// The constraints as given.
     pub(super) constraints: Map,
-    /// Of these, the ones that are known.
+    /// The known constraints.
     pub(super) wishes: Wishes,
-    /// Names of the ones that are not.
+    /// The names of the unknown constraints.
     pub(super) unsupported: Vec<String>,
 }
 
-/// How the answer shall be cut down.
+/// How the answer is to be reduced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wishes {
     /// Most items of a list.
     pub(super) max_items: Option<usize>,
-    /// The fields that matter.
+    /// The relevant fields.
     pub(super) preferred_fields: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ fn constraints(value: Option<Raw<'_>>, max: usize) -> Result<Map, String> {
         .map_err(|error| format!("argument `constraints` cannot be read: {error}"))
 }
 
-/// The constraints that are known, and the names of the others.
+/// The known constraints, and the names of the others.
 fn wishes(constraints: &Map) -> (Wishes, Vec<String>) {
     let (mut wishes, mut unsupported) = (Wishes::default(), Vec::new());
     for (key, value) in constraints {

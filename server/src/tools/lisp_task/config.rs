@@ -22,9 +22,9 @@ const RESERVED: [&str; 6] =
 /// Turns and the operator's texts, from flags, file and defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlannerConfig {
-    /// Programs of a task.
+    /// Most programs of a task.
     pub max_turns: u32,
-    /// Further ones after a failure.
+    /// Additional programs after a failure.
     pub retry_turns: u32,
     /// Text before the sections on the language.
     pub prefix: Option<String>,
@@ -37,7 +37,7 @@ impl PlannerConfig {
     /// and the size of `summary`, the upstream summary for callers.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The fault of the file.
     pub(crate) fn load(settings: &Planner, summary: &str) -> Result<PlannerConfig, BootError> {
         let file = match &settings.subagent_config {
             None => Map::new(),

@@ -26,7 +26,7 @@ pub(super) struct Journal {
     request_id: String,
     trace_id: String,
     redactor: Redactor,
-    /// Whether prompts and answers may be kept.
+    /// True if prompts and answers may be recorded.
     prompts: bool,
     /// Present if the call is traced.
     kept: Option<Mutex<Vec<TaskEvent>>>,
@@ -62,7 +62,7 @@ impl Journal {
         );
     }
 
-    /// The model is asked; `messages` is its entire input, by role.
+    /// Reports that the model is asked; `messages` is its entire input, by role.
     pub(super) fn planner_starts(&self, model: &str, messages: &[(&str, &str)]) {
         let prompt: String = messages.iter().map(|(_, content)| *content).collect();
         let (bytes, hash) = (prompt.len(), sha256_hex(prompt.as_bytes()));
@@ -74,7 +74,7 @@ impl Journal {
         self.keep("ptc_lisp.agentic_planner.start", None, metadata, json!({"messages": messages}));
     }
 
-    /// The model answered, or failed with this reason.
+    /// Reports that the model answered, or failed with this reason.
     pub(super) fn planner_stops(&self, model: &str, output: Result<&str, &str>, took: Duration) {
         let reason = output.err();
         let (status, output, duration_ms) = (status(reason), output.unwrap_or_default(), millis(took));
@@ -88,7 +88,7 @@ impl Journal {
         self.keep("ptc_lisp.agentic_planner.stop", Some(took), metadata, json!({"output": output}));
     }
 
-    /// An event of the agent's loop. The planner's own events describe its calls in more detail.
+    /// Reports an event of the agent's loop. The planner's own events describe its calls in more detail.
     pub(super) fn agent(&self, scope: &Scope, event: &Event<'_>) {
         if self.kept.is_none() || event.name().starts_with("llm.") {
             return;

@@ -74,7 +74,7 @@ impl Ledger {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a call was attempted that may have changed something.
+    /// True if a call was attempted that may have changed something.
     pub(super) fn has_side_effects(&self) -> bool {
         let state = self.state();
         state.open.values().chain(&state.done).any(|entry| entry.effect != Effect::Read)
@@ -151,7 +151,7 @@ impl HostCalls for Ledger {
         let ledger = self.clone();
         Box::pin(async move {
             let reply = answer.await;
-            // The upstreams note a call right before they answer it, on this thread: the last record is ours.
+            // The upstreams record a call right before they answer it, on this thread: the last record is ours.
             let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
             let record = recorded.then(|| run.log.last()).flatten();
             ledger.close(number, record);

@@ -41,18 +41,18 @@ pub(crate) use summary::capability_summary;
 /// The name of the tool.
 pub const NAME: &str = "lisp_task";
 
-/// What `lisp_task` works with.
+/// The dependencies and settings of `lisp_task`.
 #[derive(Clone)]
 pub(crate) struct TaskOptions {
     /// Runs the programs.
     pub engine: Engine,
-    /// The model, or why there is none.
+    /// The model, or the reason why there is none.
     pub model: Result<Arc<dyn Llm>, String>,
     /// The model's name in answers.
     pub model_name: String,
     /// Answers `tool/call` and discovery.
     pub upstreams: Arc<dyn HostCalls>,
-    /// What the upstreams offer, with their hints about effects.
+    /// The tools of the upstreams, with their hints about effects.
     pub catalog: Catalog,
     /// The catalog in the planner's form.
     pub snapshot: String,
@@ -72,21 +72,21 @@ pub(crate) struct TaskOptions {
     pub max_output_tokens: u32,
     /// Longest answer, in bytes.
     pub max_result_bytes: usize,
-    /// Whether answers show the last program.
+    /// True if answers show the last program.
     pub include_program: bool,
-    /// Whether the operator declares the upstreams read-only.
+    /// True if the operator declares the upstreams read-only.
     pub read_only: bool,
-    /// Whether a task may make changes.
+    /// True if a task may make changes.
     pub allow_writes: bool,
     /// The response profile: its guard bounds the whole result.
     pub profile: Profile,
     /// Scrubs everything that leaves the process.
     pub redactor: Redactor,
-    /// Whether replies carry a report for observers.
+    /// True if replies carry a report for observers.
     pub reports: bool,
-    /// Whether calls are traced.
+    /// True if calls are traced.
     pub traced: bool,
-    /// Whether traces may hold prompts and the model's answers.
+    /// True if traces may hold prompts and the model's answers.
     pub trace_prompts: bool,
 }
 

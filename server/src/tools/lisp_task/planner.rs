@@ -15,7 +15,7 @@ use crate::report::PlannerReport;
 /// Why the planner returned no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// One of its calls took too long: by the limit of a call, or by one of the client that the text names.
+    /// One of its calls took too long, by the limit of a call or by one of the client's own, which the text names.
     Timeout(String),
     /// Anything else.
     Other(String),
@@ -191,13 +191,13 @@ impl Planner {
 }
 
 impl Account {
-    /// Whether there was a call, and every call reported its tokens.
+    /// True if there was a call, and every call reported its tokens.
     fn reported(&self) -> bool {
         self.reported == self.report.calls && self.report.calls > 0
     }
 }
 
-/// Who says what.
+/// The role and the text of a message.
 fn spoken(message: &Message) -> (&'static str, &str) {
     match message {
         Message::System { content } => ("system", content),

@@ -12,7 +12,7 @@ pub(super) struct Rendered {
     pub(super) answer: String,
     /// For programs.
     pub(super) structured: Value,
-    /// Whether something was cut off.
+    /// True if something was cut off.
     pub(super) truncated: bool,
 }
 
@@ -23,7 +23,7 @@ impl Rendered {
     }
 }
 
-/// The answer that a value makes.
+/// Renders a value as the answer.
 pub(super) fn render(value: Value, wishes: &Wishes, max_bytes: usize) -> Rendered {
     let mut value = decoded(value);
     if !wishes.preferred_fields.is_empty() {

@@ -15,9 +15,9 @@ pub(super) fn refused(reason: &str, message: &str) -> ToolReply {
     ToolReply::mirrored(true, body.to_string())
 }
 
-/// The reply of this body, within what the response profile allows for a whole result.
+/// The reply with this body, within the response profile's limit on a whole result.
 pub(super) fn reply(is_error: bool, body: Map, options: &TaskOptions) -> ToolReply {
-    // The answer stands there twice, in text and in structure, with escapes.
+    // The result has the answer twice, in text and in structure, with escapes.
     let max_result_bytes = options.max_result_bytes.saturating_mul(2);
     let shaper = Shaper::new(options.profile, max_result_bytes);
     guard(&shaper, ToolReply::mirrored(is_error, Value::Object(body).to_string()))

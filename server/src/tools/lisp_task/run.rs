@@ -166,7 +166,7 @@ impl Done<'_> {
         let overdue = time::since(self.started) > self.options.task_timeout;
         let failure = match failed {
             Some(fail) => Some(self.failure(fail)),
-            // An answer that comes too late is discarded; what was done is told all the same.
+            // An answer that comes too late is discarded; the calls made are reported all the same.
             None if overdue => Some(("budget_exceeded".into(), BUDGET.to_owned())),
             None => None,
         };
@@ -261,7 +261,7 @@ impl Done<'_> {
         if !results.is_empty() {
             body.insert("upstream_results".into(), results.into());
         }
-        // Only what a turn took over knows what its program looked at.
+        // Only a turn that was accepted knows what its program read.
         let taken: Vec<CallRecord> =
             self.step.turns.iter().flat_map(|turn| turn.upstream_calls.iter().cloned()).collect();
         let failures = note_on_failures(&taken).filter(|_| reason.is_none());
@@ -277,7 +277,7 @@ impl Done<'_> {
             body.insert("program".into(), self.redactor.scrub_string(program.clone()).into());
         }
         self.journal.task_stops(reason.as_deref(), time::since(self.started));
-        // Without a trace there is nothing that an id would lead to.
+        // Without a trace an id would lead nowhere.
         let trace_id = options.traced.then_some(self.trace_id.as_str());
         body.insert("trace_id".into(), trace_id.into());
         body.insert("ptc_metrics".into(), self.metrics(&records, result_bytes));

@@ -63,7 +63,7 @@ impl HostCalls for Fs {
     }
 }
 
-/// The catalog that the stub stands for: through the entry's own reader.
+/// The catalog that the stub represents, read by the reader of entries.
 fn catalog() -> Catalog {
     let text = r#"{"upstreams": {"fs": {"transport": "mcp_stdio", "command": "true"}}}"#;
     let folder = tempfile::tempdir().unwrap();
@@ -410,12 +410,12 @@ async fn an_interrupted_call_stays_on_the_ledger() {
     };
     let mut timeout_ms = 50;
     let mut body = interrupted(timeout_ms).await;
-    // On a busy machine its time may end before it has made its call.
+    // On a busy machine the time may be over before the program has made its call.
     while body["upstream_calls"] == json!([]) && timeout_ms < 60_000 {
         timeout_ms *= 4;
         body = interrupted(timeout_ms).await;
     }
-    // What it did is not known, so it may have done something.
+    // The effect of the call is unknown, so it may have changed something.
     assert_eq!(body["reason"], "partial_side_effects", "{body}");
     let sentence = format!("execution exceeded {timeout_ms}ms limit");
     assert!(body["message"].as_str().unwrap().contains(&sentence), "{body}");

@@ -1,4 +1,4 @@
-//! The arguments of what has to do with runs.
+//! The arguments of tools that deal with runs.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(in crate::tools) fn wait_ms(arguments: Option<Raw<'_>>) -> Result<Option<Dur
     }
 }
 
-/// `run_id`. The other arguments are heeded.
+/// `run_id`. Unknown arguments are checked.
 ///
 /// # Errors
 /// The message of the first check that fails.

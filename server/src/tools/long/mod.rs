@@ -24,7 +24,7 @@ pub(super) use arguments::{run_id, wait_ms};
 pub(super) struct Long {
     runs: Arc<Runs>,
     call: LongCall,
-    /// Whether its client takes tasks.
+    /// True if its client takes tasks.
     takes_tasks: bool,
 }
 
@@ -35,11 +35,11 @@ impl Long {
     }
 }
 
-/// Has the program of `request` run as a run may: for as long, if the arguments or the operator set a time for the answer; and waiting for
-/// people, where that is on.
+/// Prepares the program of `request` to become a run: with the time limit of runs, if the arguments or the operator
+/// set a time for the answer, and with questions to people, if these are on.
 ///
 /// # Errors
-/// The message: `wait_ms` is none.
+/// The message that `wait_ms` is invalid.
 pub(super) fn begin(
     runs: Option<&Arc<Runs>>,
     (arguments, context): (Option<Raw<'_>>, &CallContext),
@@ -62,7 +62,7 @@ pub(super) fn begin(
 /// The answer of a call whose run waits.
 pub(super) type WhenWaiting = Box<dyn FnOnce(WaitingRun) -> BoxFuture<'static, ToolReply> + Send>;
 
-/// The program as it is to be run.
+/// The program, prepared for running.
 pub(super) fn prepared(
     long: Option<Long>,
     tool: &'static str,
@@ -102,22 +102,22 @@ pub(super) fn prepared(
     Prepared::Free(answer.boxed())
 }
 
-/// What a client that takes tasks is told of a run that goes on.
+/// The answer to a client that takes tasks, about a run that still runs.
 async fn told_as_task(
     runs: &Arc<Runs>,
     principal: &Principal,
     progress: &Progress,
     shaper: &Shaper,
 ) -> ToolReply {
-    // Its program may ask by now, and have left the machine for the store.
+    // Its program may have asked by now, and have been suspended into the store.
     match runs.task(principal, &progress.run_id).await {
-        // Who is told that there is a task asks it what it waits for.
+        // A client that gets a task asks it for its questions.
         Ok(run) => ToolReply::task(run.into_task(|_| "{}".to_owned())),
         Err(_) => running(shaper, progress),
     }
 }
 
-/// There are as many runs as there may be (waiting.md 8).
+/// The limit on runs is reached (waiting.md 8).
 fn too_many() -> ToolReply {
     let feedback = "As many programs run or wait as may (--max-runs, --max-runs-per-owner, --max-run-bytes-per-owner). \
                     Finish or stop one (lisp_resume, lisp_wait, lisp_cancel), and retry.";

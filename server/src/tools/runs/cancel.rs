@@ -23,7 +23,7 @@ impl Tool for Cancel {
     fn definition(&self) -> Definition {
         let (profile, runs) = (self.options.shaper.profile, self.options.runs.as_ref());
         let schema = output_schema(profile, self.options.card.is_some(), runs);
-        // A run that was stopped has a branch of its own besides those of one that has ended before.
+        // A cancelled run has a branch of its own besides those of a run that had ended before.
         let end = |schema: String| schema.strip_suffix("]}").map(str::to_owned);
         Definition {
             name: "lisp_cancel",

@@ -1,5 +1,5 @@
-//! The tools for programs that run for longer than their clients wait, or that wait for people: `lisp_wait`, `lisp_cancel` (waiting.md
-//! 6.4), `lisp_resume` (waiting.md 4.4).
+//! The tools for programs that outlast their clients' wait or that wait for people: `lisp_wait`, `lisp_cancel`
+//! (waiting.md 6.4), `lisp_resume` (waiting.md 4.4).
 
 mod cancel;
 mod resume;
@@ -14,7 +14,7 @@ use crate::protocol::tool::{Tool, ToolReply};
 use crate::runs::{NotSeen, Seen};
 use crate::tools::shaping::{Shaper, running, waiting};
 
-/// The tools, where programs may become runs.
+/// The tools, if programs may become runs.
 pub(crate) fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
     let Some(runs) = &options.runs else { return Vec::new() };
     let mut tools: Vec<Box<dyn Tool>> = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn tools(options: &EvalOptions) -> Vec<Box<dyn Tool>> {
     tools
 }
 
-/// The answer that tells of a run. `notes`: what has become of answers.
+/// The answer about a run. `notes` are about answers that did not count.
 fn told(options: &EvalOptions, shaper: &Shaper, seen: Result<Seen, NotSeen>, notes: &[String]) -> ToolReply {
     match (seen, &options.asks) {
         (Ok(Seen::Running(progress)), _) => running(shaper, &progress),
@@ -44,5 +44,5 @@ fn args_error(message: &str) -> ToolReply {
     ToolReply::failure("args_error", message, message)
 }
 
-/// As long as a client waits that does not say.
+/// The default wait of a client.
 const DEFAULT_WAIT: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! `lisp_resume`: the user's answers to a program that waits, by the model's word (waiting.md 4.4).
+//! `lisp_resume`: the user's answers to a program that waits, delivered by the model (waiting.md 4.4).
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn answers(arguments: Option<Raw<'_>>) -> Result<Option<String>, String> {
     Ok(Some(given.text().to_owned()))
 }
 
-/// What is told of an answer that did not count.
+/// The note about an answer that did not count.
 fn note((id, took): &(QuestionId, Took)) -> Option<String> {
     Some(match took {
         Took::Counted => return None,

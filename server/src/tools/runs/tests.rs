@@ -1,4 +1,4 @@
-//! The tools over an evaluator that ends when it is told to.
+//! The tools over an evaluator whose programs end on command.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::tools::lisp_eval::{ArgumentCaps, EvalOptions, Evaluator, LispEval};
 use crate::tools::shaping::Shaper;
 use crate::tools::task_desk;
 
-/// Runs each program when it is told to.
+/// Runs each program when it is released.
 struct Late {
     engine: Engine,
     waiting: Mutex<Vec<oneshot::Sender<()>>>,
@@ -149,7 +149,7 @@ impl Bench {
         self.desk.get(asking(principal), id.to_owned()).await
     }
 
-    /// The task once it does not run any more.
+    /// The task once its program does not run any more.
     async fn ended(&self, id: &str) -> Task {
         loop {
             let task = self.seen(Principal::process(), id).await.unwrap();
@@ -190,7 +190,7 @@ async fn a_program_that_takes_longer_is_waited_for_under_its_id() {
         let waited = json!({"run_id": running["run_id"]});
         let reply = structured(&bench.call("lisp_wait", waited.clone()).await);
         assert_eq!((&reply["status"], &reply["result"]), (&json!("ok"), &json!("user=> 3")));
-        // The end is told again, and cannot be stopped any more.
+        // The end is reported again, and the run cannot be cancelled any more.
         assert_eq!(structured(&bench.call("lisp_wait", run).await), reply);
         assert_eq!(structured(&bench.call("lisp_cancel", waited).await), reply);
     }
@@ -286,7 +286,7 @@ async fn a_task_is_told_to_be_kept_as_long_as_its_program_may_run_and_its_end_is
     let TaskState::Completed(reply) = &ended.state else { panic!("{ended:?}") };
     assert_eq!(structured(reply)["result"], "user=> 3");
     assert_eq!((ended.ttl_ms, ended.created_ms), (677_000, task.created_ms));
-    // Whoever waits for the run is told as before.
+    // A client that waits for the run is answered as before.
     let waited = bench.call("lisp_wait", json!({"run_id": &*task.id})).await;
     assert_eq!(structured(&waited), structured(reply));
 }
@@ -295,7 +295,7 @@ async fn a_task_is_told_to_be_kept_as_long_as_its_program_may_run_and_its_end_is
 async fn a_program_that_brings_its_server_down_is_a_failed_task() {
     let bench = bench(Profile::Structured, 4, None);
     let task = bench.task("1").await;
-    // Nobody tells it to go on any more.
+    // No one releases it any more.
     bench.late.waiting.lock().unwrap().clear();
     let ended = bench.ended(&task.id).await;
     let TaskState::Failed(error) = &ended.state else { panic!("{ended:?}") };

@@ -1,4 +1,4 @@
-//! `lisp_wait`: the result of a program that runs for longer than its client waited.
+//! `lisp_wait`: the result of a program that outlasts its client's wait.
 
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ impl<'a> Arguments<'a> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
     }
 
-    /// Refuses a key that is close to one of `known`; others that are not known are ignored (ruling 74).
+    /// Refuses a key that is similar to one of `known`; other unknown keys are ignored (ruling 74).
     ///
     /// # Errors
     /// The message that names both.
@@ -50,7 +50,7 @@ impl<'a> Arguments<'a> {
         text.map(String::from).ok_or_else(|| "session_id must be a non-empty string".into())
     }
 
-    /// A string that may be left out or null.
+    /// An optional string, which may be null.
     pub(super) fn optional_string(&self, key: &str) -> Result<Option<String>, String> {
         match self.get(key).filter(|value| value.kind() != Kind::Null) {
             None => Ok(None),
@@ -61,7 +61,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A list of strings that may be left out or null; `wrong` is the text for everything else.
+    /// An optional list of strings, which may be null; `wrong` is the error for everything else.
     pub(super) fn optional_strings(&self, key: &str, wrong: &str) -> Result<Vec<String>, String> {
         match self.get(key).filter(|value| value.kind() != Kind::Null) {
             None => Ok(Vec::new()),

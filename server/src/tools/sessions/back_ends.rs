@@ -1,4 +1,4 @@
-//! Where the sessions of tests are.
+//! The places where tests keep their sessions.
 
 use std::any::Any;
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use ptc_host::state::{
     StoreLimits,
 };
 
-/// Where sessions are.
+/// The place of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Back {
     /// In the process.
@@ -21,25 +21,25 @@ pub(super) enum Back {
     File,
     /// In a store in a server, sealed.
     Server,
-    /// In whatever server `PTC_TEST_SERVER` names, which is reached over HTTP.
+    /// In the server that `PTC_TEST_SERVER` names, over HTTP.
     Named,
 }
 
-/// A store that several processes have; what it needs lasts as long as this.
+/// A store that several processes share; its dependencies live as long as this.
 pub(super) struct Shared {
     open: Box<dyn Fn() -> Arc<dyn StateStore> + Send + Sync>,
     _kept: Box<dyn Any + Send + Sync>,
 }
 
 impl Shared {
-    /// The store of one process more.
+    /// The store for one more process.
     pub(super) fn handle(&self) -> Arc<dyn StateStore> {
         (self.open)()
     }
 }
 
 impl Back {
-    /// An empty store of this kind. `None` for sessions in the process, and where there is no `redis-server`, unless
+    /// An empty store of this kind. `None` for sessions in the process, and if there is no `redis-server`, unless
     /// `PTC_TEST_REDIS=required`.
     pub(super) fn store(self, limits: StoreLimits) -> Option<Shared> {
         match self {
@@ -70,7 +70,7 @@ impl Back {
     }
 }
 
-/// A `redis-server` of the system's, which ends with this value.
+/// A `redis-server` of the system, which is stopped with this value.
 struct RedisServer {
     port: u16,
     child: Child,

@@ -17,8 +17,8 @@ pub(super) fn list_bytes(profile: Profile) -> usize {
     }
 }
 
-/// The first entries, JSON texts or names, whose plain and mirrored forms fit `max_bytes` each, and whether others are
-/// left out. The first one is always included.
+/// The first entries, JSON texts or names, whose plain and mirrored forms fit `max_bytes` each, and whether others
+/// are omitted. The first one is always included.
 pub(super) fn fitting<T: AsRef<str>>(entries: &[T], max_bytes: usize) -> (&[T], bool) {
     let mut bytes = 0;
     let fit = entries
@@ -41,7 +41,7 @@ pub(super) fn write_cut(object: &mut Object<'_>, cut: bool) {
     }
 }
 
-/// The call, whose result stays within the bound of the profile.
+/// Runs the call, and keeps its result within the limit of the profile.
 fn within(shaper: Shaper, prepared: Prepared) -> Prepared {
     match prepared {
         Prepared::Done(reply) => Prepared::Done(guard(&shaper, reply)),
@@ -52,7 +52,7 @@ fn within(shaper: Shaper, prepared: Prepared) -> Prepared {
     }
 }
 
-/// A tool whose results always stay within the bound of the profile.
+/// A tool whose results always stay within the limit of the profile.
 pub(super) struct Bounded<T> {
     pub(super) tool: T,
     pub(super) shaper: Shaper,

@@ -56,7 +56,7 @@ impl Close {
     }
 }
 
-/// The answer of a session that was closed.
+/// The answer about a session that was closed.
 fn closed(id: &str, reason: &str) -> ToolReply {
     ToolReply::mirrored(
         false,

@@ -30,16 +30,16 @@ use crate::timestamp;
 const MAX_LISTED: usize = 200;
 /// Closed sessions that are still distinguished from unknown ones.
 const CLOSED_REMEMBERED: usize = 1024;
-/// Sessions that nobody has used for so long make room first.
+/// Sessions that have been idle this long are evicted first.
 const LONG_REST: Duration = Duration::from_secs(60);
 /// Interval of the search for expired sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The time by which sessions end; injected, so that tests set it.
+/// The clock by which sessions expire; injected, so that tests can set it.
 pub(crate) type SessionTime = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The time of the store that replicas share; without one the time of day at creation, and a monotonic clock from then on: no session ends
-/// early or late because the machine's clock jumps.
+/// The clock of the store that replicas share. Without one it is the time of day at creation, and a monotonic clock
+/// from then on: no session expires early or late because the machine's clock jumps.
 pub fn system_clock() -> SessionTime {
     let (clock, made, since) = (Clock::current(), timestamp::now(), time::now());
     let shared = || Timestamp::from_millisecond(i64::try_from(store_time()?).ok()?).ok();
@@ -93,7 +93,7 @@ pub struct Directory {
     pub(super) settings: Sessions,
     pub(super) redactor: Redactor,
     clock: SessionTime,
-    /// Where sessions are kept, if not here.
+    /// The store of sessions, if they are not in this process.
     pub(super) stored: Option<Stored>,
     inner: Mutex<Inner>,
     started: AtomicU64,
@@ -101,9 +101,9 @@ pub struct Directory {
     ended: [AtomicU64; ENDS.len()],
 }
 
-/// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness, and the need of their place.
+/// Why sessions end: `lisp_session_close`, the end of their owner, expiry, idleness, and eviction.
 const ENDS: [&str; 5] = ["closed", "owner_gone", "ttl_expired", "idle_expired", "evicted"];
-/// What telemetry calls the way in which sessions use the server.
+/// How telemetry describes the access of sessions to the server.
 pub(super) const MODE: &str = "read_only";
 
 #[derive(Default)]
@@ -114,7 +114,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// How many sessions each principal has, by its name.
+    /// The number of sessions of each principal, by its name.
     fn held(&self) -> HashMap<&str, usize> {
         let mut held = HashMap::new();
         for (owner, ids) in &self.by_owner {
@@ -123,8 +123,9 @@ impl Inner {
         held
     }
 
-    /// The session that is to make room for one of a principal that has `own`: of those that have more and rest for long, the one that
-    /// has rested longest; else, of the principal that has most, if that is two more, the one that has. None on which a program runs.
+    /// The session to evict for a principal that has `own` sessions. First choice is the longest idle one of those
+    /// that are idle for long and whose principals have more sessions. Otherwise it is the longest idle one of the
+    /// principal with the most sessions, if that has two more. A session on which a program runs is never evicted.
     fn dispensable(&self, own: usize, now: Timestamp) -> Option<Arc<str>> {
         let held = self.held();
         let at_rest = self.open.iter().filter(|(_, record)| record.running.is_none());
@@ -142,12 +143,12 @@ impl Inner {
 }
 
 impl Directory {
-    /// A directory without sessions. Their values will be on `engine`.
+    /// An empty directory. The values of its sessions will be on `engine`.
     pub fn new(engine: Engine, settings: Sessions, redactor: Redactor, clock: SessionTime) -> Arc<Self> {
         Directory::made(engine, settings, redactor, clock, None)
     }
 
-    /// A directory of sessions that a store has. The values of those that were used last are on `engine`.
+    /// A directory of sessions in a store. The values of recently used ones are on `engine`.
     pub fn kept_in(
         keeping: Keeping,
         engine: Engine,
@@ -178,7 +179,7 @@ impl Directory {
         })
     }
 
-    /// Removes expired sessions periodically, for as long as the directory is in use.
+    /// Sweeps expired sessions periodically, for as long as the directory is in use.
     pub(crate) fn keep_swept(self: &Arc<Self>) {
         let directory: Weak<Directory> = Arc::downgrade(self);
         self.engine.spawn_on(0, move || async move {
@@ -205,7 +206,7 @@ impl Directory {
         }
     }
 
-    /// Most bytes of texts that the functions of one session may need, where sessions are in a store.
+    /// Most bytes of source text that the functions of one session may need, if sessions are in a store.
     pub(super) fn most_source_bytes(&self) -> Option<u64> {
         self.stored.as_ref().map(|_| self.settings.source_bytes)
     }
@@ -222,23 +223,23 @@ impl Directory {
         }
     }
 
-    /// Names that programs chose, as clients may see them.
+    /// Names that programs chose, with secrets removed.
     pub(super) fn names(&self, owner: &Owner, names: &[String]) -> Vec<String> {
         let redactor = self.redactor_of(owner);
         names.iter().map(|name| redactor.scrub(name).into_owned()).collect()
     }
 
-    /// Removes secrets from what this owner is told.
+    /// Removes secrets from texts for this owner.
     pub(super) fn redactor_of(&self, owner: &Owner) -> Redactor {
         self.redactor.for_principal(Some(owner.principal.name()))
     }
 
-    /// Open sessions.
+    /// The number of open sessions.
     pub fn len(&self) -> usize {
         self.lock().open.len()
     }
 
-    /// Whether no session is open.
+    /// True if no session is open.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -278,7 +279,7 @@ impl Directory {
             if inner.open.len() >= self.settings.max {
                 return Some(Refusal::Limit);
             }
-            // All conversations of a principal together: it may begin as many of those as it likes.
+            // The limit covers all conversations of a principal, as it may begin any number of them.
             let of_principal = |(other, ids): (&Owner, &HashSet<_>)| {
                 if other.principal == owner.principal { ids.len() } else { 0 }
             };
@@ -292,7 +293,7 @@ impl Directory {
         match full(&inner) {
             None => {}
             Some(Refusal::Limit) => {
-                // Whoever has all that one may have does not take from others to be refused in the end.
+                // A principal at its own limit is refused before it evicts sessions of others.
                 let own = inner.held().get(owner.principal.name()).copied().unwrap_or(0);
                 let unwanted = inner.dispensable(own, now);
                 match unwanted.filter(|_| own < self.settings.max_per_owner) {
@@ -342,7 +343,7 @@ impl Directory {
         Ok(work(&id, record))
     }
 
-    /// As [`with`](Self::with), and counts as a use of the session.
+    /// Like [`with`](Self::with), and counts as a use of the session.
     pub(super) fn touch<R>(
         &self,
         id: &str,
@@ -399,7 +400,7 @@ impl Directory {
         Ok((id, record))
     }
 
-    /// Why a session is over: its lifetime has expired, or it was idle for too long.
+    /// The reason for which a session has expired: its lifetime is over, or it was idle for too long.
     fn is_over(&self, record: &Record, now: Timestamp) -> Option<&'static str> {
         let rested = record.running.is_none() && now >= later(record.updated, self.settings.idle);
         if now >= record.expires { Some("ttl_expired") } else { rested.then_some("idle_expired") }
@@ -444,7 +445,7 @@ impl Directory {
 
     fn drop_values(&self, id: &Arc<str>) {
         let key = id.clone();
-        // The order is sent at once; nobody needs to wait until it is carried out.
+        // The command is sent at once; its execution is not awaited.
         drop(self.engine.with_sessions(id, move |store| store.close(&key)));
     }
 
@@ -479,7 +480,7 @@ impl SessionSource for Directory {
             (inner.open.len(), running, inner.open.values().map(|record| record.memory_bytes).sum::<u64>())
         };
         let (open, running, bytes) = self.count_here().unwrap_or((open, running, bytes));
-        // The store knows more, but a look at the metrics is no search of it.
+        // The store knows of more sessions, but a scrape of metrics does not search it.
         let [of_open, of_running, of_bytes] = match self.is_part() {
             false => [
                 "Open sessions.",
@@ -522,13 +523,13 @@ impl Reservation {
         let _ = (&mut self.killed).await;
     }
 
-    /// Ends the session because its time is up.
+    /// Expires the session.
     pub(super) fn expire(&self) {
         let mut inner = self.directory.lock();
         self.directory.remove(&mut inner, &self.id, "ttl_expired");
     }
 
-    /// Releases the session and describes it: for a success and for a failure. `None` if it is closed.
+    /// Releases the session and describes it, for a success and for a failure. `None` if it is closed.
     pub(super) fn end(mut self) -> Option<(String, String)> {
         self.release();
         let described = self.directory.with(&self.id, &self.owner, |id, record| {
@@ -549,7 +550,8 @@ impl Reservation {
                 let (id, turn) = (&*self.id, record.turn);
                 debug!(event = "ptc_lisp.session.eval.stop", session_id = id, mode = MODE, turn);
             }
-            // Closed meanwhile. Its values may have been made again by a program that started just then.
+            // The session was closed in the meantime. A program that started just then may have created its values
+            // again.
             None => self.directory.drop_values(&self.id),
         }
     }

@@ -46,7 +46,7 @@ impl Eval {
     }
 
     fn start(&self, arguments: Option<Raw<'_>>, context: &CallContext) -> Result<Prepared, String> {
-        // As for `lisp_eval`, anything but an object is no arguments at all.
+        // As for `lisp_eval`, anything but an object counts as no arguments at all.
         let arguments = arguments.filter(|arguments| arguments.kind() == Kind::Object);
         let given = Arguments::read(arguments)?;
         given.heed_unknown(&["session_id", "program", "code", "context", "output_schema", "signature"])?;
@@ -98,7 +98,7 @@ impl Eval {
         })
     }
 
-    /// Checks what `lisp_eval` takes, too, in the words of this tool.
+    /// Checks the arguments of `lisp_eval`, too, with the messages of this tool.
     fn request(
         &self,
         given: &Arguments<'_>,
@@ -166,7 +166,7 @@ impl Tool for Eval {
     }
 }
 
-/// The schema of the arguments, but for the end.
+/// The schema of the arguments, without the end.
 const INPUT: &str = r#"{"type":"object","required":["session_id","program"],"properties":{"session_id":{"type":"string"},"program":{"type":"string","description":"PTC-Lisp source; definitions stay in the session."},"context":{"type":"object","additionalProperties":true,"description":"Optional named JSON values of this call only, readable as data/<name>."},"output_schema":{"type":"object","description":"Optional JSON Schema the answer must satisfy; a mismatch rejects the eval and nothing is committed."}"#;
 
 fn input(has_wait: bool) -> String {
@@ -206,36 +206,36 @@ async fn run(
     ToolReply { eval_id: Some(eval_id), ..reply }
 }
 
-/// What an answer says of its session.
+/// The session's part of an answer.
 pub(super) struct Said {
     /// After a success.
     brief: String,
     /// After a failure.
     summary: String,
-    /// Why the session is not what the program made of it, although it came to a value.
+    /// Why the session is not as the program left it, although the program returned a value.
     but: Option<(ErrorReason, &'static str)>,
 }
 
 impl Said {
-    /// What is known of the session `id`.
+    /// The state of the session `id`.
     pub(super) fn of(record: &Record, id: &Arc<str>, redactor: &Redactor) -> Said {
         Said { brief: record.brief(id), summary: record.summary(id, redactor), but: None }
     }
 
-    /// What is known of a session whose program has ended.
+    /// The state of a session whose program has ended.
     fn at_end(reservation: Reservation) -> Said {
         let id = object_text(|object| object.string("session_id", &reservation.id));
         let (brief, summary) = reservation.end().unwrap_or_else(|| (id.clone(), id));
         Said { brief, summary, but: None }
     }
 
-    /// The same of a session that was not committed.
+    /// The same for a session that was not committed.
     pub(super) fn but(self, reason: ErrorReason, message: &'static str) -> Said {
         Said { but: Some((reason, message)), ..self }
     }
 }
 
-/// The answer to a program that ran to its end.
+/// The answer to a program that has ended.
 pub(super) fn answer(
     mut outcome: EvalOutcome,
     said: Said,

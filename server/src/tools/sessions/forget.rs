@@ -55,7 +55,7 @@ impl Order {
         self.clear.iter().any(|cleared| cleared == target)
     }
 
-    /// Brings what is known of the session up to date with what is left.
+    /// Updates the record of the session to the remaining state.
     fn note(&self, left: &Left, record: &mut Record) {
         record.memory_bytes = left.memory_bytes;
         record.binding_count = left.stored.len();
@@ -126,7 +126,7 @@ async fn forget(
     max_bytes: usize,
 ) -> ToolReply {
     let (key, within) = (id.clone(), directory.clone());
-    // Values and what is noted of them change together, on the worker, between two programs.
+    // Values and their record change together, on the worker, between two programs.
     let done = directory.engine.with_sessions(&id, move |store| {
         let left = match store.get(&key) {
             None => Some(nothing()),
@@ -168,7 +168,7 @@ async fn forget_stored(
     }
 }
 
-/// The answer, after `order` was carried out.
+/// The answer after `order` was executed.
 fn told(
     directory: &Directory,
     id: &str,

@@ -130,7 +130,7 @@ async fn look(
     shown.unwrap_or_else(|refusal| refusal.reply(&id))
 }
 
-/// The answer of a look at the session of this id and summary.
+/// The answer to a look at the session of this id and summary.
 fn told(
     directory: &Directory,
     (id, summary): (&Arc<str>, &str),

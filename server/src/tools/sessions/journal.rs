@@ -8,12 +8,12 @@ use ptc_mcp::json::object_text;
 
 use crate::settings::Sessions;
 
-/// Entries of one kind. Older ones make room for newer ones.
+/// Entries of one kind. Older entries are dropped for newer ones.
 #[derive(Clone, Default)]
 pub(super) struct Log(VecDeque<Box<str>>);
 
 impl Log {
-    /// These entries, oldest first, which were within bounds when they were noted.
+    /// These entries, oldest first, which were within the limits when they were recorded.
     pub(super) fn of(entries: Vec<Box<str>>) -> Log {
         Log(entries.into())
     }
@@ -31,7 +31,7 @@ impl Log {
         self.0.iter().map(|entry| &**entry)
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-/// All that is noted of a session's committed programs, secrets removed.
+/// The journal of a session's committed programs, with secrets removed.
 #[derive(Clone, Default)]
 pub(super) struct Journal {
     /// Printed texts.
@@ -59,7 +59,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Notes what a program printed and called.
+    /// Records the prints and calls of a program.
     pub(super) fn note(
         &mut self,
         prints: &[String],
@@ -81,7 +81,7 @@ impl Journal {
 fn call_entry(call: &CallRecord, redactor: &Redactor) -> String {
     object_text(|object| {
         object.string("name", &redactor.scrub(&format!("{}.{}", call.server, call.tool)));
-        // Scrubbed already; arguments too long to keep show as none.
+        // Scrubbed already; arguments that are too long are replaced by an empty object.
         object.raw("args", call.args.as_deref().unwrap_or("{}"));
         match call.status {
             CallStatus::Ok => object.string("status", "ok"),

@@ -48,7 +48,7 @@ pub fn tools(directory: &Arc<Directory>, options: EvalOptions) -> Vec<Box<dyn To
     ]
 }
 
-/// The names of the six tools, which are known even where sessions are off.
+/// The names of the six tools, which are known even if sessions are off.
 pub const NAMES: [&str; 6] = [
     "lisp_session_start",
     "lisp_session_list",
@@ -58,7 +58,7 @@ pub const NAMES: [&str; 6] = [
     "lisp_session_close",
 ];
 
-/// The answer of all of them where sessions are off.
+/// The answer of all of them if sessions are off.
 pub(crate) fn disabled() -> ToolReply {
     let message = "stateful PTC-Lisp sessions are disabled; start the server with --sessions or \
                    PTC_SESSIONS=true";

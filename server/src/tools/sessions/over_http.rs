@@ -14,10 +14,10 @@ use super::tests::SECRET;
 use crate::settings::{Profile, Sessions};
 use ptc_host::time;
 
-/// How long anything may take before a test gives up.
+/// The time limit of any step of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server, which ends with this value.
+/// A server, which is stopped with this value.
 pub(super) struct OverHttp {
     child: Child,
     port: u16,
@@ -37,7 +37,7 @@ fn token(by: &str) -> String {
     format!("{by:->40}")
 }
 
-/// The flags of these settings.
+/// The flags for these settings.
 fn flags(settings: &Sessions) -> Vec<String> {
     let numbers = [
         ("max-sessions", settings.max.to_string()),
@@ -64,7 +64,7 @@ fn flags(settings: &Sessions) -> Vec<String> {
 }
 
 impl OverHttp {
-    /// A server of these settings; `None` where no program is named for it.
+    /// A server with these settings; `None` if no program is named for it.
     pub(super) fn start(profile: Profile, settings: &Sessions) -> Option<OverHttp> {
         let program = std::env::var_os("PTC_TEST_SERVER")?;
         let folder = tempfile::tempdir().expect("a folder");
@@ -76,7 +76,7 @@ impl OverHttp {
             Profile::Structured => "structured",
             Profile::Debug => "debug",
         };
-        // Between finding a free port and binding it somebody else may take it: then the next one is tried.
+        // Another process may take a free port before it is bound: then the next one is tried.
         for _ in 0..10 {
             let port =
                 TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
@@ -112,7 +112,7 @@ impl OverHttp {
         panic!("no server could be started");
     }
 
-    /// Sends one request and gives the status, the head and the body of its answer.
+    /// Sends one request and returns the status, the head and the body of its answer.
     fn exchange(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! One session as the directory knows it, without its values.
+//! The directory's record of a session, without its values.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Record {
     pub(super) updated: Timestamp,
     /// The latest possible end.
     pub(super) expires: Timestamp,
-    /// Programs that were committed.
+    /// The number of committed programs.
     pub(super) turn: u64,
     pub(super) memory_bytes: u64,
     pub(super) binding_count: usize,
@@ -49,7 +49,7 @@ impl Record {
         }
     }
 
-    /// The same, on which no program runs.
+    /// A copy without the running program.
     pub(super) fn copy(&self) -> Record {
         Record {
             owner: self.owner.clone(),
@@ -82,12 +82,12 @@ impl Record {
         })
     }
 
-    /// Everything known without the values.
+    /// A summary without the values.
     pub(super) fn summary(&self, id: &Arc<str>, redactor: &Redactor) -> String {
         self.summary_of(id, redactor, self.running.is_some())
     }
 
-    /// As [`summary`](Record::summary), of one on which a program runs somewhere, or not.
+    /// Like [`summary`](Record::summary), with a flag whether a program runs on it.
     pub(super) fn summary_of(&self, id: &Arc<str>, redactor: &Redactor, running: bool) -> String {
         let redactor = redactor.for_principal(Some(self.owner.principal.name()));
         object_text(|object| {
@@ -127,7 +127,7 @@ impl Record {
     }
 }
 
-/// Writes an object's members and gives it as text of a `status: ok` answer.
+/// Returns the text of a `status: ok` answer, with the members that `write` adds.
 pub(super) fn ok(write: impl FnOnce(&mut Object<'_>)) -> String {
     object_text(|object| {
         object.string("status", "ok");

@@ -16,7 +16,7 @@ use crate::protocol::tool::{CallContext, Definition, Prepared, Tool, ToolReply};
 use crate::settings::Sessions;
 use crate::timestamp::instant;
 
-/// What is kept of a title, in bytes.
+/// Longest title that is stored, in bytes.
 pub(super) const MAX_TITLE_BYTES: usize = 1024;
 
 /// The tool.
@@ -58,9 +58,9 @@ impl Start {
             return Err(format!("unexpected lisp_session_start argument: {key}"));
         }
         let title = arguments.optional_string("title")?.filter(|title| !title.is_empty());
-        // A title only tells sessions apart; what is kept of it must not add up.
+        // A title only distinguishes sessions; stored titles must not add up.
         let title = title.map(|title| clip(&title, MAX_TITLE_BYTES).to_owned());
-        // A life that makes no sense is no life that was asked for.
+        // An invalid lifetime is ignored.
         let ttl = arguments
             .get("ttl_ms")
             .filter(|value| value.kind() == Kind::Integer)
@@ -84,7 +84,7 @@ impl Start {
     }
 }
 
-/// The answer of a session that was opened.
+/// The answer about a session that was opened.
 fn started(id: &str, expires: Timestamp, settings: &Sessions) -> ToolReply {
     ToolReply::mirrored(
         false,

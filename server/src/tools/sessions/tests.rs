@@ -25,15 +25,15 @@ use crate::tools::shaping::Shaper;
 /// The six tools over a real engine, and a clock that a test sets.
 pub(super) struct Bench {
     pub(super) tools: Vec<Box<dyn Tool>>,
-    /// Of each of the tools.
+    /// The definitions of the tools.
     definitions: Vec<Definition>,
     pub(super) directory: Arc<Directory>,
     seconds: Arc<AtomicI64>,
-    /// Answers in their place, if it is there.
+    /// Answers calls instead of the tools, if it is there.
     over_http: Option<OverHttp>,
 }
 
-/// Shown to nobody. A token too, so that a server knows it.
+/// Must not appear in any answer. It is a token too, so that a server knows it.
 pub(super) const SECRET: &str = "hunter2-hunter2-hunter2-hunter2-hunter2";
 
 /// Runs each test with its sessions in each place.
@@ -97,7 +97,7 @@ fn bench(profile: Profile, settings: Sessions) -> Bench {
     bench_over(profile, settings, None)
 }
 
-/// `None` where there is no such store.
+/// `None` if there is no such store.
 fn bench_on(back: Back, profile: Profile, settings: Sessions) -> Option<(Bench, Option<Shared>)> {
     if back == Back::Here {
         return Some((bench(profile, settings), None));
@@ -129,7 +129,7 @@ pub(super) fn bench_over(profile: Profile, settings: Sessions, store: Option<Kee
         None => Directory::new(engine, settings, redactor.clone(), clock),
     };
     let options = EvalOptions {
-        // What never ends is ended by whoever ends it, on a busy machine too.
+        // An endless program must be ended by the test, on a busy machine too.
         limits: Limits { timeout: Duration::from_secs(600), steps: u64::MAX >> 1, ..Limits::plain() },
         caps: ArgumentCaps { max_program_bytes: 2000, max_context_bytes: 200 },
         shaper: Shaper::new(profile, 16_384),
@@ -171,7 +171,7 @@ impl Bench {
         self.tools[place].prepare(Some(Raw::parse(&arguments.to_string()).unwrap()), &context)
     }
 
-    /// The conversation of a caller is over.
+    /// Ends the conversation of a caller.
     fn gone(&self, by: &str) {
         match &self.over_http {
             Some(server) => server.end(by),
@@ -378,21 +378,22 @@ async fn idle_sessions_make_room_first_and_then_the_oldest_of_the_greediest() {
     }
     let (two, three, one) = (&opened[..2], &opened[2..5], &opened[5]);
     pass(5);
-    // None rests for long: whoever has most gives, and of its sessions the one that has rested longest.
+    // No session has been idle for long: the principal with the most sessions loses the one that has been idle
+    // longest.
     let running = bench.directory.reserve(&three[0], &owner("three")).unwrap();
     let new = bench.start("new").await;
     assert!(closed("three", &three[1]) && !closed("three", &three[0]) && !closed("two", &two[0]));
-    // Now two have two each: nobody has two more than one with one.
+    // Now two have two each: no principal has two more than a caller with one.
     let (refused, _) = bench.call("new", "lisp_session_start", json!({})).await;
     assert_eq!(refused["reason"], "session_limit_exceeded");
     drop(running);
-    // After a minute, one more is enough, and it is the one that has rested longest.
+    // After a minute, one more is enough, and the session that has been idle longest is evicted.
     pass(55);
     bench.call("three", "lisp_session_eval", json!({"session_id": three[0], "program": "1"})).await;
     let newer = bench.start("new").await;
     assert!(closed("two", &two[0]) && !closed("two", &two[1]), "the longest at rest");
     assert!(!closed("one", one) && !closed("new", &new) && !closed("new", &newer));
-    // Nobody has more than the one that asks now.
+    // No principal has more than the caller.
     let (refused, _) = bench.call("new", "lisp_session_start", json!({})).await;
     assert_eq!(refused["reason"], "session_limit_exceeded");
     assert_eq!(bench.directory.len(), 6);
@@ -565,7 +566,7 @@ wherever_sessions_are! {
 
 wherever_sessions_are! {
     async fn a_thousand_long_titles_do_not_make_a_long_list(back: Back) {
-        // Stores go by the time that passes here: a busy machine takes a while to begin so many.
+        // Stores use real time: a busy machine takes a while to begin so many sessions.
         let hour = Duration::from_secs(3600);
         let settings = Sessions { max: 1000, max_per_owner: 1000, ttl: hour, idle: hour, ..limits() };
         let Some((bench, _shared)) = bench_on(back, Profile::Slim, settings) else { return };

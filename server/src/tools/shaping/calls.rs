@@ -19,7 +19,7 @@ pub(super) fn failed_call(call: &CallRecord) -> String {
     })
 }
 
-/// The entry of `upstream_results`, if there is anything to show.
+/// The entry of `upstream_results`, if it has content.
 pub(in crate::tools) fn call_result(call: &CallRecord) -> Option<String> {
     if call.status == CallStatus::Ok && call.overview.is_none() {
         return None;

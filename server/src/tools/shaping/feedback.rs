@@ -32,7 +32,7 @@ pub fn block(source: &str, content: &str) -> String {
     format!("<{TAG} source=\"{source}\">\n{content}\n</{TAG}>")
 }
 
-/// Marks the name in whatever reads like a tag of ours, whatever its case and spacing.
+/// Escapes the name in any text that reads like one of our tags, regardless of case and spacing.
 fn escape_tags(content: &str) -> String {
     let lower = content.to_ascii_lowercase();
     let mut out = String::with_capacity(content.len());
@@ -65,13 +65,13 @@ pub fn prints(prints: &[String], max_chars: usize) -> (String, bool) {
     }
 }
 
-/// What upstream tools said before a program failed; `None` if there is nothing to tell.
+/// The last results of upstream tools before a program failed; `None` if there are none to show.
 pub(crate) fn upstream_summary(calls: &[CallRecord]) -> Option<String> {
     let mut lines: Vec<String> = Vec::with_capacity(SUMMARY_LINES);
     for call in calls {
         let line = visible_line(&summary_line(call)).into_owned();
         let most = if call.beginning.is_some() { VALUE_LINES } else { SUMMARY_LINES };
-        // A hundred calls alike are told once.
+        // Repeated lines are shown once.
         if lines.len() < most && !told(&lines, call, &line) {
             lines.push(line);
         }
@@ -95,7 +95,7 @@ fn summary_body(lines: &str) -> String {
     }
 }
 
-/// Whether the lines have that already: the same line, or another answer of a tool whose shape they show.
+/// True if the lines have it already: the same line, or another answer of a tool whose shape they show.
 fn told(lines: &[String], call: &CallRecord, line: &str) -> bool {
     let is_plain = call.status == CallStatus::Ok
         && call.overview.is_none()
@@ -114,7 +114,7 @@ fn summary_line(call: &CallRecord) -> String {
             {
                 line.push_str(&format!(" {shape}"));
             }
-            // What was fetched is not lost with its program.
+            // The beginning of fetched data is kept although the program failed.
             if call.overview.is_none()
                 && let Some(beginning) = &call.beginning
             {

@@ -1,5 +1,5 @@
-//! Whatever a program prints or returns, and whatever upstreams say, a reader of a result's text finds exactly our
-//! sections (ruling 54). The reader here knows nothing but the form of the sections.
+//! A reader of a result's text finds exactly our sections, whatever a program prints or returns and whatever
+//! upstreams send (ruling 54). The reader here knows only the form of the sections.
 
 use proptest::prelude::*;
 use ptc_host::engine::{CallRecord, CallStatus, Changed, ResultOverview};
@@ -12,14 +12,14 @@ use crate::protocol::tool::ReplyText;
 use crate::report::{Ending, ErrorReason, Payload, SessionPart};
 use crate::settings::Profile;
 
-/// What a reader finds, in order.
+/// The sections that a reader finds, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Value,
     Cut,
     /// This many lines.
     Prints(usize),
-    /// This many marked lines behind the first.
+    /// This many marked lines after the first.
     Error(usize),
     Place,
     Summary,
@@ -29,7 +29,7 @@ enum Section {
     Session,
 }
 
-/// Reads a text by its form.
+/// Reads a text by its form alone.
 fn sections(text: &str) -> Vec<Section> {
     let mut found = Vec::new();
     let mut lines = text.split('\n').peekable();

@@ -1,4 +1,4 @@
-//! The final bound of a mirrored result: whatever a tool says, the result fits its profile (server.md 5.7, step 3).
+//! The final limit of a mirrored result: the result of any tool fits its profile (server.md 5.7, step 3).
 
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Kind, Object, Raw, object_text};

@@ -3,7 +3,7 @@
 use super::Shaper;
 use crate::settings::Profile;
 
-/// Lines and bytes of JSON of what a program printed that an answer shows (language.md 6.2). `doc` keeps to them.
+/// Lines and bytes of JSON of a program's prints that an answer shows (language.md 6.2). `doc` keeps to them.
 const PRINT_LINES: usize = 200;
 const PRINT_BYTES: usize = 16_384;
 
@@ -24,8 +24,8 @@ pub(super) struct Caps {
     pub(super) result_object: usize,
 }
 
-/// The caps of a profile. The whole object must have space for the text if the profile repeats it. `beside` is the bytes of
-/// what stands beside the prints.
+/// The caps of a profile. The whole object must have space for the text if the profile repeats it. `beside` is the
+/// bytes of the parts besides the prints.
 pub(super) fn caps(shaper: &Shaper, beside: usize) -> Caps {
     let of = |feedback_bytes, validated_bytes, preview_string, result_object| Caps {
         print_lines: PRINT_LINES,
@@ -40,7 +40,7 @@ pub(super) fn caps(shaper: &Shaper, beside: usize) -> Caps {
         Profile::Structured => of(16_384, 32_768, 1024, 98_304),
         Profile::Debug => of(65_536, 131_072, 2048, 524_288),
     };
-    // A tenth is for notes; a quarter is for prints, whatever the value takes.
+    // A tenth is for notes; at least a quarter is for prints, regardless of the value.
     let most = shaper.room.map_or(usize::MAX, |room| {
         let left = (room / 10 * 9).saturating_sub(beside.min(shaper.max_result_bytes));
         left.max(room / 4)

@@ -1,4 +1,4 @@
-//! Turns the outcome of an evaluation into what a client sees.
+//! Turns the outcome of an evaluation into the reply to a client.
 //!
 //! An evaluation produces one full [`Payload`](crate::report::Payload). [`shape`] bounds it and projects it onto a
 //! response profile. Diagnostics use the payload unchanged.

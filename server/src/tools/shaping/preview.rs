@@ -7,8 +7,8 @@ use ptc_mcp::json::{Kind, Raw, Scanner, write_string};
 /// Items of a collection that are shown.
 const ITEMS: usize = 20;
 
-/// Renders `json` with at most [`ITEMS`] items a level and `max_string` bytes a string, and tells whether anything
-/// was left out. The text has at most `max_text` bytes.
+/// Renders `json` with at most [`ITEMS`] items a level and `max_string` bytes a string, and returns whether anything
+/// was omitted. The text has at most `max_text` bytes.
 pub fn preview(json: &str, max_string: usize, max_text: usize) -> (String, bool) {
     let Ok(raw) = Raw::parse(json) else { return (String::new(), true) };
     let mut preview = Preview { out: String::new(), max_string, max_text, lossy: false };

@@ -31,19 +31,19 @@ pub struct Shaper {
     pub profile: Profile,
     /// Longest text of a value, in bytes.
     pub max_result_bytes: usize,
-    /// Longest printed text, in bytes, where the client has less room than the profile would give.
+    /// Longest printed text, in bytes, if the client has less room than the profile would allow.
     pub room: Option<usize>,
 }
 
 impl Shaper {
-    /// As the profile and `max_result_bytes` say, whoever the client is.
+    /// With the limits of the profile and `max_result_bytes`, for any client.
     pub fn new(profile: Profile, max_result_bytes: usize) -> Self {
         Shaper { profile, max_result_bytes, room: None }
     }
 
-    /// The same for a client that hands on a text of `room` bytes whole: two thirds for the value, what that leaves for prints,
-    /// and a tenth for notes. Text that is all there is may be longer for a client that takes more; what stands beside structured
-    /// content may not.
+    /// The same for a client that passes on a text of `room` bytes whole: two thirds for the value, the rest of that
+    /// for prints, and a tenth for notes. A text without structured content may be longer for a client that accepts
+    /// more; a text beside structured content may not.
     pub(crate) fn fitting(self, room: usize) -> Self {
         let value = room / 3 * 2;
         let max_result_bytes = match self.profile {
@@ -81,7 +81,7 @@ struct Parts<'p> {
     prints_cut: bool,
     feedback: String,
     feedback_cut: bool,
-    /// Whether the printed text within `feedback` is shortened.
+    /// True if the printed text within `feedback` is shortened.
     print_text_cut: bool,
     validated: Validated<'p>,
 }
@@ -120,7 +120,7 @@ impl<'p> Parts<'p> {
         self.payload.session.as_deref().map(SessionView)
     }
 
-    /// Whether a bound of this module left something out that the profile would show.
+    /// True if a limit of this module omitted something that the profile would show.
     fn output_cut(&self) -> bool {
         let feedback = self.feedback_cut
             && (self.profile == Profile::Debug
@@ -140,8 +140,8 @@ impl<'p> Parts<'p> {
         self.text_within(&self.prints, usize::MAX, self.cut())
     }
 
-    /// The result, then what was printed; where there is no result, what was printed, then why. Of what was printed,
-    /// `prints` are shown. The value or the message takes at most `most` bytes of JSON.
+    /// The result, then the prints; without a result, the prints, then the error. Of the prints, `prints` are shown.
+    /// The value or the message takes at most `most` bytes of JSON.
     fn text_within(&self, prints: &[String], most: usize, cut: bool) -> String {
         let payload = self.payload;
         let mut text = Sections::default();
@@ -215,7 +215,7 @@ impl<'p> Parts<'p> {
         }
     }
 
-    /// The notes, with what there is to do about prints of which only `prints` are shown.
+    /// The notes, with advice about prints if only `prints` of them are shown.
     fn notes(&self, prints: &[String]) -> impl Iterator<Item = Cow<'p, str>> {
         let left_out = left_out(prints, &self.payload.prints);
         let cut = (left_out > 0).then(|| {
@@ -276,7 +276,7 @@ impl<'p> Parts<'p> {
     fn write_debug(&self, object: &mut Object<'_>) {
         let payload = self.payload;
         self.write_status(object);
-        // A success always has these members; a failure only where they say something.
+        // A success always has these members; a failure only if they are not empty.
         let is_error = payload.is_error();
         if !is_error || !payload.prints.is_empty() {
             self.write_prints(object);
@@ -303,7 +303,7 @@ impl<'p> Parts<'p> {
         }
         if !payload.upstream_calls.is_empty() {
             write_array(object.key("upstream_calls"), &payload.upstream_calls, |out, call| {
-                // Plain data: it serialises.
+                // Plain data always serialises.
                 let _ = serde_json::to_writer(out, call);
             });
             if payload.session.is_none() {
@@ -316,7 +316,7 @@ impl<'p> Parts<'p> {
         }
     }
 
-    /// The result with everything dispensable taken out.
+    /// The result without all dispensable parts.
     fn reduced(&self, profile: Profile, caps: &Caps) -> ToolReply {
         let is_error = self.payload.is_error();
         if profile == Profile::Slim {
@@ -396,7 +396,8 @@ fn full_feedback(payload: &Payload) -> (String, bool) {
     }
 }
 
-/// The prints that fit: the longest beginning within both limits, cut between lines. A first line that is too long is cut.
+/// The prints that fit: the longest prefix within both limits, cut between lines. A first line that is too long is
+/// cut.
 fn fitting<'p>(prints: &'p [String], caps: &Caps) -> Cow<'p, [String]> {
     let (mut bytes, mut printed) = (2, 0);
     for (at, print) in prints.iter().enumerate() {
@@ -416,7 +417,7 @@ fn fitting<'p>(prints: &'p [String], caps: &Caps) -> Cow<'p, [String]> {
     Cow::Borrowed(prints)
 }
 
-/// The first lines of an entry, at most so many and in so many bytes of JSON. `None` if not even the first has its place, unless
+/// The first lines of an entry, within `lines` and `bytes` of JSON. `None` if not even the first line fits, unless
 /// something `must` be shown.
 fn beginning(print: &str, bytes: usize, lines: usize, must: bool) -> Option<String> {
     let whole = clip_json(print, bytes);
@@ -427,7 +428,7 @@ fn beginning(print: &str, bytes: usize, lines: usize, must: bool) -> Option<Stri
     }
 }
 
-/// The longest beginning of `text` that takes at most `max` bytes as a JSON string.
+/// The longest prefix of `text` that takes at most `max` bytes as a JSON string.
 pub(super) fn clip_json(text: &str, max: usize) -> &str {
     let mut bytes = 2;
     for (at, character) in text.char_indices() {

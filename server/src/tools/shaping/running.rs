@@ -1,4 +1,4 @@
-//! What a client sees of a program that goes on (waiting.md 6.4).
+//! The reply about a program that still runs (waiting.md 6.4).
 
 use ptc_mcp::json::object_text;
 
@@ -32,7 +32,7 @@ pub(in super::super) fn running(shaper: &Shaper, progress: &Progress) -> ToolRep
     guard(shaper, reply)
 }
 
-/// The answer of a run that was stopped.
+/// The answer about a run that was cancelled.
 pub(in super::super) fn cancelled(shaper: &Shaper, run_id: &str) -> ToolReply {
     let structured = object_text(|object| {
         object.string("status", "cancelled");

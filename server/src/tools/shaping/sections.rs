@@ -1,8 +1,8 @@
 //! The text block of a result: sections that no text inside them can forge (ruling 54).
 //!
-//! A line begins with a word of ours. Text that a program, an upstream or a client wrote stands behind such a word, its
-//! line breaks escaped; on lines that begin with [`MARK`]; or in a fence that is longer than any run of backticks inside.
-//! Hidden characters are escaped everywhere, so that a text looks like what it is.
+//! Each line begins with a word of ours. Text of a program, an upstream or a client follows such a word, with escaped
+//! line breaks; or is on lines that begin with [`MARK`]; or in a fence that is longer than any run of backticks
+//! inside. Hidden characters are escaped everywhere, so that they are visible.
 
 use std::borrow::Cow;
 
@@ -10,32 +10,32 @@ use ptc_host::visible::{visible, visible_line};
 
 use super::project::{TRUNCATED, clip_json};
 
-/// The beginning of a line of somebody else's text.
+/// The prefix of a line of foreign text.
 pub(super) const MARK: &str = "| ";
-/// What stands before a value.
+/// The prefix of a value.
 const PROMPT: &str = "user=>";
 /// The end of a text that is cut inside a line.
 const DOTS: &str = "...";
 
-/// A text in the making.
+/// A text under construction.
 #[derive(Default)]
 pub(super) struct Sections(String);
 
 impl Sections {
-    /// A line that may quote names and messages of others.
+    /// A line that may quote foreign names and messages.
     pub(super) fn line(&mut self, text: &str) {
         self.begin();
         self.0.push_str(&visible_line(text));
     }
 
-    /// Lines of ours, as they are.
+    /// Lines of ours, unchanged.
     pub(super) fn ours(&mut self, lines: &str) {
         self.begin();
         self.0.push_str(lines);
     }
 
-    /// The final value, given as `user=> ` and its readable form; a string of several lines, given as its `lines`, is shown
-    /// as it is. At most about `most` bytes of JSON.
+    /// The final value, given as `user=> ` and its readable form; a string of several lines, given as its `lines`, is
+    /// shown unchanged. At most about `most` bytes of JSON.
     pub(super) fn value(&mut self, result: Option<&str>, lines: Option<&str>, most: usize) {
         let result = result.unwrap_or("user=> nil");
         if let Some(text) = lines.and_then(several_lines) {
@@ -49,7 +49,7 @@ impl Sections {
         self.clipped(&visible_line(result), most);
     }
 
-    /// What was printed: how many lines of how many, then the lines.
+    /// The prints: how many lines of how many, then the lines.
     pub(super) fn prints(&mut self, shown: &[String], all: &[String]) {
         if all.is_empty() {
             return;
@@ -70,7 +70,7 @@ impl Sections {
         self.0.push_str(dots);
     }
 
-    /// Says that something is left out.
+    /// Adds the note that something is omitted.
     pub(super) fn truncated(&mut self) {
         self.0.push_str(TRUNCATED);
     }
@@ -100,7 +100,7 @@ impl Sections {
     }
 }
 
-/// `57 lines`, or `20 of 57 lines` where not all are shown.
+/// `57 lines`, or `20 of 57 lines` if not all are shown.
 pub(super) fn count(shown: &[String], all: &[String]) -> String {
     let (shown, all) = (line_count(shown), line_count(all));
     let word = if all == 1 { "line" } else { "lines" };

@@ -30,7 +30,7 @@ impl SessionView<'_> {
         (!parts.is_empty()).then(|| format!("[{}]", parts.join("; ")))
     }
 
-    /// Whether something is left out of what the profile shows.
+    /// True if something is omitted that the profile would show.
     pub(super) fn cut(&self, profile: Profile) -> bool {
         self.0.notice.is_some() || profile == Profile::Debug && self.0.memory_cut()
     }

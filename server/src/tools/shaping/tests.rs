@@ -366,6 +366,6 @@ fn a_client_with_less_room_gets_less_of_everything() {
     let fitted = slim.fitting(9_000);
     assert_eq!((fitted.max_result_bytes, fitted.room), (6_000, Some(9_000)));
     assert_eq!(slim.fitting(45_000).max_result_bytes, 30_000);
-    // What stands beside structured content is not for the model of such a client.
+    // Text beside structured content is not for the model of such a client.
     assert_eq!(Shaper::new(Profile::Structured, 16_384).fitting(45_000).max_result_bytes, 16_384);
 }

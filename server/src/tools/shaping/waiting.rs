@@ -1,4 +1,4 @@
-//! What a client sees of a program that waits for people (waiting.md 4.4).
+//! The reply about a program that waits for people (waiting.md 4.4).
 
 use jiff::Timestamp;
 use ptc_host::questions::{Channel, FormDialect, Mode};
@@ -13,7 +13,8 @@ use crate::protocol::tool::ToolReply;
 use crate::runs::{KeptQuestion, WaitingRun, is_enough};
 use crate::settings::Profile;
 
-/// The answer of a program that waits. `console`: the page where people answer; `notes`: what has become of answers.
+/// The answer about a program that waits. `console` is the page where people answer; `notes` are about answers that
+/// did not count.
 pub(in super::super) fn waiting(
     shaper: &Shaper,
     run: &WaitingRun,
@@ -30,7 +31,7 @@ pub(in super::super) fn waiting(
     guard(shaper, reply)
 }
 
-/// Whether the model may bring the user's answer.
+/// True if the model may deliver the user's answer.
 fn by_model(kept: &KeptQuestion) -> bool {
     is_enough(Channel::Model, &kept.question)
 }
@@ -71,7 +72,7 @@ fn expires_at(run: &WaitingRun) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The question, with what was wrong with the last answer in front.
+/// The question, preceded by the fault of the last answer.
 fn message(kept: &KeptQuestion) -> String {
     match &kept.fault {
         Some(fault) => format!("{fault}. {}", kept.question.message),
@@ -112,7 +113,7 @@ fn text(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String {
     text.into_text()
 }
 
-/// A question as a model reads it: each line of it is somebody else's.
+/// A question for a model, each line marked as foreign text.
 fn shown(kept: &KeptQuestion) -> String {
     let mut lines: Vec<String> = message(kept).lines().map(|line| visible_line(line).into_owned()).collect();
     match &kept.question.mode {

@@ -1,4 +1,4 @@
-//! The runs of programs as tasks, for clients of the modern era that know them (waiting.md 6.3).
+//! Runs as tasks, for clients of the modern era that know them (waiting.md 6.3).
 
 mod watch;
 
@@ -14,13 +14,13 @@ use crate::protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
 use crate::protocol::tool::Task;
 use crate::runs::{NotSeen, Opened, Runs, Took};
 
-/// Has the tasks, where programs may outlive their calls.
+/// The desk of tasks, if programs may outlive their calls.
 pub(crate) fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
     let runs = options.runs.as_ref().filter(|runs| runs.settings().long)?;
     Some(Arc::new(Desk { runs: runs.clone(), asks: options.asks.clone() }))
 }
 
-/// Whoever has the tasks. Clones are cheap.
+/// The owner of tasks. Clones are cheap.
 #[derive(Clone)]
 pub(super) struct Desk {
     runs: Arc<Runs>,
@@ -60,7 +60,7 @@ impl TaskDesk for Desk {
         let runs = self.runs.clone();
         async move {
             let by = AnsweredBy { channel: Channel::Client, name: Some(asking.principal.shared_name()) };
-            // Whoever says that its user has opened a page looks whether anything has come of it.
+            // When a client reports that its user has opened a page, the page is checked at once.
             let took = runs.answer_opened(&asking.principal, &id, (&responses, by), Opened::JustNow).await;
             let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
             match took.iter().find(|(_, took)| *took == Took::NoAnswer) {

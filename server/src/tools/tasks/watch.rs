@@ -1,4 +1,4 @@
-//! Tells of tasks whenever they change.
+//! Streams the changes of tasks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use super::Desk;
 use crate::protocol::tasks::{Asking, NoTask, TaskNews};
 use crate::protocol::tool::{Task, TaskState};
 
-/// How often a task is looked at whose changes nobody tells here: another replica has it, or the store has.
+/// The poll interval of a task whose changes this process does not see: another replica holds it, or it is in the
+/// store.
 const LOOK: Duration = Duration::from_secs(1);
-/// The least time between two such looks, however many tasks there are.
+/// The shortest time between two polls, for any number of tasks.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Tells of these tasks. Each is told once as it is, since nobody knows what its client has seen of it, and then whenever it has changed, until it
-/// has ended.
+/// Subscribes to these tasks. Each is sent once in its current state, since the state that the client knows is
+/// unknown, and then whenever it has changed, until it has ended.
 pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> TaskNews {
-    // What changes between the first look and the first wait is told as well.
+    // Subscribed before the first look, so that no change is missed.
     let changes = desk.runs.changes();
     let mut watch =
         Watch { desk, asking, changes, watched: VecDeque::new(), news: VecDeque::new(), look: time::now() };
@@ -36,26 +37,26 @@ pub(super) async fn listen(desk: Desk, asking: Asking, ids: Vec<String>) -> Task
     (own, news.boxed())
 }
 
-/// What is told to one channel.
+/// The subscription of one channel.
 struct Watch {
     desk: Desk,
     asking: Asking,
     changes: broadcast::Receiver<(Arc<str>, Arc<str>)>,
-    /// Tasks that have not ended. The one that was looked at longest ago comes first.
+    /// Tasks that have not ended, ordered by their last poll.
     watched: VecDeque<Watched>,
     news: VecDeque<Task>,
-    /// When the next one is looked at.
+    /// The time of the next poll.
     look: Instant,
 }
 
-/// A task that is watched.
+/// A subscribed task.
 struct Watched {
     id: String,
-    /// What was told of it last.
+    /// The mark that was sent last.
     mark: Option<Mark>,
 }
 
-/// What of a task is told when it changes.
+/// The state of a task whose changes are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Mark {
     Working(i64),
@@ -92,7 +93,7 @@ impl Watch {
                             self.look_at(at).await;
                         }
                     }
-                    // Whatever was missed is found by looking.
+                    // Missed changes are found by polling.
                     Err(RecvError::Lagged(_)) => {
                         for at in (0..self.watched.len()).rev() {
                             self.look_at(at).await;
@@ -110,18 +111,18 @@ impl Watch {
         }
     }
 
-    /// Whether this process drives the task, and so tells of all its changes.
+    /// True if this process drives the task, and so sees all its changes.
     fn is_told_here(&self, id: &str) -> bool {
         self.desk.runs.task_here(&self.asking.principal, id).is_some()
     }
 
-    /// How long to wait for the next look, so that each task gets one in [`LOOK`] if there are few of them.
+    /// The time until the next poll, so that each task is polled once in [`LOOK`] if there are few of them.
     fn pause(&self) -> Duration {
         let count = u32::try_from(self.watched.len()).unwrap_or(u32::MAX).max(1);
         (LOOK / count).max(LEAST_PAUSE)
     }
 
-    /// Looks at one of them, which is the last to be looked at again.
+    /// Polls one task and moves it to the end of the queue.
     async fn look_at(&mut self, at: usize) {
         let Some(watched) = self.watched.remove(at) else { return };
         let found = self.desk.find(&self.asking, &watched.id).await;
@@ -129,7 +130,7 @@ impl Watch {
         self.heed(self.watched.len() - 1, found);
     }
 
-    /// Has one of them told if it has changed. What has ended is not watched any more.
+    /// Queues a task if it has changed. A task that has ended is no longer watched.
     fn heed(&mut self, at: usize, found: Result<Task, NoTask>) {
         let task = match found {
             Ok(task) => task,

@@ -41,7 +41,7 @@ pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
     answer
 }
 
-/// The answer to a path that is none of ours: people type the address of the host alone, or of another transport.
+/// The answer to an unknown path. People type the address of the host alone, or of another transport.
 pub(super) fn not_found(path: &str) -> Answer {
     let mut answer =
         with_body(StatusCode::NOT_FOUND, Body::full(Bytes::from(format!("not found; MCP is at {path}"))));
@@ -49,7 +49,7 @@ pub(super) fn not_found(path: &str) -> Answer {
     answer
 }
 
-/// The refusal of a connection beyond those that its principal may have. The connection closes.
+/// The refusal of a connection beyond the limit of its principal. The connection closes.
 pub(super) fn too_many_connections(limit: usize) -> Answer {
     let text = format!(
         "too many connections: all {limit} that one caller may have are at work (--http-max-connections-per-owner)"
@@ -73,7 +73,7 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer
 }
 
-/// A static page. A browser runs nothing in it but its own script, keeps it apart from other pages, and passes nothing on.
+/// A static page. Its headers allow only its own script, isolate it from other pages, and send no referrer.
 pub(super) fn page(page: &'static Page) -> Answer {
     let mut answer = with_body(StatusCode::OK, Body::full(Bytes::from_static(page.html.as_bytes())));
     let headers = answer.headers_mut();
@@ -104,19 +104,19 @@ pub(super) fn missing_session() -> Answer {
     text(StatusCode::BAD_REQUEST, "missing MCP-Session-Id")
 }
 
-/// The refusal of a session that has ended, or never was, or is somebody else's. A client that reads it starts a new one.
+/// The refusal of a session that is closed, unknown or of another principal. The client then starts a new one.
 pub(super) fn unknown_session() -> Answer {
     let text =
         "Session not found: it has ended, or never began here; send initialize again without MCP-Session-Id";
     json(StatusCode::NOT_FOUND, refused(RpcError::REFUSED, text))
 }
 
-/// A refusal of a request that was not read so far that its id is known.
+/// A refusal of a request whose id is not known yet.
 pub(super) fn refused(code: i64, text: &str) -> Vec<u8> {
     reply::error(Answers::Unknown(None), &RpcError::new(code, text))
 }
 
-/// A JSON-RPC reply under the status that its disposition stands for.
+/// A JSON-RPC reply, with the status of its disposition.
 pub(super) fn of_reply(reply: Reply) -> Answer {
     let status = match reply.disposition {
         Disposition::Answered | Disposition::Busy => StatusCode::OK,
@@ -130,19 +130,19 @@ pub(super) fn of_reply(reply: Reply) -> Answer {
 pub(super) fn events(body: Body) -> Answer {
     let mut answer = with_body(StatusCode::OK, body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Proxies must pass events on as they come.
+    // Tells proxies to pass events on without buffering.
     answer.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     answer
 }
 
-/// 405 with the methods that would do.
+/// 405 with the allowed methods.
 pub(super) fn method_not_allowed(allowed: &'static str) -> Answer {
     let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     answer
 }
 
-/// 401 with the challenge that fits.
+/// 401 with the matching challenge.
 pub(super) fn unauthorized(why: Unauthenticated) -> Answer {
     let mut answer = empty(StatusCode::UNAUTHORIZED);
     let challenge = match why {

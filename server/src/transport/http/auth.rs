@@ -7,7 +7,7 @@ use crate::principal::{ANONYMOUS, Owner, Principal};
 use crate::protocol::Connection;
 use crate::settings::NamedToken;
 
-/// Who may call.
+/// The callers that may use the listener.
 #[derive(Debug)]
 pub(super) struct Authenticator {
     /// The tokens and their callers.
@@ -22,7 +22,7 @@ pub(super) struct Authenticator {
 pub(super) struct Caller {
     pub(super) principal: Principal,
     pub(super) modern: Arc<Connection>,
-    /// Whether it sees the runs of all callers and answers for them.
+    /// True if it sees the runs of all callers and may answer for them.
     pub(super) is_operator: bool,
 }
 
@@ -36,9 +36,9 @@ impl Caller {
 /// Why a request is not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unauthenticated {
-    /// It carries no credentials.
+    /// No credentials were sent.
     Missing,
-    /// It carries wrong ones.
+    /// The credentials are wrong.
     Invalid,
 }
 
@@ -63,7 +63,7 @@ impl Authenticator {
         let value = headers.authorization.only().map_err(|()| Unauthenticated::Invalid)?;
         let value = value.ok_or(Unauthenticated::Missing)?;
         let candidate = bearer(value.as_bytes()).ok_or(Unauthenticated::Invalid)?;
-        // All tokens are compared, so that the time does not tell which one a guess came close to.
+        // All tokens are compared, so that the time does not reveal which one a guess came close to.
         let mut found = None;
         for (token, caller) in &self.tokens {
             if token.token.matches(candidate) {

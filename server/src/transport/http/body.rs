@@ -35,18 +35,18 @@ pub(super) enum Unread {
     TooSlow,
     /// The connection broke.
     Broken,
-    /// What is buffered would take too much memory.
+    /// The buffers would take too much memory.
     NoRoom(NoRoom),
 }
 
-/// Which limit on what is buffered is reached.
+/// The limit on buffered bytes that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// That of one principal, in bytes.
+    /// The limit of one principal, in bytes.
     Own(usize),
-    /// That of all together, in bytes.
+    /// The limit of all principals together, in bytes.
     All(usize),
-    /// The memory that bodies share with everything else is exhausted.
+    /// The memory budget that bodies share with everything else.
     Memory,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for NoRoom {
     }
 }
 
-/// Limits on what is buffered: request bodies, and answers that their clients have not read.
+/// Limits on buffered bytes: request bodies, and answers that their clients have not read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyLimits {
     /// The size of one request body.
@@ -92,8 +92,8 @@ pub(super) struct Bodies {
     memory: MemoryBudget,
 }
 
-/// The account of what one connection has brought of a head that is not complete, until dropped. All of them may hold a quarter of what
-/// bodies may.
+/// The account of the bytes of one connection's incomplete head, until dropped. All of them together may hold a
+/// quarter of the memory for bodies.
 #[derive(Debug)]
 pub(super) struct Head {
     bodies: Arc<Bodies>,
@@ -101,7 +101,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Counts `count` bytes in all, unless there is no room for them.
+    /// Raises the count to `count` bytes, unless there is no room for them.
     pub(super) fn grow_to(&mut self, count: usize) -> bool {
         let more = count.saturating_sub(self.count);
         if !self.bodies.heads.try_take(more, self.bodies.limits.all / 4) {
@@ -115,7 +115,7 @@ impl Head {
         true
     }
 
-    /// Counts nothing any more.
+    /// Resets the count to zero.
     pub(super) fn release(&mut self) {
         let count = std::mem::take(&mut self.count);
         if count > 0 {
@@ -135,7 +135,7 @@ impl Drop for Head {
 #[derive(Debug)]
 pub(super) struct Held {
     bodies: Arc<Bodies>,
-    /// On whose account they are besides the process's.
+    /// The principal that is charged, besides the process.
     principal: Option<Principal>,
     count: usize,
     /// The part of them taken from the shared memory.
@@ -167,8 +167,8 @@ impl Held {
         Err(refused)
     }
 
-    /// Counts `count` bytes from now on, instead of the previous number. What has been computed is sent in any case;
-    /// while too much is held, further requests are refused instead.
+    /// Counts `count` bytes from now on, instead of the previous number. A computed answer is sent in any case; while
+    /// too much is held, further requests are refused instead.
     pub(super) fn become_of(&mut self, count: usize) {
         let more = count.saturating_sub(self.count);
         if more > 0 {
@@ -212,7 +212,7 @@ impl Received {
         &self.bytes
     }
 
-    /// Frees the bytes, which stay counted until an answer is counted in their place.
+    /// Drops the bytes but keeps their count, until an answer is counted in their place.
     pub(super) fn into_held(self) -> Held {
         self.held
     }
@@ -237,8 +237,8 @@ impl Reception {
         Poll::Ready(taken.map(|()| self.body.is_end_stream()))
     }
 
-    /// Takes the rest. Each part has a time limit. All of them together have the same one, and longer only for as long as
-    /// they come at the least rate.
+    /// Reads the rest. Each part has a time limit. All parts together have the same limit, which is extended only
+    /// while they arrive at the least rate.
     pub(super) async fn rest(mut self) -> Result<Received, Unread> {
         let timeout = self.received.held.bodies.limits.timeout;
         let begun = time::now();
@@ -266,10 +266,10 @@ impl Received {
         if self.bytes.len() + data.len() > self.held.bodies.limits.one {
             return Err(Unread::TooLarge);
         }
-        // Counted before it is kept; `held` gives it back whatever happens.
+        // Counted before it is stored; dropping `held` releases it in any case.
         self.held.try_more(data.len()).map_err(Unread::NoRoom)?;
         if self.bytes.is_empty() {
-            // The usual small body comes in one piece, which needs no copy.
+            // A small body usually arrives in one piece, which needs no copy.
             self.bytes = data;
         } else {
             let mut bytes = BytesMut::from(std::mem::take(&mut self.bytes));
@@ -281,12 +281,12 @@ impl Received {
 }
 
 impl Bodies {
-    /// No bodies yet.
+    /// An account without bodies.
     pub(super) fn new(limits: BodyLimits, memory: MemoryBudget) -> Arc<Self> {
         Arc::new(Bodies { limits, held: Count::default(), heads: Count::default(), memory })
     }
 
-    /// Bytes of all bodies held now, and how many there may be.
+    /// Bytes of all bodies held now, and the limit.
     pub(super) fn held(&self) -> (usize, usize) {
         (self.held.get(), self.limits.all)
     }
@@ -296,12 +296,12 @@ impl Bodies {
         self.heads.get()
     }
 
-    /// An account of nothing yet, for the heads of one connection.
+    /// An empty account for the heads of one connection.
     pub(super) fn head(self: &Arc<Self>) -> Head {
         Head { bodies: self.clone(), count: 0 }
     }
 
-    /// An account of nothing yet, for the body of an answer to `principal`.
+    /// An empty account for the body of an answer to `principal`.
     pub(super) fn nothing(self: &Arc<Self>, principal: Option<&Principal>) -> Held {
         Held { bodies: self.clone(), principal: principal.cloned(), count: 0, taken: 0 }
     }
@@ -323,7 +323,7 @@ impl Bodies {
 /// A response body.
 pub(super) struct Body {
     source: Source,
-    /// The request that it answers; it lasts as long as the body.
+    /// The request that it answers, which counts as in progress until the body is sent.
     request: Option<InProgress>,
     /// The account of an answer that its client has not read yet.
     held: Option<Held>,
@@ -389,8 +389,9 @@ impl Notes {
     }
 }
 
-/// A call whose notifications and response go out as events. It runs whether its client reads or not, so that a client
-/// that does not read cannot hold a running call's resources. Dropping it, as a disconnect does, cancels the call.
+/// A call whose notifications and response are sent as events. It runs whether its client reads or not, so that a
+/// client that does not read cannot hold a running call's resources. Dropping it, as a disconnect does, cancels the
+/// call.
 struct Events {
     /// Its answer, if it has one.
     call: Option<JoinHandle<(Option<Vec<u8>>, Held)>>,
@@ -404,17 +405,17 @@ impl Drop for Events {
 }
 
 impl Body {
-    /// Nothing.
+    /// An empty body.
     pub(super) fn empty() -> Self {
         Self::of(Source::Full(None))
     }
 
-    /// These bytes.
+    /// A body of these bytes.
     pub(super) fn full(bytes: Bytes) -> Self {
         Self::of(Source::Full((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// The bytes of an answer that is no stream of events, before anything holds on to it.
+    /// The bytes of an answer that is no stream of events, before it is accounted.
     pub(super) fn into_bytes(self) -> Bytes {
         match self.source {
             Source::Full(bytes) => bytes.unwrap_or_default(),
@@ -422,7 +423,7 @@ impl Body {
         }
     }
 
-    /// The events of a call that puts its notifications into `notes` and whose answer is on the account `held`. The call
+    /// The events of a call that adds its notifications to `notes` and whose answer is accounted in `held`. The call
     /// starts at once, on this thread.
     pub(super) fn events(
         call: impl Future<Output = Finished> + 'static,
@@ -495,7 +496,7 @@ impl HttpBody for Body {
 impl Events {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some(call) = &mut self.call else { return Poll::Ready(None) };
-        // Asked before the notes are: the last note comes before the end.
+        // Polled before the notes: the last note comes before the end.
         let finished = Pin::new(call).poll(context);
         let Poll::Ready(finished) = finished else {
             return self.notes.poll(context).map_or(Poll::Pending, |note| Poll::Ready(Some(note.into())));

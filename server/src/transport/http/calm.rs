@@ -1,4 +1,4 @@
-//! The bytes of one connection: how long it is read without giving way, and what a client may send that asks for nothing.
+//! Reads the bytes of one connection in bounded turns, and bounds the frames by which a client asks for nothing.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -16,28 +16,30 @@ use super::frames::{Frames, Preface};
 use super::patience::Patience;
 use ptc_host::time::{self, Sleep, sleep_until};
 
-/// Bytes that are read before other connections of the thread have their turn: of the smallest frames, less than four thousand.
+/// Bytes read before the other connections of the thread have their turn: fewer than four thousand of the smallest
+/// frames.
 const TURN_BYTES: usize = 32 << 10;
-/// Most bytes that are kept of requests whose heads are not complete.
+/// Most bytes that are buffered of requests whose heads are incomplete.
 pub(super) const MAX_BUFFER_BYTES: usize = 64 << 10;
-/// The part of them that is no more than any connection costs.
+/// The part of them that is not charged, as any connection costs that much.
 const FREE_HEAD_BYTES: usize = 4 << 10;
-/// The last frame to a client that has used up the server's patience: `GOAWAY` with `ENHANCE_YOUR_CALM` (RFC 9113, 6.8 and 7) for any stream.
+/// The last frame to a client that has exhausted its allowance: `GOAWAY` with `ENHANCE_YOUR_CALM` (RFC 9113, 6.8 and
+/// 7) for any stream.
 const GOAWAY_HEAD: [u8; 17] =
     [0, 0, WHY.len() as u8 + 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0xb];
 /// Its debug data.
 const WHY: &[u8] = TEXT.as_bytes();
 const TEXT: &str = "too many frames that ask for nothing";
-/// How long and how much is still read then, so that the client finds the last frame and not a broken connection.
+/// How long and how much is still read after it, so that the client finds the last frame and not a reset connection.
 const LEAVE_WITHIN: Duration = Duration::from_millis(500);
 const LEAVE_BYTES: usize = 1 << 20;
 
-/// What the bytes of a connection and its requests tell each other.
+/// State that the byte stream of a connection shares with its requests.
 #[derive(Debug)]
 pub(super) struct Here {
     /// Requests that are not answered yet.
     active: Cell<usize>,
-    /// Bytes that no request has been made of yet.
+    /// Bytes that do not form a complete request yet.
     unfinished: Cell<usize>,
     /// The account of these bytes.
     head: RefCell<Head>,
@@ -45,21 +47,21 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// A new connection, whose unfinished heads are on the account `head`.
+    /// A new connection, whose incomplete heads are charged to `head`.
     pub(super) fn new(head: Head) -> Rc<Self> {
         let (active, unfinished, sent_away) = Default::default();
         Rc::new(Here { active, unfinished, head: RefCell::new(head), sent_away })
     }
 
-    /// The head of a request has come.
+    /// Notes that the head of a request has arrived.
     pub(super) fn begin(&self) {
         self.active.set(self.active.get() + 1);
         self.unfinished.set(0);
         self.head.borrow_mut().release();
     }
 
-    /// Charges what has come of a request whose head is not complete; `false` if there is no room for it. While a request is worked
-    /// on, what comes belongs to its body, which has an account of its own.
+    /// Charges the bytes of an incomplete head; `false` if there is no room for them. While a request is being
+    /// answered, further bytes belong to its body, which has an account of its own.
     fn charge(&self, read: usize) -> bool {
         if self.active.get() > 0 {
             return true;
@@ -69,12 +71,12 @@ impl Here {
         unfinished <= FREE_HEAD_BYTES || self.head.borrow_mut().grow_to(unfinished.min(MAX_BUFFER_BYTES))
     }
 
-    /// A request has been answered.
+    /// Notes that a request has been answered.
     pub(super) fn end(&self) {
         self.active.set(self.active.get() - 1);
     }
 
-    /// Whether the client was told to go.
+    /// True if the client was sent the last frame.
     pub(super) fn is_sent_away(&self) -> bool {
         self.sent_away.get()
     }
@@ -83,7 +85,7 @@ impl Here {
 /// A stream between a client and the server that serves it.
 pub(super) struct Calm<S> {
     stream: S,
-    /// Bytes read since others had their turn.
+    /// Bytes read in this turn.
     in_turn: usize,
     protocol: Protocol,
     here: Rc<Here>,
@@ -91,11 +93,11 @@ pub(super) struct Calm<S> {
 }
 
 enum Protocol {
-    /// Too few bytes have come.
+    /// Too few bytes have arrived to tell the protocol.
     Unknown(Preface),
     Http1,
     Http2(Box<Http2>),
-    /// The client has been told to go, and has until then.
+    /// The client was sent the last frame, and has until then to leave.
     Leaving {
         until: Pin<Box<Sleep>>,
         left: usize,
@@ -109,7 +111,7 @@ struct Http2 {
 }
 
 impl Http2 {
-    /// Whether what has come may be worked on.
+    /// True if these bytes may be processed.
     fn admits(&mut self, bytes: &[u8]) -> bool {
         let patience = &mut self.patience;
         self.incoming.walk(bytes, |frame| patience.received(frame));
@@ -129,7 +131,7 @@ impl<S> Calm<S> {
         Calm { stream, in_turn: 0, protocol, here, registry }
     }
 
-    /// Whether what has come may be worked on.
+    /// True if these bytes may be processed.
     fn admits(&mut self, bytes: &[u8]) -> bool {
         match &mut self.protocol {
             Protocol::Unknown(preface) => match preface.read(bytes) {
@@ -153,14 +155,14 @@ impl<S> Calm<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
-    /// Tells the client to go, as well as that can be done at once.
+    /// Sends the last frame, as far as it can be written at once.
     fn send_away(&mut self, context: &mut Context<'_>) {
         self.here.sent_away.set(true);
         if let Protocol::Http2(http2) = &self.protocol
             && http2.outgoing.is_between()
         {
             let last = [&GOAWAY_HEAD, WHY].concat();
-            // A client that reads nothing is told nothing.
+            // A client that does not read gets no last frame.
             let _ = Pin::new(&mut self.stream).poll_write(context, &last);
         }
         let _ = Pin::new(&mut self.stream).poll_flush(context);
@@ -169,7 +171,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Calm<S> {
         self.protocol = Protocol::Leaving { until, left: LEAVE_BYTES };
     }
 
-    /// Reads what still comes, for nobody, until the client has gone or its time is over.
+    /// Reads and discards further bytes until the client has left or its time is over.
     fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         let Protocol::Leaving { until, left } = &mut self.protocol else {
             return Poll::Ready(io::ErrorKind::ConnectionAborted.into());
@@ -220,7 +222,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Calm<S> {
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
         let read = buffer.filled().len() - before;
         this.in_turn += read;
-        // Those that have been at it for longer make room; this one is charged for the rest when it is read on.
+        // Other connections that have waited for longer are evicted; this one is charged for the rest at the next
+        // read.
         if !this.here.charge(read)
             && this.registry.make_room_at_once() == 0
             && !this.registry.is_making_room()
@@ -244,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Calm<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.is_leaving() {
-            // What would have been said is not said any more; the reading side ends the connection.
+            // Further output is discarded; the reading side ends the connection.
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;

@@ -47,7 +47,7 @@ pub(super) struct Times {
     pub(super) idle: Duration,
 }
 
-/// Runs the streams of a connection on the thread it is used on, in turns of whoever holds the connection.
+/// Runs the streams of a connection on the connection's own thread, in the turns of its holder.
 #[derive(Clone)]
 struct HereExecutor {
     engine: Engine,
@@ -99,7 +99,7 @@ impl Drop for InProgress {
     }
 }
 
-/// A request as received.
+/// A received request.
 pub(super) struct Asked {
     pub(super) request: Request<Incoming>,
     /// The address of its client.
@@ -109,7 +109,7 @@ pub(super) struct Asked {
     pub(super) in_progress: InProgress,
 }
 
-/// Most answers are ready at the first poll, without any state that would have to be kept meanwhile.
+/// Most answers are ready at the first poll, without any state to keep in between.
 impl Start for Asked {
     type Output = Result<Answer, Infallible>;
     type Rest = LocalBoxFuture<'static, Self::Output>;
@@ -142,7 +142,7 @@ pub(super) async fn serve<S>(
     }
 }
 
-/// Answers what comes on a connection until it ends.
+/// Answers the requests of a connection until it ends.
 async fn answer<S>(
     server: Rc<Handle>,
     stream: Calm<S>,
@@ -160,8 +160,8 @@ async fn answer<S>(
         Eager::new(Asked { request, peer, busy, in_progress: InProgress::begin(&server) })
     });
     let mut builder = auto::Builder::new(executor);
-    // No bound of our own on the number of headers: hyper's, 100, is what it needs no memory for. Nor a time for them: a
-    // connection whose next request has not come whole is at rest, and that has its bound.
+    // No limit of our own on the number of headers: up to hyper's limit, 100, it needs no memory for them. Nor a time
+    // limit: a connection whose next request is incomplete counts as resting, which has its own limit.
     builder.http1().header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES);
     builder
         .http2()
@@ -179,11 +179,11 @@ async fn answer<S>(
         });
         tokio::select! {
             biased;
-            // A broken connection is the client's affair; its calls have been dropped with it.
+            // A broken connection concerns only its client; its calls have been dropped with it.
             _ = connection.as_mut() => return,
             over = Gated::new(over) => if over != Over::Unwanted { break },
         }
-        // Its place is needed. A request that has come but was not looked at yet is no rest.
+        // Its place is needed. A request that has arrived but was not read yet must still be seen.
         tokio::task::yield_now().await;
         if connection.as_mut().now_or_never().is_some() {
             return;
@@ -191,7 +191,7 @@ async fn answer<S>(
         match registration.activity.rest() {
             Rest::Busy => {}
             Rest::Silent | Rest::Receiving | Rest::Listening => return,
-            // Its last answer may still be on the way.
+            // Its last answer may still be in flight.
             Rest::Served => break,
         }
     }

@@ -1,11 +1,12 @@
-//! All open connections: who holds each, what it waits for, and which to close when there are too many.
+//! All open connections: the holder of each, its state, and the order of eviction when there are too many.
 //!
-//! No client can lock others out by holding connections. One principal has a share of the places, and takes further ones
-//! from itself. When all places are taken, connections that wait for their client are closed: those of whoever holds more
-//! than a share first; among these, those that never sent a request, those whose request does not come to its end,
-//! those at rest, and last those that only listen; of each kind, those of the greediest holder, the oldest first. A
-//! connection with a request that the server works on is never closed for this, and one of whoever holds no more than a share is
-//! not closed as long as somebody who holds more has one that waits, though it may only just have come.
+//! No client can lock others out by holding connections. Each principal has a share of the places; beyond its own
+//! limit it evicts its own connections. When all places are taken, connections that wait for their client are closed,
+//! those of holders above their share first. Among these the order is: connections that never sent a request,
+//! connections with an incomplete request, idle ones, and last those that only listen. Within each kind, the holder
+//! with the most connections loses its oldest ones first. A connection with a request in progress is never evicted. A
+//! connection of a holder within its share is not evicted while a holder above its share has a waiting one, even if
+//! that one has only just connected.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -20,30 +21,30 @@ use crate::observers::metrics::{Exposition, MetricKind};
 use crate::principal::Principal;
 use ptc_host::time::{self, Instant};
 
-/// Connections closed at a time: the search through all of them should free more than one.
+/// Connections closed at a time: a search through all of them should free more than one place.
 const CLOSED_AT_ONCE: usize = 32;
-/// How long a connection that waits for its client is spared: what it waits for is usually on its way.
+/// Grace period of a connection that waits for its client: its next bytes are usually on their way.
 const SPARED: Duration = Duration::from_millis(100);
-/// A request that takes its client longer than this is slow.
+/// A request that takes its client longer than this to send is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How many connections may be open.
+/// Limits on open connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLimits {
-    /// Of everybody together.
+    /// Of all holders together.
     pub(super) all: usize,
     /// Of one principal.
     pub(super) per_owner: usize,
 }
 
-/// Who holds a connection: whoever sent the last request with credentials; until then, an address.
+/// The holder of a connection: the caller of the last request with credentials, and before that its address.
 #[derive(Debug)]
 enum Holder {
     Address(IpAddr),
     Principal(Principal),
 }
 
-/// A holder, as far as it is told from others.
+/// The key by which holders are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum HolderKey {
     Address(IpAddr),
@@ -54,7 +55,8 @@ enum HolderKey {
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<Usage>,
-    /// The principal that holds it, as a number; 0 while nobody does. It spares requests of the same caller the lock.
+    /// The number of the principal that holds it; 0 if there is none. It saves further requests of the same caller
+    /// the lock.
     holder: AtomicUsize,
     unwanted: Notify,
 }
@@ -62,26 +64,26 @@ pub(super) struct Activity {
 #[derive(Debug)]
 struct Usage {
     holder: Holder,
-    /// Requests that are not answered yet, by [`Phase`].
+    /// Requests in progress, by [`Phase`].
     requests: [usize; PHASES],
-    /// Whether any request has been answered.
+    /// True if any request has been answered.
     served: bool,
     joined: Instant,
     /// Since when it waits for its client, if it does.
     since: Instant,
     limit: Duration,
-    /// Whether it has been asked to close.
+    /// True if it has been asked to close.
     unwanted: bool,
 }
 
-/// What a request that is not answered yet waits for.
+/// The phase of a request in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The server.
+    /// The server works on it.
     Working,
-    /// The rest of its body.
+    /// The rest of its body is missing.
     Receiving,
-    /// News, for as long as its client likes.
+    /// Its client listens for notifications.
     Listening,
 }
 
@@ -98,18 +100,18 @@ pub(super) enum Over {
     Closing,
 }
 
-/// What a connection waits for.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// The server.
+    /// The server works on a request.
     Busy,
-    /// The first request.
+    /// No request has arrived yet.
     Silent,
-    /// The next request.
+    /// It is idle between requests.
     Served,
-    /// The end of a request.
+    /// A request is incomplete.
     Receiving,
-    /// News.
+    /// Its client listens for notifications.
     Listening,
 }
 
@@ -127,14 +129,14 @@ impl Usage {
         }
     }
 
-    /// Whether it waits for its client and is only spared because it has just come. One that has been there for longer and is used
-    /// again and again is not meant: it may stay so for ever.
+    /// True if it waits for its client and is in its grace period only because it has just connected. An older
+    /// connection that is used again and again is not new: it may stay in its grace period for ever.
     fn is_new(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.joined);
         !self.unwanted && age < SPARED && self.rest() != Rest::Busy
     }
 
-    /// How early it is closed when places are needed, or `None` if it is not closed now.
+    /// Its class in the order of eviction, lowest first; `None` if it is not evicted now.
     fn order(&self, now: Instant) -> Option<u8> {
         let waits = now.saturating_duration_since(self.since);
         if self.unwanted || waits < SPARED {
@@ -173,7 +175,7 @@ impl Activity {
         Busy { activity: self.clone(), phase: Phase::Working, idle }
     }
 
-    /// In whose turns its worker serves it.
+    /// The holder in whose turns its worker serves it.
     pub(super) fn turns_of(&self) -> Option<Arc<str>> {
         Some(match &self.lock().holder {
             Holder::Address(address) => format!("address {address}").into(),
@@ -181,10 +183,10 @@ impl Activity {
         })
     }
 
-    /// What it waits for now. What it has waited for only a moment counts as the server's work.
+    /// Its state now. Within the grace period it counts as busy.
     pub(super) fn rest(&self) -> Rest {
         let mut state = self.lock();
-        // Whoever asks does something about it; until then it may be asked to close again.
+        // The caller acts on the state; after that the connection may be asked to close again.
         state.unwanted = false;
         match state.rest() {
             Rest::Receiving if time::since(state.since) < SPARED => Rest::Busy,
@@ -216,7 +218,7 @@ impl Activity {
     }
 }
 
-/// A request that is being answered.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Busy {
     activity: Arc<Activity>,
@@ -225,7 +227,7 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    /// From now on it waits for something else.
+    /// Enters another phase.
     pub(super) fn enter(&mut self, phase: Phase) {
         let mut state = self.activity.lock();
         state.requests[self.phase as usize] -= 1;
@@ -237,11 +239,11 @@ impl Busy {
         self.phase = phase;
     }
 
-    /// The connection belongs to `principal` from now on. Where that principal has all the connections that it may
-    /// have, its oldest one that waits for it makes room.
+    /// Assigns the connection to `principal`. If that principal is at its limit, its oldest connection that waits for
+    /// its client is evicted.
     ///
     /// # Errors
-    /// The number of connections that it may have, if the server works for each of them.
+    /// The principal's limit, if all of its connections are busy.
     pub(super) fn belongs_to(
         &self,
         principal: &Principal,
@@ -275,7 +277,7 @@ impl Holder {
         }
     }
 
-    /// Gives up a connection.
+    /// Releases a connection of this holder.
     fn leave(&self) {
         if let Holder::Principal(principal) = self {
             principal.usage().connections.give_back(1);
@@ -293,8 +295,8 @@ impl Drop for Busy {
     }
 }
 
-/// How soon a connection is closed for its place: whether its holder has no more than a share, [how early](Usage::order), how many
-/// the holder has, and since when it waits.
+/// The rank of a connection for eviction, lowest first: whether its holder is within its share, its
+/// [class](Usage::order), how many the holder has, and since when it waits.
 type Rank = (bool, u8, Reverse<usize>, Instant);
 
 /// The connections of a listener.
@@ -326,19 +328,19 @@ impl ConnectionRegistry {
         Registration { registry: self.clone(), number, activity }
     }
 
-    /// Whether a connection that has been asked to close is still there.
+    /// True if a connection that was asked to close is still open.
     pub(super) fn is_making_room(&self) -> bool {
         self.registered().values().any(|activity| activity.lock().unwanted)
     }
 
-    /// Closes some connections that wait for their clients, and returns their number. It may be worth asking again a moment later:
-    /// those that have just come are spared, and for their sake those of whoever holds no more than a share. So are these while others
-    /// that were asked to close are still there.
+    /// Evicts some connections that wait for their clients, and returns their number. If it returns 0, a retry a
+    /// moment later may succeed: new connections have a grace period, and while they have it, connections of holders
+    /// within their share stay open, too. So do these while others that were asked to close are still open.
     pub(super) fn make_room(&self) -> usize {
         self.make_room_of_all(false)
     }
 
-    /// The same for whoever cannot ask again.
+    /// The same for callers that cannot retry.
     pub(super) fn make_room_at_once(&self) -> usize {
         self.make_room_of_all(true)
     }
@@ -352,7 +354,7 @@ impl ConnectionRegistry {
         for activity in registered.values() {
             let state = activity.lock();
             if state.unwanted {
-                // Its place is free in a moment.
+                // Its place will be free in a moment.
                 is_making_room = true;
                 continue;
             }
@@ -370,7 +372,7 @@ impl ConnectionRegistry {
             .iter_mut()
             .flat_map(|(holder, theirs)| {
                 theirs.sort_by_key(|(order, since, _)| (*order, *since));
-                // With each one that goes, its holder is less greedy.
+                // Each eviction lowers the count of its holder.
                 let levels = (1..=held[holder]).rev();
                 theirs.iter().zip(levels).map(|((order, since, activity), level)| {
                     ((level <= share, *order, Reverse(level), *since), *activity)
@@ -389,7 +391,7 @@ impl ConnectionRegistry {
         count
     }
 
-    /// Closes the connection of `principal` that it misses least; `false` if the server works for all of them.
+    /// Evicts the least valuable connection of `principal`; `false` if all of them are busy.
     fn make_room_of(&self, principal: &Principal) -> bool {
         let (registered, now) = (self.registered(), time::now());
         let number = principal.number();
@@ -409,7 +411,7 @@ impl ConnectionRegistry {
         self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes the families of connections.
+    /// Writes the metric families of connections.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let mut counts = [0_usize; KINDS.len()];
         for activity in self.registered().values() {
@@ -526,7 +528,7 @@ mod tests {
         for (registration, _) in working.iter().chain(&fresh) {
             assert_eq!(over(registration), None);
         }
-        // One that has come to its end in the meantime is worked on.
+        // A request that was completed in the meantime is in progress.
         let (registration, mut busy) = receiving.into_iter().next().unwrap();
         busy.enter(Phase::Working);
         assert_eq!(registration.activity.rest(), Rest::Busy);
@@ -542,7 +544,7 @@ mod tests {
         let listening: Vec<_> = (0..35).map(|_| held(&registry, &greedy, Phase::Listening)).collect();
         tokio::time::advance(SPARED).await;
         assert_eq!(registry.make_room(), 25, "until no more than a share is left");
-        // Though they came later and only listen.
+        // Although they connected later and only listen.
         let gone = |held: &[(Registration, Busy)]| held.iter().filter_map(|(one, _)| over(one)).count();
         assert_eq!((gone(&listening), gone(&old)), (25, 0));
         drop(listening);
@@ -567,14 +569,14 @@ mod tests {
             );
         }
         drop(fresh);
-        // One that is used again and again does not hold the others' places for ever.
+        // A connection that is used again and again does not keep the others' places for ever.
         let used: Vec<_> = (0..39).map(|_| registry.join(HERE, LONG)).collect();
         tokio::time::advance(SPARED).await;
         used.iter().for_each(|one| one.activity.request(LONG).belongs_to(&greedy, &registry).unwrap());
         assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
         drop(used);
         let _ = patient.activity.rest();
-        // Where nobody holds more than a share, whoever waits makes room.
+        // If no holder is above its share, any waiting connection can be evicted.
         let _fresh: Vec<_> = (0..5).map(|_| held(&registry, &greedy, Phase::Receiving)).collect();
         assert_eq!((registry.make_room(), over(&patient)), (1, Some(Over::Unwanted)));
     }

@@ -16,7 +16,7 @@ use super::post::Waiting;
 use super::router::{Endpoint, Seen, Step, admit};
 use crate::observers::console::{Facts, PAGE as FILES};
 
-/// Where the page is.
+/// The path of the page.
 pub(super) const PAGE: &str = "/console";
 const STATE: &str = "/console/api/state";
 const CATALOG: &str = "/console/api/catalog";
@@ -77,7 +77,7 @@ pub(super) fn step(
     Some(Step::Ready(data(json)))
 }
 
-/// Whether the answer to `path` must not be stored anywhere.
+/// True if the answer to `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
     matches!(path, STATE | CATALOG | SIGN_INS) || console_runs::is_path(path)
 }

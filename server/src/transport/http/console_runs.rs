@@ -1,4 +1,4 @@
-//! The runs that are kept, on the console: seen, answered and stopped by their principals, and by operators for everybody
+//! Runs on the console: principals list, answer and cancel their own runs, and operators those of all principals
 //! (waiting.md 4.5).
 
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::observers::console::{RunsFacts, cancelled, taken, whole_question};
 use crate::principal::Principal;
 use crate::runs::{NotSeen, Runs};
 
-/// Where they are listed, and below it each of them.
+/// The path of the list, and the prefix of the path of each run.
 const RUNS: &str = "/console/api/runs";
 
-/// Whether `path` is a place of theirs.
+/// True if `path` belongs to runs.
 pub(super) fn is_path(path: &str) -> bool {
     path.strip_prefix(RUNS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What is done with one run.
+/// An action on one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Answer,
     Cancel,
 }
 
-/// A place below the list.
+/// A path below the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Where something is done.
+    /// An action.
     Work(Work),
     /// One question, with all arguments of its calls.
     Question(QuestionId),
@@ -57,14 +57,14 @@ fn named(path: &str) -> Option<(&str, Place)> {
     (!run_id.is_empty()).then_some((run_id, place))
 }
 
-/// What is sent with an answer. Whose run it is stands here and not in the address, which others may see.
+/// The body of an action. The principal is part of the body and not of the address, which others may see.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent<'s> {
     /// Question id → `{"action": …, "content": …}`.
     #[serde(borrow)]
     answers: Option<&'s RawValue>,
-    /// Whose run it is; an ordinary caller's own, if it is not said.
+    /// The principal of the run; the caller's own if it is missing.
     principal: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn step(
     body: Incoming,
 ) -> Step {
     let Some(runs) = endpoint.telemetry.sources.runs.clone() else {
-        // Nothing is ever kept here.
+        // Without runs the list is always empty.
         return Step::Ready(match path == RUNS && is_read(method) {
             true => data(endpoint.telemetry.console_runs(&facts(caller), &[], None)),
             false => refused(NotSeen::NotFound),
@@ -136,7 +136,7 @@ fn facts(caller: &Caller) -> RunsFacts<'_> {
     RunsFacts { caller: caller.principal.name(), operator: caller.is_operator }
 }
 
-/// One question of a run, whole.
+/// One whole question of a run.
 async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: QuestionId) -> Answer {
     let of = (!caller.is_operator).then_some(&caller.principal);
     match runs.view(of, run_id).await.map(|view| whole_question(&view, id)) {
@@ -146,7 +146,7 @@ async fn looked_at(runs: &Arc<Runs>, caller: &Caller, run_id: &str, id: Question
     }
 }
 
-/// Answers or stops a run.
+/// Answers or cancels a run.
 #[expect(clippy::disallowed_methods, reason = "entry point: act()")]
 async fn act(
     runs: &Arc<Runs>,
@@ -183,8 +183,8 @@ async fn act(
     }
 }
 
-/// Whose run the caller means. Ordinary callers hear of no other than their own; of those that an operator may mean only one that is
-/// there counts.
+/// The principal whose run the caller means. Ordinary callers see no runs but their own; a principal that an operator
+/// names must own the run.
 async fn owner(
     runs: &Arc<Runs>,
     caller: &Caller,

@@ -31,7 +31,7 @@ const LIMITS: [&str; 12] = [
 const ROUTES: [&str; 2] = ["mcp", "other"];
 /// Classes of status codes.
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-/// Why calls end without their own answer.
+/// The reasons for calls that end without their own answer.
 const CANCELLATIONS: [&str; 3] = ["client", "client_disconnect", "await_timeout"];
 
 /// Counts of a listener.
@@ -53,31 +53,31 @@ fn add(counter: &AtomicU64) {
 }
 
 impl Counts {
-    /// A request was answered.
+    /// Counts an answered request.
     pub(super) fn request(&self, is_mcp: bool, status: StatusCode) {
         let class = usize::from(status.as_u16() / 100).clamp(2, 5) - 2;
         self.requests[usize::from(!is_mcp)][class].add(1);
     }
 
-    /// How many requests were answered.
+    /// The number of answered requests.
     #[cfg(test)]
     pub(super) fn answered(&self) -> u64 {
         self.requests.iter().flatten().map(ShardedCounter::count).sum()
     }
 
-    /// A request named a host that is not this machine.
+    /// Counts a request whose host is not this machine.
     pub(super) fn host_rejected(&self, instance: &str) {
         add(&self.host_rejected);
         debug!(event = "ptc_lisp.http.host.rejected", count = 1, instance);
     }
 
-    /// A request came from a web page that may not connect.
+    /// Counts a request from a web page that may not connect.
     pub(super) fn origin_rejected(&self, instance: &str) {
         add(&self.origin_rejected);
         debug!(event = "ptc_lisp.http.origin.rejected", count = 1, instance);
     }
 
-    /// A request had no or wrong credentials.
+    /// Counts a request with missing or wrong credentials.
     pub(super) fn auth_failure(&self, instance: &str, why: Unauthenticated) {
         let (counter, reason) = match why {
             Unauthenticated::Missing => (&self.auth_missing, "missing"),
@@ -87,14 +87,14 @@ impl Counts {
         debug!(event = "ptc_lisp.http.auth.failure", count = 1, instance, reason);
     }
 
-    /// A source is blocked from now on.
+    /// Counts a source that is blocked from now on.
     pub(super) fn rate_limited(&self, instance: &str, source: IpAddr, block: Duration) {
         add(&self.rate_limited);
         let block_ms = block.as_millis() as u64;
         debug!(event = "ptc_lisp.http.auth.rate_limited", count = 1, instance, source = %source, block_ms);
     }
 
-    /// A limit refused a request.
+    /// Counts a request that a limit refused.
     pub(super) fn limit_rejected(&self, instance: &str, limit_name: &'static str) {
         if let Some(at) = LIMITS.iter().position(|limit| *limit == limit_name) {
             add(&self.limits[at]);
@@ -102,13 +102,13 @@ impl Counts {
         debug!(event = "ptc_lisp.http.limit.rejected", count = 1, instance, limit_name);
     }
 
-    /// A connection was closed because its client sent too many frames that ask for nothing.
+    /// Counts a connection that was closed because its client sent too many frames that ask for nothing.
     pub(super) fn flooded(&self, instance: &str, source: IpAddr) {
         add(&self.flooded);
         debug!(event = "ptc_lisp.http.flooded", count = 1, instance, source = %source);
     }
 
-    /// A call ended without its own answer.
+    /// Counts a call that ended without its own answer.
     pub(super) fn cancelled(&self, instance: &str, reason: &'static str) {
         if let Some(at) = CANCELLATIONS.iter().position(|known| *known == reason) {
             add(&self.cancelled[at]);
@@ -116,7 +116,7 @@ impl Counts {
         debug!(event = "ptc_lisp.http.cancelled", count = 1, instance, reason);
     }
 
-    /// Writes the families of the listener.
+    /// Writes the metric families of the listener.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut family = to.family(

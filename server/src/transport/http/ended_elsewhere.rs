@@ -1,4 +1,4 @@
-//! What replicas tell each other of HTTP sessions: which of them clients have ended, and what [`siblings`] hand on (state.md 5.2).
+//! Replica announcements: closed HTTP sessions, and the messages that [`siblings`] forward (state.md 5.2).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::server_state::ServerState;
 use ptc_host::digest::sha256_hex;
 use ptc_host::time;
 
-/// How often a replica listens: others hear within a second.
+/// The interval of polls: other replicas hear of an end within a second.
 const LISTENING: Duration = Duration::from_millis(500);
-/// What a replica may need to hear, once it listens.
+/// The time for a replica to process an announcement after its poll.
 const HEARING: Duration = Duration::from_millis(100);
-/// How long a process that stops waits until ends are told.
+/// How long a stopping process waits for its announcements to be sent.
 const SETTLING: Duration = Duration::from_secs(2);
-/// What announcements of ended sessions begin with.
+/// The prefix of announcements of closed sessions.
 const SAID: &str = "http-session-ended ";
 
-/// The store as HTTP sessions use it.
+/// The store, as HTTP sessions use it.
 #[derive(Debug, Clone)]
 pub(super) struct Ends {
     store: WatchedState,
-    /// How long an id could be gone on with.
+    /// How long an id could be resumed.
     life: Duration,
-    /// Whether there may be others.
+    /// True if there may be other replicas.
     is_shared: bool,
-    /// What is being told now.
+    /// The announcements in progress.
     telling: Arc<Telling>,
 }
 
@@ -47,7 +47,7 @@ struct Telling {
 }
 
 impl Ends {
-    /// The ends of sessions that live so long; `None` if nothing outlives the process.
+    /// The closed sessions, remembered that long; `None` if no state outlives the process.
     pub(super) fn of(state: Option<&ServerState>, ttl: Duration) -> Option<Ends> {
         let state = state?;
         let store = state.store.clone()?;
@@ -55,7 +55,7 @@ impl Ends {
         Some(Ends { store, life: ttl.max(TOMBSTONE_LIFE), is_shared, telling: Arc::default() })
     }
 
-    /// Whether other processes may be told.
+    /// True if other processes may need to hear.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
@@ -65,18 +65,19 @@ impl Ends {
         &self.store
     }
 
-    /// How long what is known of a session is remembered.
+    /// How long facts about a session are remembered.
     pub(super) fn life(&self) -> Duration {
         self.life
     }
 
-    /// Waits until every replica has heard what was told so far, so that a client that has its answer meets it everywhere.
+    /// Waits until every replica has processed the announcements so far, so that a client that has its answer finds
+    /// their effect everywhere.
     pub(super) async fn heard(&self) {
         self.settled().await;
         time::sleep(LISTENING + HEARING).await;
     }
 
-    /// Remembers that a client has ended a session, and tells the others.
+    /// Records that a client has closed a session, and announces it.
     pub(super) fn tell(&self, id: &str, principal: &Principal) {
         let (store, life, name, hash) =
             (self.store.clone(), self.life, principal.name().to_owned(), hash_of(id));
@@ -91,7 +92,7 @@ impl Ends {
         });
     }
 
-    /// Has others told of something meanwhile.
+    /// Runs an announcement in the background.
     pub(super) fn telling(&self, work: impl Future<Output = ()> + Send + 'static) {
         let telling = self.telling.clone();
         telling.count.fetch_add(1, Ordering::AcqRel);
@@ -103,12 +104,12 @@ impl Ends {
         });
     }
 
-    /// Whether something is being told.
+    /// True if an announcement is in progress.
     pub(super) fn is_telling(&self) -> bool {
         self.telling.count.load(Ordering::Acquire) > 0
     }
 
-    /// Waits until all is told, at most for a moment: the process is about to stop.
+    /// Waits for all announcements, with a time limit: the process is about to stop.
     pub(super) async fn settled(&self) {
         let told = async {
             loop {
@@ -120,11 +121,11 @@ impl Ends {
                 told.await;
             }
         };
-        // Whoever is not told by then finds a session that nobody names any more.
+        // A replica that was not reached keeps a session whose id no client uses any more.
         let _ = time::timeout(SETTLING, told).await;
     }
 
-    /// Asks what is remembered of a session that was adopted. What was announced lately is known already.
+    /// Looks up the record of a session that was adopted. Recent announcements are known already.
     pub(super) fn check(&self, id: &str, principal: &Principal, sessions: &Arc<Sessions>) {
         let (ends, id, principal) = (self.clone(), Arc::<str>::from(id), principal.clone());
         let sessions = Arc::downgrade(sessions);
@@ -136,7 +137,7 @@ impl Ends {
         });
     }
 
-    /// What is remembered of a session, if anything is.
+    /// The record of a session, if there is one.
     async fn known(&self, id: &str, principal: &Principal) -> Option<Known> {
         match self.store.read(&key(principal.name(), &hash_of(id))?).await {
             Err(StateError::Gone) => Some(Known::Ended),
@@ -145,7 +146,7 @@ impl Ends {
         }
     }
 
-    /// Asks what is remembered of all open sessions, since what others have said of them is forgotten.
+    /// Looks up the records of all open sessions after announcements were missed.
     async fn check_all(&self, sessions: &Sessions) {
         warn!(event = "http_session_news_missed");
         for session in sessions.all_open() {
@@ -155,12 +156,12 @@ impl Ends {
         }
     }
 
-    /// Listens to what other replicas say, for as long as the sessions are there.
+    /// Receives announcements of other replicas until the sessions are dropped.
     pub(super) async fn listen(self, sessions: Arc<Sessions>) {
         let mut heard = 0;
         loop {
             if let Ok(news) = self.store.news(heard).await {
-                // Before it first listens a replica has no session that could have ended.
+                // Before its first poll a replica has no session that could have been closed elsewhere.
                 if news.missed && heard > 0 {
                     self.check_all(&sessions).await;
                 }
@@ -177,16 +178,16 @@ impl Ends {
     }
 }
 
-/// What the store remembers of a session.
+/// The stored fact about a session.
 enum Known {
-    /// Its client has ended it.
+    /// Its client has closed it.
     Ended,
-    /// The level of messages that its client has set.
+    /// The level of log messages that its client has set.
     Level(Bytes),
 }
 
 impl Known {
-    /// Has it hold here.
+    /// Applies the fact in this process.
     fn applied(&self, hash: &str, sessions: &Sessions) {
         match self {
             Known::Ended => sessions.ended_elsewhere(hash),
@@ -195,17 +196,17 @@ impl Known {
     }
 }
 
-/// The name of a session among replicas. Its id is a credential.
+/// The name of a session among replicas: a digest, as the id is a credential.
 pub(super) fn hash_of(id: &str) -> String {
     sha256_hex(id.as_bytes())
 }
 
-/// The record of a session: that it has ended, or what its client has settled for all of its requests.
+/// The record of a session: that it is closed, or the log level that its client has set for all of its requests.
 pub(super) fn key(principal: &str, hash: &str) -> Option<Key> {
     Key::new(&Owner::principal(principal), Kind::HttpSession, hash).ok()
 }
 
-/// Has `work` done meanwhile. Where there is no runtime there is no listener, and nobody to be told.
+/// Runs `work` in the background. Without a runtime there is no listener, and no replica to notify.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(work);

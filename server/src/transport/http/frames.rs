@@ -1,19 +1,19 @@
-//! The frames of an HTTP/2 connection, as far as their heads tell of them (RFC 9113, 4.1).
+//! Parses the heads of the frames of an HTTP/2 connection (RFC 9113, 4.1).
 
-/// What a client of HTTP/2 sends first (RFC 9113, 3.4).
+/// The connection preface of HTTP/2 clients (RFC 9113, 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of the head of a frame.
 const HEAD_BYTES: usize = 9;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
-/// The flag of a frame that is filled up with bytes that mean nothing.
+/// The flag of a padded frame.
 const PADDED: u8 = 8;
 
 /// The head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Bytes behind the head.
+    /// Length of the payload.
     pub(super) length: usize,
     kind: u8,
     flags: u8,
@@ -25,45 +25,45 @@ impl Frame {
         Frame { length, kind: head[3], flags: head[4] }
     }
 
-    /// Whether it begins a request or an answer.
+    /// True if it begins a request or an answer.
     pub(super) fn is_headers(self) -> bool {
         self.kind == HEADERS
     }
 
-    /// Whether it has a part of a body.
+    /// True if it has a part of a body.
     pub(super) fn is_data(self) -> bool {
         self.kind == DATA
     }
 
-    /// Whether some of its bytes may mean nothing.
+    /// True if some of its bytes may be padding.
     pub(super) fn is_padded(self) -> bool {
         self.flags & PADDED != 0
     }
 }
 
-/// A walk over the bytes of one direction of a connection, which come in pieces of any size.
+/// A parser of one direction of a connection, which arrives in pieces of any size.
 #[derive(Debug)]
 pub(super) struct Frames {
     /// The head that is being read.
     head: [u8; HEAD_BYTES],
-    /// Bytes of it that have come.
+    /// Bytes of the head that have arrived.
     have: usize,
-    /// Bytes of the frame behind its head that have not come.
+    /// Bytes of the payload that have not arrived.
     left: usize,
 }
 
 impl Frames {
-    /// At the beginning of a frame.
+    /// A parser at the beginning of a frame.
     pub(super) fn new() -> Frames {
         Frames { head: [0; HEAD_BYTES], have: 0, left: 0 }
     }
 
-    /// Whether the last byte was the last one of a frame.
+    /// True at the boundary between two frames.
     pub(super) fn is_between(&self) -> bool {
         self.have == 0 && self.left == 0
     }
 
-    /// Goes over `bytes`, and gives `each` every frame whose head ends in them.
+    /// Parses `bytes`, and passes each frame whose head ends in them to `each`.
     pub(super) fn walk(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame)) {
         while !bytes.is_empty() {
             let skipped = self.left.min(bytes.len());
@@ -82,14 +82,15 @@ impl Frames {
     }
 }
 
-/// Tells by its first bytes which protocol a client speaks.
+/// Detects the protocol of a client by its first bytes.
 #[derive(Debug, Default)]
 pub(super) struct Preface {
     seen: usize,
 }
 
 impl Preface {
-    /// Reads on: `None` while it may be either, then whether it is HTTP/2, and the bytes behind the preface.
+    /// Reads more bytes: `None` while both protocols are possible, then whether it is HTTP/2, and the bytes after the
+    /// preface.
     pub(super) fn read<'b>(&mut self, bytes: &'b [u8]) -> Option<(bool, &'b [u8])> {
         let expected = &PREFACE[self.seen..];
         let compared = expected.len().min(bytes.len());

@@ -36,7 +36,7 @@ impl Wake for GatedWaker {
 
 impl<F: Future + Unpin> Gated<F> {
     pub(super) fn new(future: F) -> Self {
-        // It has not been looked at yet.
+        // It has not been polled yet.
         let own = Arc::new(GatedWaker { woken: AtomicBool::new(true), task: AtomicWaker::new() });
         Gated { future, waker: own.clone().into(), own, task: None }
     }
@@ -51,7 +51,7 @@ impl<F: Future + Unpin> Future for Gated<F> {
             this.own.task.register(context.waker());
             this.task = Some(context.waker().clone());
         }
-        // The task is registered first: whoever wakes it from now on wakes it.
+        // The task is registered first, so that no later wake-up is lost.
         if !this.own.woken.load(Ordering::Acquire) {
             return Poll::Pending;
         }

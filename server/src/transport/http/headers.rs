@@ -50,14 +50,14 @@ pub(super) struct Headers<'h> {
     pub(super) origin: Header<'h>,
     pub(super) request_id: Header<'h>,
     pub(super) session_id: Header<'h>,
-    /// Names the revision.
+    /// The revision.
     pub(super) protocol_version: Header<'h>,
     method: Header<'h>,
     name: Header<'h>,
 }
 
 impl<'h> Headers<'h> {
-    /// Walks over `all`.
+    /// Collects them from `all`.
     pub(super) fn of(all: &'h HeaderMap) -> Self {
         let none = Header::default();
         let mut headers = Headers {
@@ -92,12 +92,12 @@ impl<'h> Headers<'h> {
         headers
     }
 
-    /// Whether the headers alone put a request into the modern era.
+    /// True if the headers alone put a request into the modern era.
     pub(super) fn say_modern(&self) -> bool {
         matches!(self.protocol_version.single(), Ok(Some(value)) if is_modern_header(value))
     }
 
-    /// Whether they name a revision of the handshake era, which a client knows from its `initialize` alone.
+    /// True if they name a revision of the handshake era, which a client can know only from its `initialize`.
     pub(super) fn say_handshake(&self) -> bool {
         let Ok(Some(value)) = self.protocol_version.single() else { return false };
         Revision::from_name(value).is_some_and(|revision| !revision.is_modern())
@@ -115,8 +115,8 @@ fn trimmed(text: &str) -> &str {
 
 /// Compares the headers of a modern request with its body.
 ///
-/// A body without a revision is left to the protocol, which reports what is missing. So is a body in an unsupported
-/// revision, if the header agrees with it.
+/// A body without a revision is left to the protocol, which reports the missing member. So is a body in an
+/// unsupported revision, if the header agrees with it.
 pub(super) fn check(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), RpcError> {
     let Some(version) = message.params.object().and_then(|params| params.meta.version).and_then(Raw::as_str)
     else {

@@ -24,7 +24,7 @@ pub(super) fn next() -> HeaderValue {
         AtomicU64::new(u64::from_ne_bytes(seed))
     });
     thread_local! {
-        /// The numbers that this thread has taken and not used, so that threads seldom contend for the counter.
+        /// The numbers that this thread has taken and not yet used, so that threads seldom contend for the counter.
         static OWN: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     }
     let (next, left) = match OWN.get() {

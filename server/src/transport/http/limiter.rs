@@ -19,7 +19,7 @@ const MAX_SOURCES: usize = 10_000;
 pub(super) struct Limiter {
     limit: RateLimit,
     sources: Mutex<HashMap<IpAddr, Source>>,
-    /// Whether any source is remembered. It spares valid requests the lock in the usual case that none is.
+    /// True if any source is remembered. In the usual case that none is, it saves valid requests the lock.
     any: AtomicBool,
 }
 
@@ -33,9 +33,9 @@ struct Source {
 /// The answer to a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The failure itself; the flag says whether it triggered a block.
+    /// The failure itself; the flag is set if it triggered a block.
     Refused {
-        /// Whether later failures are blocked now.
+        /// True if later failures are blocked now.
         armed: bool,
     },
     /// Only the number of seconds to wait.

@@ -61,13 +61,13 @@ pub struct HttpServer {
 /// The listener's dependencies besides its own settings.
 #[derive(Clone)]
 pub struct Listening {
-    /// Longest run of one call: the program's time and that before and after it.
+    /// Longest run of one call, including the time before and after its program.
     pub call_budget: Duration,
-    /// Memory for everything.
+    /// The shared memory budget.
     pub memory: MemoryBudget,
     /// The telemetry for operators.
     pub telemetry: Arc<Telemetry>,
-    /// The upstreams that are signed in to.
+    /// The upstreams to which callers sign in.
     pub sites: Vec<Arc<Site>>,
 }
 
@@ -180,7 +180,7 @@ impl HttpServer {
         self.listener.local_addr()
     }
 
-    /// Tells whether the server takes work, now and whenever it is asked.
+    /// Reports whether the server takes work, each time it is called.
     pub(crate) fn readiness(&self) -> impl Fn() -> Readiness + Send + Sync + use<> {
         let endpoint = self.endpoint.clone();
         move || endpoint.readiness()
@@ -211,7 +211,7 @@ impl HttpServer {
             () = time::sleep(self.shutdown_grace) => {}
             () = stop() => {}
         }
-        // Which also gives back the permit for the connection that would have come next.
+        // This also releases the permit for the next connection.
         drop(accepting);
         // Calls that still run are answered as cancelled, then connections close.
         self.endpoint.ending.begin();
@@ -233,10 +233,10 @@ impl HttpServer {
             let (stream, peer) = loop {
                 match listener.accept().await {
                     Ok(accepted) => break accepted,
-                    // A client that left while it waited.
+                    // The client left before it was accepted.
                     Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
-                        // Where descriptors are fewer than places, those at rest hold what others need.
+                        // If there are fewer descriptors than places, idle connections hold those that others need.
                         let is_full = matches!(
                             Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                             Errno::EMFILE | Errno::ENFILE
@@ -255,8 +255,8 @@ impl HttpServer {
         }
     }
 
-    /// A place for one more connection. While there is none, further connections wait in the system's backlog, and idle
-    /// ones are closed.
+    /// A place for one more connection. While there is none, further connections wait in the system's backlog, and
+    /// idle connections are evicted.
     async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             match self.connections.clone().try_acquire_owned() {
@@ -293,14 +293,14 @@ impl HttpServer {
             let _permit = permit;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             let engine = endpoint.engine.clone();
-            // In a box, since each layer of futures around it would make room for it once more.
+            // Boxed, since each layer of futures around it would reserve space for it once more.
             let connection = Box::pin(async {
                 match tls {
                     None => serve(endpoint, stream, peer, times.idle, &registration, closing).await,
                     Some(acceptor) => {
                         let accepted = tokio::select! {
                             accepted = acceptor.accept(stream) => accepted,
-                            // A client that does not finish the handshake in time is gone.
+                            // A client that does not finish the handshake in time is dropped.
                             _ = registration.activity.over() => return,
                         };
                         if let Ok(stream) = accepted {
@@ -313,7 +313,7 @@ impl HttpServer {
         });
     }
 
-    /// Hears of sessions that ended at other replicas.
+    /// Receives the announcements of other replicas.
     async fn listen_to_replicas(&self) {
         let sessions = &self.endpoint.sessions;
         match sessions.ends() {

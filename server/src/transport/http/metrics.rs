@@ -10,7 +10,7 @@ use super::headers::Headers;
 use super::router::{Endpoint, admit, check_source};
 use crate::observers::metrics::{Exposition, Format, MetricKind};
 
-/// Answers a scrape. Requires the credentials of the MCP path, unless only this machine reaches the listener.
+/// Answers a scrape. Requires the credentials of the MCP path, unless the listener is bound to this machine alone.
 pub(super) fn answer(
     endpoint: &Endpoint,
     peer: IpAddr,

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether the authority `host[:port]` names this machine.
+/// True if the authority `host[:port]` names this machine.
 pub(super) fn is_loopback_authority(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
@@ -58,17 +58,17 @@ impl Origin {
     }
 }
 
-/// Which origins may connect.
+/// The origins that may connect.
 #[derive(Debug)]
 pub(super) struct OriginRule {
     allowed: Vec<Origin>,
-    /// That of our own pages.
+    /// The origin of our own pages.
     own: Option<Origin>,
     loopback_bind: bool,
 }
 
 impl OriginRule {
-    /// The rule for these allow-list entries; entries that are no origin admit nothing. `own` is the origin of
+    /// The rule for these allow-list entries; entries that are no origins allow nothing. `own` is the origin of
     /// `--public-url`, whose pages are ours.
     pub(super) fn new(entries: &[String], own: Option<&str>, loopback_bind: bool) -> Self {
         OriginRule {
@@ -78,7 +78,7 @@ impl OriginRule {
         }
     }
 
-    /// Whether a request with this `Origin` header may proceed. `Err` stands for a header that is not text.
+    /// True if a request with this `Origin` header may proceed. `Err` stands for a header that is not text.
     pub(super) fn admits(&self, header: Option<Result<&str, ()>>) -> bool {
         let Some(header) = header else { return true };
         let Some(origin) = header.ok().and_then(Origin::parse) else { return false };

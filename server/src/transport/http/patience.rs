@@ -1,23 +1,24 @@
-//! How many frames that ask for nothing a client of HTTP/2 may send.
+//! Bounds how many frames that ask for nothing an HTTP/2 client may send.
 //!
-//! Frames such as `PING`, `SETTINGS`, `RST_STREAM` or `DATA` without data are cheap for the client and cost the server work each, without
-//! any request that could be refused. So each frame costs the client one, answers earn it some, and the rest comes back with time.
+//! Frames such as `PING`, `SETTINGS`, `RST_STREAM` or `DATA` without data are cheap for the client and cost the
+//! server work each, without any request that could be refused. So there is a token bucket: each frame of the client
+//! takes one token, answers add some, and the rest is refilled with time.
 
 use super::frames::Frame;
 use ptc_host::time::{self, Instant};
 
-/// Frames that ask for nothing which may come at once.
+/// The capacity: frames that may come at once.
 const MOST: f64 = 2_000.0;
-/// How many of them come back in a second: those of a client that only listens.
+/// Tokens refilled in a second: enough for a client that only listens.
 const PER_SECOND: f64 = 20.0;
-/// What an answer earns: a request has its own head, an end of its body, a reset and a window.
+/// Tokens for an answer: a request has its own head, an end of its body, a reset and a window update.
 const ANSWER: f64 = 5.0;
-/// What each part of an answer's body earns: it may be acknowledged for its stream and for the connection.
+/// Tokens for each part of an answer's body, which may be acknowledged for its stream and for the connection.
 const PART: f64 = 2.0;
-/// From this size on, a part of a request's body is no empty one. Bodies have limits of their own.
+/// A part of a request's body of at least that size costs nothing. Bodies have limits of their own.
 const LEAST_DATA: usize = 64;
 
-/// The account of one connection.
+/// The bucket of one connection.
 #[derive(Debug)]
 pub(super) struct Patience {
     left: f64,
@@ -29,7 +30,7 @@ impl Patience {
         Patience { left: MOST, at: time::now() }
     }
 
-    /// Whether there is any left, after time has passed.
+    /// Refills the bucket, and returns whether it has a token.
     pub(super) fn is_left(&mut self) -> bool {
         let now = time::now();
         self.earn(now.saturating_duration_since(self.at).as_secs_f64() * PER_SECOND);
@@ -37,7 +38,7 @@ impl Patience {
         self.left >= 0.0
     }
 
-    /// Takes what a client's frame costs.
+    /// Takes the tokens for a frame of the client.
     pub(super) fn received(&mut self, frame: Frame) {
         let is_body = frame.is_data() && frame.length >= LEAST_DATA && !frame.is_padded();
         if !is_body {
@@ -45,7 +46,7 @@ impl Patience {
         }
     }
 
-    /// Gives what a frame of the server earns the client.
+    /// Adds the tokens for a frame of the server.
     pub(super) fn sent(&mut self, frame: Frame) {
         if frame.is_headers() {
             self.earn(ANSWER);
@@ -84,7 +85,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn frames_that_ask_for_nothing_have_an_end_and_bodies_have_not() {
-        // Headers without an answer, priorities, resets, settings, pings, windows, continuations, and what nobody knows.
+        // Headers without an answer, priorities, resets, settings, pings, window updates, continuations, and an
+        // unknown kind.
         for kind in [1, 2, 3, 4, 6, 8, 9, 77] {
             assert_eq!(allowed(frame(kind, 0, 8)), MOST as usize, "{kind}");
         }
@@ -99,7 +101,7 @@ mod tests {
         let requests = |patience: &mut Patience, answered: bool| {
             let mut sent = 0;
             while sent < 10_000 && patience.is_left() {
-                // Its head, the end of its body, a window for the stream and one for the connection.
+                // Its head, the end of its body, a window update for the stream and one for the connection.
                 [1, 0, 8, 8].into_iter().for_each(|kind| patience.received(frame(kind, 0, 4)));
                 if answered {
                     patience.sent(frame(1, 0, 40));

@@ -1,9 +1,11 @@
-//! Session ids that say all that the server needs to know of a conversation, so that none is lost with a process.
+//! Session ids that contain all that the server needs to know of a conversation, so that no session is lost with its
+//! process.
 //!
-//! Some clients never begin again when a server that was restarted does not know their session any more. Where nothing is
-//! kept for a client but what it is, its id says so: `ptc_2025-11-25_gemini_` and 16 random bytes. Whatever process is shown
-//! the id goes on with it. A client that puts questions to its user says which, behind a dot: `ptc_2025-11-25_gemini.fu_` for forms and
-//! URLs, with `any` for one whose name says nothing. It grants nothing: whose session it is, is a matter of the credentials that come with it.
+//! Some clients never start a new session when a restarted server does not know theirs any more. If the server stores
+//! nothing for a client but its kind, the id of the session says so: `ptc_2025-11-25_gemini_` and 16 random bytes.
+//! Any process resumes a conversation by its id. The modes in which a client asks its user follow a dot:
+//! `ptc_2025-11-25_gemini.fu_` for forms and URLs; `any` stands for a client without a known name. The id grants
+//! nothing: the credentials of a request decide whose session it is.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,20 +20,20 @@ const RANDOM: usize = 22;
 /// Stands for a client whose habits are not known.
 const ANY: &str = "any";
 
-/// Ids that are remembered as ended; the oldest are forgotten.
+/// Ids that are remembered as closed; the oldest are forgotten.
 const REMEMBERED: usize = 1024;
 
-/// What an id says.
+/// The content of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Facts {
     /// The revision negotiated.
     pub(super) revision: Revision,
-    /// What is known of the client.
+    /// The facts about the client.
     pub(super) client: ClientFacts,
 }
 
 impl Facts {
-    /// The id that says this, with a part that no other has.
+    /// The id with this content and a random part.
     pub(super) fn id(self, random: &str) -> String {
         let name = self.client.known.map_or(ANY, KnownClient::name);
         let dot = if self.client.elicitation.is_any() { "." } else { "" };
@@ -39,7 +41,7 @@ impl Facts {
         format!("ptc_{}_{name}{dot}{modes}_{random}", self.revision)
     }
 
-    /// What an id says; `None` if it is no portable one.
+    /// The content of an id; `None` if it is not a portable one.
     pub(super) fn of(id: &str) -> Option<Facts> {
         let (revision, rest) = id.strip_prefix("ptc_")?.split_once('_')?;
         let (client, random) = rest.split_once('_')?;
@@ -56,7 +58,7 @@ impl Facts {
     }
 }
 
-/// The ids that clients have ended last: whoever names one is told that it has ended, as the protocol wants it.
+/// The ids that clients have closed lately: a request with one of them is refused as closed, as the protocol requires.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     ids: HashSet<Arc<str>>,
@@ -64,7 +66,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Notes an id.
+    /// Adds an id.
     pub(super) fn add(&mut self, id: &Arc<str>) {
         if !self.ids.insert(id.clone()) {
             return;
@@ -77,7 +79,7 @@ impl Ended {
         }
     }
 
-    /// Whether that id has ended.
+    /// True if that id is closed.
     pub(super) fn contains(&self, id: &str) -> bool {
         self.ids.contains(id)
     }

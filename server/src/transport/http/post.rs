@@ -37,14 +37,14 @@ use ptc_mcp::RpcError;
 use ptc_mcp::message::id::IdMember;
 use ptc_mcp::message::strict::{self, Incoming, Message};
 
-/// Interval of comments on a quiet channel, so that no intermediary takes it for dead and a dead client is noticed.
+/// Interval of comments on a quiet channel, so that no intermediary considers it dead and a dead client is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// Bytes of a body that is read at once. Larger ones are read in turns, as the thread is everybody's, or on another thread if they are
-/// [long](AT_ONCE).
+/// Size of a body up to which it is parsed at once. Larger ones are parsed in turns, as connections share the thread,
+/// or on another thread if they are [long](AT_ONCE).
 const AT_ONCE_BYTES: usize = 16 << 10;
 
-/// What a request is waiting for.
+/// The work that a request waits for.
 pub(super) enum Waiting {
     /// The rest of its body.
     Body { reception: Reception, caller: Caller, said_modern: bool },
@@ -52,12 +52,13 @@ pub(super) enum Waiting {
     Turn { received: Received, caller: Caller, said_modern: bool },
     /// The end of its calls.
     Calls(Calls),
-    /// The end of work that is no call: what the sign-in page asks of an authorization server, or the console of the store.
+    /// Work that is no call: a request of the sign-in page to an authorization server, or of the console to the
+    /// store.
     Work(LocalBoxFuture<'static, Answer>),
 }
 
 impl Waiting {
-    /// Waits, and answers.
+    /// Waits, then answers.
     pub(super) async fn answer(
         self: Box<Self>,
         endpoint: &Arc<Endpoint>,
@@ -82,7 +83,7 @@ impl Waiting {
                 false => None,
             };
             let post = Post { endpoint, caller: &caller, headers: &Headers::of(headers), said_modern };
-            // Nothing of the body is needed any more behind this: calls own what they work with.
+            // The body is not needed any more after this: calls own their data.
             post.outcome(&received, seen)
         };
         match outcome {
@@ -130,7 +131,7 @@ pub(super) fn begin(
         Ok(reception) => reception,
         Err(unread) => return Step::Ready(not_read(endpoint, unread)),
     };
-    // Usually the whole body is there, and no clock is asked.
+    // Usually the whole body has arrived, and no clock is read.
     loop {
         match reception.poll(context) {
             Poll::Ready(Ok(false)) => {}
@@ -153,11 +154,11 @@ pub(super) fn begin(
             seen.held = Some(received.into_held());
             return Step::Ready(answer);
         }
-        // The server's end comes before anything.
+        // The shutdown of the server takes precedence.
         Outcome::Waiting(Calls::One { call, session }) if !endpoint.ending.has_begun() => (call, session),
         Outcome::Waiting(calls) => return Step::Waiting(Box::new(Waiting::Calls(calls))),
     };
-    // What its client cannot be sent is not asked.
+    // Questions need a stream of events; without one the client is not asked.
     let call = match call.may_ask() && !reads_events(headers) {
         true => Box::new(call.without_notifications()),
         false => call,
@@ -170,12 +171,12 @@ pub(super) fn begin(
             seen.held = Some(received.into_held());
             Step::Ready(answered(finished))
         }
-        // Nothing of the body is needed any more: calls own what they work with.
+        // The body is not needed any more: calls own their data.
         MaybeReady::Waiting(call) => Step::Waiting(Box::new(Waiting::Calls(Calls::One { call, session }))),
     }
 }
 
-/// The rest of a body. Its connection waits for its client meanwhile.
+/// Reads the rest of a body. Meanwhile its connection counts as waiting for its client.
 async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread> {
     if let Some(busy) = &mut seen.busy {
         busy.enter(Phase::Receiving);
@@ -187,7 +188,7 @@ async fn body(reception: Reception, seen: &mut Seen) -> Result<Received, Unread>
     received
 }
 
-/// Reads a body on a thread of its own.
+/// Parses a body on a thread of its own.
 async fn read_apart(
     endpoint: &Arc<Endpoint>,
     caller: Caller,
@@ -208,7 +209,7 @@ async fn read_apart(
     moved.into_outcome()
 }
 
-/// An outcome on its way from one thread to another: the body of an answer belongs to the connection that it goes out on.
+/// An outcome that moves from one thread to another: the body of an answer is bound to the connection that sends it.
 enum Moved {
     Ready(Plain),
     Heard(Plain, Ends),
@@ -253,7 +254,7 @@ impl Plain {
     }
 }
 
-/// Whether reading this body takes a turn.
+/// True if parsing this body takes a turn.
 fn is_large(received: &Received) -> bool {
     received.bytes().len() > AT_ONCE_BYTES
 }
@@ -280,12 +281,12 @@ type Outcome = MaybeReady<Answer, Calls>;
 
 /// The calls that a body requests.
 pub(super) enum Calls {
-    /// The answer is there, and waits until the other replicas have heard of the same.
+    /// The answer is ready, and waits until the other replicas have processed the same change.
     Heard {
         answer: Answer,
         ends: Ends,
     },
-    /// The answer is there, and waits until the store has what is handed on to them.
+    /// The answer is ready, and waits until the store has the message for the other replicas.
     HandedOn {
         answer: Answer,
         ends: Ends,
@@ -300,7 +301,7 @@ pub(super) enum Calls {
     },
 }
 
-/// A conversation of the handshake era, and the session that it is, if it is one.
+/// A conversation of the handshake era, and its session, if it has one.
 type Conversation = (Arc<Connection>, Option<Arc<Session>>);
 
 struct Post<'a> {
@@ -327,7 +328,7 @@ impl Post<'_> {
         }
     }
 
-    /// The revision that shapes the answer to a body that states none.
+    /// The revision that shapes the answer to a body without a revision.
     fn assumed_revision(&self) -> Revision {
         if self.said_modern {
             return Revision::V2026_07_28;
@@ -349,8 +350,8 @@ impl Post<'_> {
         }
     }
 
-    /// The era of a message (ruling 26). What was negotiated counts: a session's own revision, the header of an older one, and
-    /// `initialize` itself, whatever else the request says (decision 165).
+    /// The era of a message (ruling 26). The negotiated revision counts, that is a session's own revision, an older
+    /// one in the header, or `initialize` itself, whatever else the request says (decision 165).
     fn era_of(&self, message: &Message<'_>) -> Era {
         let says_modern = self.said_modern || message.is_modern();
         match says_modern
@@ -363,8 +364,8 @@ impl Post<'_> {
         }
     }
 
-    /// Whether the request belongs to a session of the handshake era. One that names an unknown session does, so that its client
-    /// begins anew, unless its body `is_modern`.
+    /// True if the request belongs to a session of the handshake era. A request that names an unknown session does,
+    /// so that its client starts a new one, unless its body `is_modern`.
     fn is_in_session(&self, is_modern: bool) -> bool {
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
             Ok(_) | Err(Unnamed::Refused(_)) => true,
@@ -373,7 +374,7 @@ impl Post<'_> {
         }
     }
 
-    /// Passes a message to the service. Only observers ask which request carried it.
+    /// Passes a message to the service. Only observers need the id of the request that carried it.
     fn handle(&self, connection: &Arc<Connection>, message: &Message<'_>, era: Era, seen: &Seen) -> Handled {
         let service = &self.endpoint.service;
         let origin = service.observers.is_some().then(|| seen.request_id.to_str().unwrap_or_default());
@@ -411,7 +412,7 @@ impl Post<'_> {
             return self.invalid(Some(message));
         }
         if message.id == IdMember::Absent {
-            // No notification has a meaning here: cancellation is the end of the connection.
+            // No notification has a meaning here: a client cancels by closing the connection.
             return Outcome::Ready(answer::empty(StatusCode::ACCEPTED));
         }
         if let Err(error) = headers::check(self.headers, message) {
@@ -465,7 +466,7 @@ impl Post<'_> {
             }
             Handled::Silent => {
                 let answer = answer::empty(StatusCode::ACCEPTED);
-                // What is acknowledged is not lost with this process.
+                // An acknowledged message must survive this process.
                 let is_handed_on =
                     message.is_response() || method.flatten() == Some("notifications/cancelled");
                 match self.endpoint.sessions.ends().filter(|ends| is_handed_on && ends.is_telling()) {
@@ -483,7 +484,7 @@ impl Post<'_> {
         }
     }
 
-    /// By whom other replicas hear of what a request of this method settles for all requests of its session, if there are any.
+    /// The announcer for a method that changes a setting of the whole session, if there are other replicas.
     fn told_elsewhere(&self, method: Option<&str>, has_session: bool) -> Option<Ends> {
         let settles = method == Some("logging/setLevel") && has_session;
         self.endpoint.sessions.ends().filter(|ends| settles && ends.is_shared()).cloned()
@@ -502,7 +503,7 @@ impl Post<'_> {
         let revision = negotiate(&message.params);
         let service = &self.endpoint.service;
         let mut client = ClientFacts::of(&message.params, revision);
-        // Only a client that can be asked something is, and by what it replies in its session.
+        // Only a client that can reply in a session is asked questions.
         if service.asking.is_none() {
             client.elicitation = Elicitation::NONE;
         }
@@ -542,14 +543,14 @@ impl Post<'_> {
         (!id.is_empty()).then_some(id)
     }
 
-    /// The conversation that a request belongs to: its session's, or one of its own where no session is needed.
+    /// The conversation of a request: its session's, or one of its own if no session is needed.
     fn conversation(&self, message: &Message<'_>, seen: &mut Seen) -> Result<Conversation, Box<Answer>> {
         let bad_version = || Box::new(answer::text(StatusCode::BAD_REQUEST, "bad MCP-Protocol-Version"));
         let version = self.headers.protocol_version.single().map_err(|()| bad_version());
         match self.endpoint.named_session(self.headers, &self.caller.principal) {
             Ok(session) => {
                 seen.session = Some(session.clone());
-                // What the session has negotiated counts, whichever other revision the header names.
+                // The negotiated revision of the session counts, even if the header names another one.
                 match version? {
                     Some(version) if !names_revision(version) => Err(bad_version()),
                     _ => Ok((session.connection.clone(), Some(session))),
@@ -575,7 +576,7 @@ impl Post<'_> {
         connection
     }
 
-    /// The refusal of a request for which no session begins.
+    /// The refusal of a request for which no session can begin.
     fn no_session(&self, message: &Message<'_>, refusal: NoSession) -> Answer {
         let (status, error) = self.endpoint.no_session(refusal);
         answer::retry_after(self.refused(status, message, &error), COME_BACK)
@@ -624,7 +625,7 @@ impl Post<'_> {
     }
 }
 
-/// Whether a header names a revision of MCP: one that is known, or a later one.
+/// True if a header names a revision of MCP: a known one or a later one.
 fn names_revision(version: &str) -> bool {
     is_modern_header(version) || Revision::from_name(version).is_some()
 }
@@ -633,7 +634,7 @@ fn begins(message: &Message<'_>) -> bool {
     message.method.as_ref().and_then(Option::as_deref) == Some("initialize")
 }
 
-/// The answer to a call that has ended. One that its client has cancelled itself is accepted, and that is all.
+/// The answer to a call that has ended. A call that its client has cancelled itself gets a plain 202.
 fn answered(finished: Finished) -> Answer {
     match finished.into_reply() {
         Some(body) => answer::json(StatusCode::OK, body),
@@ -641,8 +642,8 @@ fn answered(finished: Finished) -> Answer {
     }
 }
 
-/// Runs a call, as a stream of events if the client asked to be told of anything meanwhile and accepts one, and from the moment on at
-/// which it is asked something itself.
+/// Runs a call. The answer is a stream of events if the client asked for notifications and accepts a stream, or from
+/// the moment on at which the client itself is asked a question.
 async fn run(
     endpoint: &Arc<Endpoint>,
     call: Call,
@@ -669,7 +670,7 @@ async fn run(
     if !may_ask {
         return answered(running.await);
     }
-    // Usually nothing is asked. Then the answer is no stream.
+    // Usually no question comes, and the answer is no stream.
     match select(Box::pin(running), pin!(notes.filled())).await {
         Either::Left((finished, _)) => answered(finished),
         Either::Right(((), running)) => stream(endpoint, running, notes.clone(), seen),
@@ -691,7 +692,7 @@ fn stream(
     answer::events(Body::events(call, notes, endpoint.bodies.nothing(seen.principal.as_ref())))
 }
 
-/// Opens a notification channel; it lasts as long as its client listens and the server runs.
+/// Opens a notification channel; it lasts until its client disconnects or the server stops.
 fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut Seen) -> Answer {
     if !accepts(headers, "text/event-stream") {
         return answer::text(
@@ -720,7 +721,7 @@ fn listen(endpoint: &Endpoint, call: Call, headers: &Headers<'_>, seen: &mut See
     stream(endpoint, listening, notes, seen)
 }
 
-/// Runs a call within the time budget, and no longer than the server.
+/// Runs a call within the time budget, at most until the server stops.
 async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>) + Send) -> Finished {
     let id = call.id().clone();
     let budget = endpoint.call_budget + call.patience();
@@ -739,7 +740,7 @@ async fn finish(endpoint: Arc<Endpoint>, call: Call, notify: impl FnMut(Vec<u8>)
     })
 }
 
-/// Counts a call that ends without its own answer, even when nobody waits for it any more.
+/// Counts a call that ends without its own answer, even if its client has left.
 struct Abandoned<'e> {
     endpoint: &'e Endpoint,
     reason: Option<&'static str>,
@@ -764,10 +765,10 @@ async fn batch(endpoint: &Arc<Endpoint>, mut replies: Vec<Vec<u8>>, calls: Vec<C
     answer::json(StatusCode::OK, reply::batch(&replies))
 }
 
-/// Whether the body is declared as JSON, or not declared at all.
+/// True if the body is declared as JSON, or not declared at all.
 pub(super) fn is_json(headers: &Headers<'_>) -> bool {
-    // A page can send a body of no stated type to anywhere without asking first. Programs that do not state it either are
-    // told from pages by the missing `Origin`.
+    // A page can send a body without a type to any address without a preflight. Other programs that send no type are
+    // distinguished from pages by the missing `Origin`.
     let Ok(value) = headers.content_type.only() else { return false };
     let Some(value) = value else { return headers.origin.first().is_none() };
     if value.as_bytes() == b"application/json" {
@@ -779,7 +780,7 @@ pub(super) fn is_json(headers: &Headers<'_>) -> bool {
         || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
 }
 
-/// Whether the client says that it reads a stream of events.
+/// True if the client explicitly accepts a stream of events.
 fn reads_events(headers: &Headers<'_>) -> bool {
     headers.accept.first().is_some() && accepts(headers, "text/event-stream")
 }
@@ -787,7 +788,7 @@ fn reads_events(headers: &Headers<'_>) -> bool {
 /// `Accept` as in the specification, which nearly every client sends.
 const BOTH: &[u8] = b"application/json, text/event-stream";
 
-/// Whether `Accept` admits `media`; a missing header admits everything.
+/// True if `Accept` admits `media`; a missing header admits everything.
 fn accepts(headers: &Headers<'_>, media: &str) -> bool {
     let Some(first) = headers.accept.first() else { return true };
     if first.as_bytes() == BOTH {

@@ -47,10 +47,10 @@ const MAX_REQUEST_ID: usize = 128;
 /// Bytes of a path that are logged.
 const MAX_LOGGED_PATH: usize = 256;
 
-/// What all connections of a listener share.
+/// The shared state of all connections of a listener.
 pub(super) struct Endpoint {
     pub(super) service: Arc<Service>,
-    /// Whose threads the connections are on.
+    /// The engine whose threads serve the connections.
     pub(super) engine: Engine,
     /// The telemetry for operators.
     pub(super) telemetry: Arc<Telemetry>,
@@ -66,26 +66,26 @@ pub(super) struct Endpoint {
     /// Longest wait for the answer of a call.
     pub(super) call_budget: Duration,
     pub(super) active: Active,
-    /// Whether calls that still run must end now.
+    /// Set when calls that still run must end.
     pub(super) ending: Drain,
     pub(super) counts: Counts,
-    /// Whether the console is served.
+    /// True if the console is served.
     pub(super) console: bool,
-    /// Where the world reaches this endpoint, if the operator says so.
+    /// The public URL of this endpoint, if the operator has set one.
     pub(super) public_url: Option<PublicUrl>,
-    /// Where callers sign in to upstreams, if there is such a page.
+    /// The page where callers sign in to upstreams, if there is one.
     pub(super) sign_in: Option<Arc<SignInPage>>,
     /// When it was bound.
     pub(super) started: Instant,
-    /// Where metrics are served, if they are.
+    /// The path of metrics, if they are served.
     pub(super) metrics_path: Option<String>,
 }
 
-/// Counts requests that are being answered.
+/// Counts requests in progress.
 #[derive(Debug, Default)]
 pub(super) struct Active {
     count: ShardedCounter,
-    /// Whether somebody waits until there are none.
+    /// True if a task waits until there are none.
     awaited: AtomicBool,
     ended: Notify,
 }
@@ -102,14 +102,14 @@ impl Active {
         }
     }
 
-    /// How many there are.
+    /// The number of requests in progress.
     pub(super) fn count(&self) -> u64 {
         self.count.count()
     }
 
-    /// Completes when no request is being answered.
+    /// Completes when no request is in progress.
     pub(super) async fn none(&self) {
-        // From now on every end is told: one that did not see this is part of the sum.
+        // From now on every end notifies the waiter. A request that ended without seeing the flag is part of the sum.
         self.awaited.store(true, Ordering::SeqCst);
         loop {
             let mut ended = pin!(self.ended.notified());
@@ -129,15 +129,15 @@ pub(super) struct Seen {
     pub(super) request_id: HeaderValue,
     pub(super) principal: Option<Principal>,
     pub(super) session: Option<Arc<Session>>,
-    /// Keeps the connection from being idle until the answer is known; after that the client must act. An answer that
-    /// continues after its head takes it over.
+    /// Keeps the connection busy until the answer is known; after that the client must act. An answer that continues
+    /// after its head takes it over.
     pub(super) busy: Option<Busy>,
     /// The account of the request's body, once that has been read.
     pub(super) held: Option<Held>,
 }
 
 impl Seen {
-    /// The facts, for somebody else to go on with; what is left names the request.
+    /// Moves the facts out for another task; the rest still names the request.
     pub(super) fn take(&mut self) -> Seen {
         let (request_id, principal) = (self.request_id.clone(), self.principal.clone());
         std::mem::replace(self, Seen { request_id, principal, session: None, busy: None, held: None })
@@ -147,11 +147,11 @@ impl Seen {
 /// Why a request has no session.
 #[derive(Debug)]
 pub(super) enum Unnamed {
-    /// It names none.
+    /// It names no session.
     Missing,
-    /// It names one that has ended, or never was, or is somebody else's.
+    /// It names a session that is closed, unknown or of another principal.
     Unknown,
-    /// It names one that could go on here, but for want of room.
+    /// It names a session that could be resumed here if there were room.
     Refused(NoSession),
 }
 
@@ -182,10 +182,10 @@ pub(super) fn route(
     }
 }
 
-/// The result of examining a request: its answer, or what it waits for.
+/// The result of examining a request: its answer, or the work to wait for.
 pub(super) type Step = MaybeReady<Answer, Box<Waiting>>;
 
-/// The checks before the body, and everything else that can be done at once.
+/// The checks before the body, and all other work that needs no waiting.
 fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
@@ -250,7 +250,7 @@ impl Exchange {
         answer.body_mut().account(&endpoint.bodies, seen.held, seen.principal.as_ref());
         let status = answer.status();
         endpoint.counts.request(is_mcp, status);
-        // Those of a client that is refused again and again do not each have a line.
+        // A client that is refused again and again does not get a log line for each refusal.
         let left_out = match status.is_client_error() {
             true => {
                 let source = peer.to_string();
@@ -311,7 +311,7 @@ fn mcp(
     let modern = headers.say_modern();
     Step::Ready(match *method {
         Method::POST => return post::begin(endpoint, caller, headers, modern, body, seen, context),
-        // What ends is a session of the handshake era, whatever the header says.
+        // DELETE closes a session of the handshake era, whatever the header says.
         Method::DELETE if !modern || headers.session_id.first().is_some_and(|id| !id.is_empty()) => {
             return delete(endpoint, &caller.principal, headers, seen);
         }
@@ -342,7 +342,7 @@ pub(super) fn check_source(
         endpoint.counts.host_rejected(&endpoint.instance);
         return forbidden();
     }
-    // Two origins are one too many.
+    // Two `Origin` headers are refused.
     let origin = match headers.origin.only() {
         Ok(origin) => origin.map(|value| value.to_str().map_err(|_| ())),
         Err(()) => Some(Err(())),
@@ -405,19 +405,19 @@ fn delete(endpoint: &Endpoint, principal: &Principal, headers: &Headers<'_>, see
             }
         }
         Err(Unnamed::Missing) => Step::Ready(answer::missing_session()),
-        // One that could go on here was not open: there is nothing to end.
+        // A session that could be resumed here is not open: there is nothing to close.
         Err(Unnamed::Unknown | Unnamed::Refused(_)) => Step::Ready(answer::unknown_session()),
     }
 }
 
 impl Endpoint {
-    /// Whether this is the MCP path, with or without a slash at its end.
+    /// True if this is the MCP path, with or without a trailing slash.
     fn serves(&self, path: &str) -> bool {
         let without = |path: &'_ str| path.len() - usize::from(path.ends_with('/'));
         path[..without(path)] == self.path[..without(&self.path)]
     }
 
-    /// Whether the server takes work. The usual answer takes no lock.
+    /// The readiness of the server. The usual answer takes no lock.
     pub(super) fn readiness(&self) -> Readiness {
         match self.service.is_draining() {
             true => Readiness::Draining,
@@ -439,7 +439,7 @@ impl Endpoint {
         let id = headers.session_id.first().filter(|id| !id.is_empty()).ok_or(Unnamed::Missing)?;
         let id = id.to_str().map_err(|_| Unnamed::Unknown)?;
         let session = match self.service.session_need {
-            // Without a secret ids are known to one process, and what is kept under them is there only.
+            // Without a secret, ids are known to one process, and so is the state of their sessions.
             SessionNeed::State if !self.sessions.seals() => self.sessions.get(id, principal),
             SessionNeed::State | SessionNeed::Habits | SessionNeed::None => {
                 self.sessions.get_or_adopt(id, principal).map_err(Unnamed::Refused)?
@@ -448,7 +448,7 @@ impl Endpoint {
         session.ok_or(Unnamed::Unknown)
     }
 
-    /// Why no session begins, as a status and a sentence, counted.
+    /// The status and sentence for a session that cannot begin. Counts the refusal.
     pub(super) fn no_session(&self, refusal: NoSession) -> (StatusCode, RpcError) {
         let (status, limit, text) = match refusal {
             NoSession::OwnerLimit(limit) => (
@@ -475,9 +475,9 @@ impl Endpoint {
     }
 }
 
-/// Whether `Host`, or the HTTP/2 authority in its place, names this machine, or the server as `--public-url` does.
+/// True if `Host`, or the HTTP/2 authority in its place, names this machine, or the server as `--public-url` does.
 fn has_own_host(endpoint: &Endpoint, authority: Option<&str>, headers: &Headers<'_>) -> bool {
-    // Two hosts are one too many.
+    // Two `Host` headers are refused.
     let Ok(host) = headers.host.only() else { return false };
     let host = match host.map(HeaderValue::to_str).transpose() {
         Ok(host) => host,

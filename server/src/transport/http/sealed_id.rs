@@ -1,5 +1,6 @@
-//! Session ids that any replica can go on with (state.md 5.2): what is to be known of a conversation, sealed with the operator's
-//! secret. Whoever shows one is let in by its own credentials; the seal says that the id is ours, and whose it is.
+//! Session ids that any replica can resume (state.md 5.2). An id contains the facts of a conversation, sealed with
+//! the operator's secret. The credentials of a request authenticate its caller; the seal proves that the id is ours
+//! and who its principal is.
 
 use std::time::Duration;
 
@@ -12,31 +13,31 @@ use ptc_mcp::Revision;
 use crate::principal::Principal;
 use crate::protocol::{ClientFacts, Elicitation, KnownClient};
 
-/// What such an id begins with.
+/// The prefix of such an id.
 const PREFIX: &str = "mcp_";
 /// Longest id.
 const MAX: usize = 160;
-/// The form of what is sealed.
+/// The version of the sealed format.
 const FORM: u8 = 1;
-/// Where it is sealed for.
+/// The purpose of the seal.
 const PLACE: &[u8] = b"http session";
 /// Bytes of the digest of a principal's name.
 const OWNER: usize = 16;
-/// Bytes that no other id has.
+/// Random bytes of an id.
 const RANDOM: usize = 8;
 
-/// Makes and opens ids.
+/// Makes and opens sealed ids.
 #[derive(Debug)]
 pub(super) struct SealedIds(Seals);
 
-/// What an id says.
+/// The content of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
     /// The revision negotiated.
     pub(super) revision: Revision,
-    /// What is known of the client.
+    /// The facts about the client.
     pub(super) client: ClientFacts,
-    /// How long ago it began, by the clock of the store.
+    /// The age of the conversation, by the clock of the store.
     pub(super) age: Duration,
 }
 
@@ -47,8 +48,8 @@ impl SealedIds {
 
     /// An id for a conversation of `principal` that begins now; `None` if the system returns no random bytes.
     ///
-    /// Form, modes of elicitation, revision and name of the client with their lengths, digest of the principal, Unix
-    /// seconds, random bytes.
+    /// The format: version, modes of elicitation, revision and name of the client with their lengths, digest of the
+    /// principal, Unix seconds, random bytes.
     pub(super) fn make(
         &self,
         principal: &Principal,
@@ -70,7 +71,7 @@ impl SealedIds {
         (id.len() <= MAX).then_some(id)
     }
 
-    /// What an id of ours says that belongs to `principal`; `None` for every other one.
+    /// The content of an id of ours that belongs to `principal`; `None` for every other id.
     pub(super) fn open(&self, id: &str, principal: &Principal) -> Option<Told> {
         let sealed = id.strip_prefix(PREFIX).filter(|_| id.len() <= MAX)?;
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -89,17 +90,17 @@ impl SealedIds {
         let revision = Revision::from_name(revision).filter(|revision| !revision.is_modern())?;
         let known = match name {
             "" => None,
-            // A client that only another build knows has no habits here.
+            // A client that only another build knows gets no special treatment here.
             name => KnownClient::named(name),
         };
-        // A clock that is behind the other's makes it begin now.
+        // If this clock is behind the clock of the other replica, the age is zero.
         let age = now().saturating_sub(u64::from_be_bytes(began.try_into().ok()?));
         let client = ClientFacts { known, elicitation: Elicitation::of_bits(head[1]) };
         Some(Told { revision, client, age: Duration::from_secs(age) })
     }
 }
 
-/// A text with its length in front, and what is behind it.
+/// A length-prefixed text, and the rest.
 fn text(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = bytes.split_first()?;
     let (text, rest) = rest.split_at_checked(usize::from(*length))?;
@@ -112,7 +113,7 @@ fn owner(principal: &Principal) -> [u8; OWNER] {
     digest
 }
 
-/// Unix seconds, as all replicas count them.
+/// Unix seconds, by the clock that all replicas share.
 fn now() -> u64 {
     time_of_day() / 1000
 }
@@ -141,7 +142,7 @@ mod tests {
             assert_eq!((told.revision, told.client), (revision, client));
             assert!(told.age < Duration::from_secs(60));
             assert_eq!(ids(&[OLD]).open(&id, &bob), None);
-            // A key that was rotated out opens nothing.
+            // A key that was rotated out opens no id.
             assert_eq!(ids(&[NEW]).open(&id, &alice), None);
             for at in 0..id.len() {
                 let mut changed = id.clone().into_bytes();

@@ -1,9 +1,9 @@
 //! HTTP sessions of the handshake era.
 //!
-//! A session at rest gives its place to one that begins: those that never made a call first, then those that have rested
-//! for the longest time. Another principal takes the place of one that has made calls only once it has rested for a while. One with a portable id loses nothing by that: the next request that names it
-//! begins it again. A principal that has all the sessions that it may have gives up its own; when
-//! all places are taken, the principal with the most sessions does.
+//! An idle session can be evicted for a new one: sessions that never made a call first, then those that have been
+//! idle longest. A session that has made calls is evicted for another principal only after it has been idle for a
+//! while. A session with a portable id loses nothing: the next request that names it resumes it. A principal at its
+//! limit evicts its own sessions; if all places are taken, the principal with the most sessions loses one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,12 +44,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Marks the session as seen.
+    /// Marks the session as used.
     pub(super) fn touch(&self, now: Instant) {
         *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
-    /// How little it would be missed, least first; `None` if it must stay.
+    /// Its rank for eviction, lowest first; `None` if it must stay.
     fn rank(&self, spared: Spared) -> Option<(bool, Instant)> {
         let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
         let has_called = self.connection.has_called();
@@ -66,30 +66,30 @@ impl Session {
     }
 }
 
-/// How long a session that has made calls rests before one of another principal may take its place.
+/// How long a session that has made calls must be idle before it is evicted for another principal.
 const SPARED: Duration = Duration::from_secs(5);
 
-/// Whether sessions that have just made calls keep their places.
+/// Protects sessions that have just made calls.
 #[derive(Clone, Copy)]
 enum Spared {
-    /// The principal gives up one of its own.
+    /// No protection: the principal evicts one of its own.
     No,
-    /// At this moment, for the sake of another principal.
+    /// Protection at this moment: another principal needs the place.
     At(Instant),
 }
 
 /// Why there is no new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoSession {
-    /// The server has this many sessions, and none gives up its place.
+    /// The server has this many sessions, and none can be evicted.
     Saturated(usize),
-    /// The principal has this many sessions, and none gives up its place.
+    /// The principal has this many sessions, and none can be evicted.
     OwnerLimit(usize),
     /// The system returned no random bytes.
     NoEntropy,
 }
 
-/// Bounds of sessions.
+/// Limits on sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionLimits {
     pub(super) max: usize,
@@ -104,18 +104,18 @@ pub(super) struct Sessions {
     limits: SessionLimits,
     instance: String,
     open: Mutex<HashMap<Arc<str>, Arc<Session>>>,
-    /// Portable and sealed ids that their clients have ended, by their digests.
+    /// Portable and sealed ids that their clients have closed, by their digests.
     ended: Mutex<Ended>,
-    /// What clients have settled at any replica.
+    /// Log levels that clients have set at any replica.
     levels: Mutex<Levels>,
-    /// What makes ids that other replicas can go on with, if the operator has a secret.
+    /// Makes ids that other replicas can resume, if the operator has a secret.
     sealed: Option<SealedIds>,
     secret: Option<Secret>,
-    /// Where the ends of sessions are told, if anything outlives the process.
+    /// Announces closed sessions, if any state outlives the process.
     ends: Option<Ends>,
-    /// How many are open, for those who must not wait.
+    /// The number of open sessions, for readers that must not wait for the lock.
     count: Count,
-    /// Informed of every owner whose session has ended.
+    /// Called with every owner whose session has ended.
     gone: Box<dyn Fn(&Owner) + Send + Sync>,
     created: AtomicU64,
     /// Counts by [`ENDS`].
@@ -147,7 +147,7 @@ impl Sessions {
         }
     }
 
-    /// The same with ids that other replicas can go on with, and whose ends they are told.
+    /// Lets other replicas resume its ids, and announces closed sessions to them.
     pub(super) fn sharing(mut self, state: Option<&ServerState>) -> Self {
         self.secret = state.and_then(|state| state.secret.clone());
         self.sealed = self.secret.as_ref().map(SealedIds::new);
@@ -155,22 +155,22 @@ impl Sessions {
         self
     }
 
-    /// Whether ids say what is to be known of their sessions.
+    /// True if ids contain the facts of their sessions.
     pub(super) fn seals(&self) -> bool {
         self.sealed.is_some()
     }
 
-    /// Where the ends of sessions are told, if they are.
+    /// Announces closed sessions, if there are other replicas.
     pub(super) fn ends(&self) -> Option<&Ends> {
         self.ends.as_ref()
     }
 
-    /// Open sessions.
+    /// The number of open sessions.
     pub(super) fn len(&self) -> usize {
         self.open().len()
     }
 
-    /// Whether no further session fits, whoever asks: all places are taken by sessions that do not give them up.
+    /// True if no further session fits for any caller: all places are taken by sessions that cannot be evicted.
     pub(super) fn is_saturated(&self) -> bool {
         if self.count.get() < self.limits.max {
             return false;
@@ -179,20 +179,21 @@ impl Sessions {
         open.len() >= self.limits.max && !open.values().any(|session| session.rank(Spared::At(now)).is_some())
     }
 
-    /// The session among `of` that another one may take the place of.
+    /// The session among `of` that is evicted first.
     fn least_missed<'s>(of: impl Iterator<Item = &'s Arc<Session>>, spared: Spared) -> Option<Arc<Session>> {
         let resting = of.filter_map(|session| Some((session.rank(spared)?, session)));
         resting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session.clone())
     }
 
-    /// The session that makes room for a further one of `principal`, which has `own` of them, where all places are taken.
+    /// The session that is evicted for a further one of `principal`, which has `own` of them, when all places are
+    /// taken.
     fn of_greediest(&self, principal: &Principal, own: usize, now: Instant) -> Option<Arc<Session>> {
         let open = self.open();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for session in open.values() {
             *counts.entry(session.principal.name()).or_default() += 1;
         }
-        // Whoever asks gives up its own rather than another's where nobody has more than it would have.
+        // If no other principal has more sessions than the caller would have, the caller evicts its own.
         let mut holders: Vec<_> = counts.into_iter().filter(|(_, count)| *count > own + 1).collect();
         holders.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let names = holders.iter().map(|(name, _)| *name).chain([principal.name()]);
@@ -204,7 +205,7 @@ impl Sessions {
             .next()
     }
 
-    /// Ends sessions at rest until a further one of `principal` fits.
+    /// Evicts idle sessions until a further one of `principal` fits.
     fn make_room(&self, principal: &Principal, now: Instant) -> Result<(), NoSession> {
         let own = || -> Vec<_> {
             let open = self.open();
@@ -252,11 +253,12 @@ impl Sessions {
         age: Duration,
     ) -> Result<Arc<Session>, NoSession> {
         let now = time::now();
-        // Sessions that are over must not keep out new ones until the next sweep.
+        // Expired sessions must not block new ones until the next sweep.
         if self.count.get() >= self.limits.max {
             self.sweep(now);
         }
-        // Others may begin at the same moment: then there is room for one of them, and the next one makes its own.
+        // Other sessions may begin at the same moment: the room is taken by one of them, and the next one makes its
+        // own.
         let mut open = loop {
             self.make_room(principal, now)?;
             let open = self.open();
@@ -303,7 +305,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The session of that id, if it belongs to `principal` and is not over; it is marked as seen.
+    /// The session of that id, if it belongs to `principal` and has not expired. Marks it as used.
     pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let now = time::now();
         let session = self.open().get(id).cloned().filter(|session| session.principal == *principal)?;
@@ -315,7 +317,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// The same; one with a portable or sealed id that is not open goes on here.
+    /// Like [`get`](Self::get), but resumes a portable or sealed id that is not open.
     pub(super) fn get_or_adopt(
         self: &Arc<Self>,
         id: &str,
@@ -342,7 +344,7 @@ impl Sessions {
         Ok(Some(session).filter(|session| session.principal == *principal))
     }
 
-    /// Ends a session: its calls are cancelled and its state is dropped.
+    /// Closes a session: its calls are cancelled and its state is dropped.
     pub(super) fn close(&self, session: &Session, reason: &'static str) {
         if self.open().remove(&session.id).is_none() {
             return;
@@ -359,7 +361,7 @@ impl Sessions {
         if let Some(end) = ENDS.iter().position(|end| *end == reason) {
             self.closed[end].fetch_add(1, Ordering::Relaxed);
         }
-        // With a sealed id its client may come back, here or at another replica, and find what it has defined.
+        // With a sealed id the client may return, here or at another replica, and find its definitions.
         let comes_back = self.seals() && matches!(reason, "idle" | "evicted" | "shutdown");
         if !comes_back {
             (self.gone)(session.connection.owner());
@@ -373,7 +375,7 @@ impl Sessions {
         );
     }
 
-    /// Ends a session that its client has ended at another replica.
+    /// Closes a session that its client has closed at another replica.
     pub(super) fn ended_elsewhere(&self, hash: &str) {
         self.ended().add(&hash.into());
         if let Some(session) = self.of_hash(hash) {
@@ -383,22 +385,22 @@ impl Sessions {
 
     /// The open session whose id has this digest.
     pub(super) fn of_hash(&self, hash: &str) -> Option<Arc<Session>> {
-        // The hash of logs is the beginning of the same digest.
+        // The hash in logs is a prefix of the same digest.
         let is_it = |session: &Session| hash.starts_with(&session.hash) && hash_of(&session.id) == hash;
         self.open().values().find(|session| is_it(session)).cloned()
     }
 
-    /// The sessions that are open now.
+    /// The open sessions.
     pub(super) fn all_open(&self) -> Vec<Arc<Session>> {
         self.open().values().cloned().collect()
     }
 
-    /// The levels of messages that clients have set at any replica.
+    /// The levels of log messages that clients have set at any replica.
     pub(super) fn levels(&self) -> MutexGuard<'_, Levels> {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the expired sessions.
+    /// Closes the expired sessions.
     pub(super) fn sweep(&self, now: Instant) {
         let over: Vec<_> = self
             .open()
@@ -408,7 +410,7 @@ impl Sessions {
         over.iter().for_each(|(session, reason)| self.close(session, reason));
     }
 
-    /// Writes the families of sessions.
+    /// Writes the metric families of sessions.
     pub(super) fn write_metrics(&self, to: &mut Exposition) {
         to.family("ptc_http_sessions_open", "Open HTTP sessions.", MetricKind::Gauge)
             .sample(&[], self.open().len());
@@ -421,13 +423,13 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions.
+    /// Closes all sessions.
     pub(super) fn close_all(&self, reason: &'static str) {
         let all: Vec<_> = self.open().values().cloned().collect();
         all.iter().for_each(|session| self.close(session, reason));
     }
 
-    /// Why a session is over. One with running calls is not idle.
+    /// The reason for which a session has expired. One with running calls is not idle.
     fn is_over(&self, session: &Session, now: Instant) -> Option<&'static str> {
         if now.saturating_duration_since(session.created) >= self.limits.ttl {
             Some("ttl")
@@ -530,12 +532,12 @@ mod tests {
             create(&alice);
         }
         assert!(is_open(&used) && !is_open(&unused));
-        // All places are taken; the greediest gives one up for somebody who has fewer.
+        // All places are taken; the principal with the most sessions loses one to a principal with fewer.
         let theirs = [create(&bob), create(&bob)];
         let one = create(&carol);
         assert_eq!((sessions.len(), is_open(&one)), (6, true));
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used));
-        // Among equals, whoever wants more gives up its own.
+        // Among equals, the caller evicts its own.
         create(&carol);
         let other = create(&carol);
         assert!(theirs.iter().all(|session| is_open(session)) && is_open(&used) && is_open(&other));
@@ -557,7 +559,7 @@ mod tests {
         let theirs = called(&bob);
         for _ in 0..100 {
             let before = called(&alice);
-            // The one that was used last stays.
+            // The session that was used last stays.
             called(&alice);
             assert!(sessions.get(&before.id, &alice).is_some());
         }
@@ -579,13 +581,13 @@ mod tests {
         assert_eq!(adopted.connection.revision(), session.connection.revision());
         assert_eq!(adopted.hash, session.hash);
         assert_eq!(adopted.connection.owner(), session.connection.owner());
-        // The other one is told, as `listen` does, and goes on with it no more.
+        // The other replica is notified, as `listen` does, and does not resume the session any more.
         one.close(&session, "delete");
         assert!(one.get_or_adopt(&session.id, &alice).unwrap().is_none());
         other.ended_elsewhere(&hash_of(&session.id));
         assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
         assert_eq!((one.len(), other.len()), (0, 0));
-        // Without a secret an id is known where it was made.
+        // Without a secret an id is known only where it was made.
         let alone = Arc::new(sessions(Arc::default()));
         let session = alone.create(&alice, Revision::V2025_06_18, ClientFacts::default(), false).unwrap();
         assert!(other.get_or_adopt(&session.id, &alice).unwrap().is_none());
@@ -613,7 +615,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(100)).await;
         one.ends().unwrap().tell(&ended.id, &alice);
         one.ends().unwrap().settled().await;
-        // More than a store remembers, within the time between two looks.
+        // More than a store remembers between two polls.
         for _ in 0..5000 {
             store.announce("something else").await.unwrap();
         }

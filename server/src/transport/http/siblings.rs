@@ -1,10 +1,11 @@
-//! What a conversation hands on to the other replicas that serve it: replies of its client to requests that another replica has sent, calls
-//! that it gives up, and which log messages it wants (state.md 5.2).
+//! Forwards messages of a conversation to the other replicas that serve it: the client's replies to requests that
+//! another replica has sent, cancellations of calls, and log levels (state.md 5.2).
 //!
-//! A reply goes into an inbox of its own, sealed, and is announced by digests alone. Whoever has sent the request takes it out, once. The id
-//! of a request proves that one of us has made it for this conversation: nothing else is handed on, and each at most once by a replica.
+//! A reply is put into an inbox of its own, sealed, and only its digests are announced. The replica that has sent the
+//! request takes it out, once. The id of a request proves that one of the replicas has made it for this conversation:
+//! no other reply is forwarded, and each at most once by a replica.
 //!
-//! A cancellation is an announcement and nothing else. Whoever runs the call knows it by its digest.
+//! A cancellation is only an announcement. The replica that runs the call recognises it by its digest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,28 +26,29 @@ use super::sessions::{Session, Sessions};
 use crate::principal::Principal;
 use crate::protocol::Elsewhere;
 
-/// What announcements of levels, of replies and of cancellations begin with. The digest of the session's id follows, and the level or what
-/// stands for the request.
+/// The prefixes of announcements of levels, of replies and of cancellations. The digest of the session's id follows,
+/// then the level or the digest of the request.
 const LEVEL: &str = "http-session-level ";
 const REPLY: &str = "http-session-reply ";
 const CANCELLED: &str = "http-session-cancelled ";
-/// What requests of ours are signed for.
+/// The purpose of the signature in ids of our requests.
 const PURPOSE: &[u8] = b"ptc client-request v1";
-/// What the ids of our requests begin with.
+/// The prefix of the ids of our requests.
 const PREFIX: &str = "q_";
-/// Bytes of a request's name that no other one has, and of its signature.
+/// Random bytes of a request's name, and bytes of its signature.
 const RANDOM: usize = 9;
 const TAG: usize = 9;
-/// How long a reply waits for whoever has sent the request, who hears of it within a second.
+/// How long a reply waits for the replica that has sent the request, which hears of it within a second.
 const REPLY_LIFE: Duration = Duration::from_secs(60);
-/// Replies that are remembered as handed on.
+/// How many forwarded replies are remembered.
 const HANDED_ON: usize = 256;
-/// Cancellations that a replica hands on for one conversation in a second: announcements are remembered by their number, for all conversations.
+/// Cancellations that a replica forwards for one conversation in a second: the store keeps a limited number of
+/// announcements, for all conversations.
 const CANCELLED_IN_A_SECOND: u32 = 256;
 /// Sessions whose levels are remembered.
 const REMEMBERED: usize = 1024;
 
-/// A conversation as the other replicas know it.
+/// A conversation, as seen by the other replicas.
 #[derive(Debug)]
 pub(super) struct Siblings {
     ends: Ends,
@@ -55,7 +57,7 @@ pub(super) struct Siblings {
     /// The id of the session.
     id: Arc<str>,
     handed_on: Mutex<VecDeque<Box<str>>>,
-    /// When the present second of cancellations began, and how many it had.
+    /// When the current second of cancellations began, and how many it had.
     second: Mutex<Option<(Instant, u32)>>,
 }
 
@@ -75,7 +77,7 @@ impl Siblings {
         [PURPOSE, self.id.as_bytes(), random]
     }
 
-    /// Whether a replica has made this id for a request of this conversation.
+    /// True if a replica has made this id for a request of this conversation.
     fn has_made(&self, id: &str) -> bool {
         let name = id.strip_prefix(PREFIX).and_then(|name| URL_SAFE_NO_PAD.decode(name).ok());
         let Some(name) = name.filter(|name| name.len() == RANDOM + TAG) else { return false };
@@ -83,7 +85,7 @@ impl Siblings {
         self.secret.has_tagged(&self.signed(random), tag)
     }
 
-    /// Notes a reply as handed on. Whether it was not yet.
+    /// Marks a reply as forwarded. Returns whether it was not yet.
     fn is_first(&self, id: &str) -> bool {
         let mut handed_on = self.handed_on.lock().unwrap_or_else(PoisonError::into_inner);
         if handed_on.iter().any(|known| **known == *id) {
@@ -96,7 +98,7 @@ impl Siblings {
         true
     }
 
-    /// Whether one more cancellation may be handed on in this second.
+    /// True if one more cancellation may be forwarded in this second.
     fn may_cancel(&self) -> bool {
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         let now = time::now();
@@ -159,7 +161,7 @@ impl Elsewhere for Siblings {
                 Commit::one(write.ending(End::After(life)))
             };
             let mut written = Err(StateError::Conflict);
-            // Of two levels that are set at once, at two replicas, the later one stays.
+            // If two replicas set a level at once, the later one stays.
             for _ in 0..3 {
                 written = match store.read(&key).await {
                     Ok(known) => store.commit(put(known.map_or(0, |known| known.version))).await,
@@ -185,12 +187,13 @@ fn said_of(session: &str, request: &str) -> String {
     format!("{REPLY}{} {}", hash_of(session), sha256_hex(request.as_bytes()))
 }
 
-/// What stands for a call of a session. The session's id, which nobody else knows, hides the call's, which may be as plain as `7`.
+/// The digest that identifies a call of a session. The call's id may be as plain as `7`; the session's id, which is
+/// secret, hides it.
 fn digest_of_call(session: &str, call: &RequestId) -> String {
     sha256_hex(format!("{session} {}", call.json()).as_bytes())
 }
 
-/// Heeds what another replica has said of a session, if it is about levels, replies or cancellations.
+/// Processes an announcement of another replica, if it is about levels, replies or cancellations.
 pub(super) fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
     if let Some((hash, level)) = said.strip_prefix(LEVEL).and_then(|said| said.split_once(' ')) {
         if let Some(level) = LogLevel::from_name(level) {
@@ -211,7 +214,7 @@ pub(super) fn heed(said: &str, ends: &Ends, sessions: &Sessions) {
     }
 }
 
-/// Takes over the level that the client of a session that goes on here has set elsewhere, unless it has set one here.
+/// Applies the level that a resumed session's client has set elsewhere, unless it has set one here.
 pub(super) fn take_over(level: &[u8], hash: &str, sessions: &Sessions) {
     let level = std::str::from_utf8(level).ok().and_then(LogLevel::from_name);
     if let (Some(level), Some(session)) = (level, sessions.of_hash(hash))
@@ -221,7 +224,7 @@ pub(super) fn take_over(level: &[u8], hash: &str, sessions: &Sessions) {
     }
 }
 
-/// Takes a reply that came to another replica, if its request was sent here and is not answered yet.
+/// Takes a reply that arrived at another replica, if its request was sent here and is still open.
 #[expect(clippy::disallowed_methods, reason = "entry point: take()")]
 fn take(ends: &Ends, session: Arc<Session>, request: &str) {
     let open = session.connection.open_requests();
@@ -242,12 +245,12 @@ fn take(ends: &Ends, session: Arc<Session>, request: &str) {
     });
 }
 
-/// The levels that clients have set last, by the digests of their sessions: one may go on here that is not open yet.
+/// The levels that clients have set last, by the digests of their sessions: a session may be resumed here later.
 #[derive(Debug, Default)]
 pub(super) struct Levels(VecDeque<(Box<str>, LogLevel)>);
 
 impl Levels {
-    /// Notes a level; the one that was noted longest ago gives up its place.
+    /// Notes a level; the oldest one is dropped.
     pub(super) fn note(&mut self, hash: &str, level: LogLevel) {
         self.0.retain(|(known, _)| **known != *hash);
         if self.0.len() >= REMEMBERED {

@@ -1,4 +1,4 @@
-//! Bodies of requests that are no messages of MCP: JSON that is read whole, and short.
+//! Bodies of requests that are not MCP messages: short JSON that is read whole.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use super::post::{is_json, not_read};
 use super::router::Endpoint;
 use crate::principal::Principal;
 
-/// The longest of them.
+/// Longest body, in bytes.
 const MAX_BYTES: usize = 256 << 10;
 
 /// Begins to read the body of a POST on this principal's account.
 ///
 /// # Errors
-/// The refusal: it is no JSON, which a web page cannot send to us unasked, or there is no room for it.
+/// A refusal: the body is not declared as JSON, which a web page cannot send without a preflight, or there is no room
+/// for it.
 pub(super) fn begin(
     endpoint: &Endpoint,
     principal: &Principal,
@@ -34,10 +35,10 @@ pub(super) fn begin(
     endpoint.bodies.receive(body, principal).map_err(|unread| Box::new(not_read(endpoint, unread)))
 }
 
-/// The rest of it.
+/// Reads the rest of it.
 ///
 /// # Errors
-/// The refusal.
+/// A refusal.
 pub(super) async fn rest(endpoint: &Arc<Endpoint>, reception: Reception) -> Result<Received, Box<Answer>> {
     let received = reception.rest().await.map_err(|unread| Box::new(not_read(endpoint, unread)))?;
     match received.bytes().len() {

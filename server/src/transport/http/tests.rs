@@ -332,7 +332,7 @@ async fn tokens_and_the_limiter() {
 async fn bodies_are_checked_in_order() {
     let server = Server::start(&settings(), 4);
     let mut client = server.connect().await;
-    // A page can send what has no type without asking first; a program that states no type sends no origin either.
+    // A page can send a body without a type without a preflight; a program that sends no type sends no origin either.
     let page = ("Origin", "http://localhost:5173");
     for headers in [
         &[("Content-Type", "text/plain")][..],
@@ -460,7 +460,7 @@ async fn caps_of_sessions() {
     assert_eq!(reply.json(), json!({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":text}}));
     assert_eq!(client.ask("GET", "/ready", &[], "").await.status, 200, "one owner is not the process");
     let server = Server::start(&Http { max_sessions: 1, ..settings() }, 4);
-    // Those at rest give their place to the next one.
+    // Idle sessions are evicted for the next one.
     let (mut client, first) = server.initialize().await;
     server.initialize().await;
     assert_eq!(client.post(&[("MCP-Session-Id", &first)], request(2, "ping")).await.status, 404);
@@ -495,7 +495,7 @@ async fn calls_at_the_same_time() {
     let duplicate = client.post(&[named], call(1, json!({}))).await;
     assert_eq!((duplicate.status, duplicate.code()), (200, json!(-32600)));
     assert!(duplicate.body.contains("id 1 is already in flight"));
-    // The limiter of the whole server has one place left, for anybody.
+    // The limiter of the whole server has one permit left, for any caller.
     let mut third = server.connect().await;
     let waiting = modern(9, "tools/call", json!({"name":"mock_tool","arguments":{"wait":true}})).to_string();
     let headers =
@@ -510,7 +510,7 @@ async fn calls_at_the_same_time() {
     };
     assert_eq!((saturated.status, saturated.header("retry-after")), (503, Some("1")));
     assert_eq!(saturated.json()["id"], 10);
-    // A call that its client cancels is not answered; one that ends with its session is.
+    // A call that its client cancels is not answered; a call that ends with its session is.
     let cancel = json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}});
     assert_eq!(client.post(&[named], cancel).await.status, 202);
     let cancelled = one.receive().await;
@@ -573,7 +573,7 @@ async fn progress_makes_a_stream() {
     assert_eq!(events[0]["method"], "notifications/progress");
     assert_eq!(events[0]["params"]["progressToken"], "tok");
     assert_eq!(events[1]["result"]["content"][0]["text"], "end");
-    // Who cannot read a stream gets one answer.
+    // A client that cannot read a stream gets one answer.
     let plain = headers[..3].iter().copied().chain([("Accept", "application/json")]).collect::<Vec<_>>();
     let reply = client_of(&server).await.post(&plain, &body).await;
     assert_eq!(reply.json()["result"]["content"][0]["text"], "end");
@@ -589,7 +589,7 @@ async fn a_call_becomes_a_stream_when_its_client_is_asked() {
     let session = welcome.header("mcp-session-id").unwrap().to_owned();
     assert!(session.starts_with("ptc_2025-11-25_any.fu_"), "{session}");
     let headers = [("MCP-Session-Id", &*session), ("Accept", "application/json, text/event-stream")];
-    // What asks nothing is answered as before.
+    // A call without questions is answered as before.
     let plain = client.post(&headers, call(2, json!({"say":"plain"}))).await;
     assert_eq!(plain.header("content-type"), Some("application/json; charset=utf-8"));
     client.send("POST", "/mcp", &headers, &call(3, json!({"ask":true})).to_string()).await;
@@ -597,7 +597,7 @@ async fn a_call_becomes_a_stream_when_its_client_is_asked() {
     assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
     let asked = client.event().await;
     assert_eq!(asked["method"], "elicitation/create");
-    // The reply is a request of its own, and counts once; in another session it is nobody's.
+    // The reply is a request of its own, and counts once; another session ignores it.
     let mut other = server.connect().await;
     let stranger = other.post(&[], &hello).await.header("mcp-session-id").unwrap().to_owned();
     let reply = |n: u64| json!({"jsonrpc":"2.0","id":asked["id"],"result":{"n":n}});
@@ -609,11 +609,11 @@ async fn a_call_becomes_a_stream_when_its_client_is_asked() {
     let answer = client.event().await;
     assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(3), &json!(false)));
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("{\\\"n\\\":2}"), "{answer}");
-    // Who reads no stream is asked nothing.
+    // A client that reads no stream is not asked.
     let bare = [("MCP-Session-Id", &*session), ("Accept", "application/json")];
     let nobody = server.connect().await.post(&bare, call(4, json!({"ask":true}))).await;
     assert_eq!(nobody.json()["result"]["content"][0]["text"], "nobody");
-    // A session that was forgotten goes on, and its client is asked as before.
+    // An evicted session is resumed, and its client is asked as before.
     server.endpoint.sessions.close_all("idle");
     let mut late = server.connect().await;
     late.send("POST", "/mcp", &headers, &call(5, json!({"ask":true})).to_string()).await;
@@ -715,7 +715,7 @@ async fn what_was_negotiated_counts_whatever_else_a_request_says() {
     let server = Server::start(&settings(), 4);
     let mut client = client_of(&server).await;
     let version = |name| ("MCP-Protocol-Version", name);
-    // A handshake is one under any header, and with the newest revision in its `_meta`.
+    // A handshake works under any header, and with the newest revision in its `_meta`.
     let mut opening = initialize("2025-06-18");
     for header in ["2026-07-28", "2099-01-01", "2025-11-25", "2024-11-05"] {
         let reply = client.post(&[version(header)], &opening).await;
@@ -743,16 +743,16 @@ async fn what_was_negotiated_counts_whatever_else_a_request_says() {
             assert_eq!(result.get("resultType"), None, "{header:?} {body}");
         }
     }
-    // A session that has ended is told, so that its client begins anew.
+    // A closed session is reported, so that its client starts a new one.
     let reply = client.ask("DELETE", "/mcp", &[named, version("2026-07-28")], "").await;
     assert_eq!(reply.status, 200);
     let reply = client.post(&[named, version("2026-07-28")], &plain).await;
     assert_eq!((reply.status, reply.code()), (404, json!(-32000)));
-    // A modern request has no session: the name of one means nothing there.
+    // A modern request has no session: the header has no meaning there.
     let modern_headers =
         [named, version("2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "mock_tool")];
     assert_eq!(client.post(&modern_headers, &whole).await.json()["result"]["resultType"], "complete");
-    // Where nothing was negotiated, header and body must agree.
+    // Without a negotiated revision, header and body must agree.
     for (header, code) in [("2026-07-28", -32602), ("2099-01-01", -32602)] {
         assert_eq!(client.post(&[version(header)], &plain).await.code(), json!(code), "{header}");
     }
@@ -910,7 +910,7 @@ async fn tls_files_that_cannot_be_used_are_named() {
     assert!(error.to_string().starts_with("--http-tls-cert /nowhere/cert.pem: "), "{error}");
 }
 
-/// Connections that the server has not closed yet, found out by reading from all of them.
+/// Connections that the server has not closed yet, detected by reading from all of them.
 fn still_open(clients: &mut [TcpStream]) -> usize {
     let mut open = 0;
     for client in clients {
@@ -936,7 +936,7 @@ async fn silent_connections_make_room_for_those_that_ask() {
     for _ in 0..200 {
         silent.push(TcpStream::connect(server.address).await.unwrap());
     }
-    // Whoever asks is heard, new or old, and what runs is not disturbed.
+    // Any client is answered, new or old, and running calls are not disturbed.
     for _ in 0..5 {
         assert_eq!(server.connect().await.ask("GET", "/health", &[], "").await.status, 200);
     }
@@ -966,7 +966,7 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
         .unwrap();
     let response = sender.send_request(request).await.unwrap();
     assert_eq!(response.status(), 200);
-    // The one permit there is comes back although nobody takes the answer.
+    // The only permit is released although no client reads the answer.
     let mut other = server.connect().await;
     loop {
         let reply = other.modern(2, "tools/call", json!({"name":"mock_tool","arguments":{"say":"y"}})).await;
@@ -979,7 +979,7 @@ async fn a_client_that_does_not_read_keeps_no_permit() {
     running.abort();
 }
 
-/// Sixty bodies are there at once, on one thread, which looks at its sockets between one and the next.
+/// Sixty bodies arrive at once, on one thread, which polls its sockets between any two of them.
 #[tokio::test]
 async fn large_bodies_are_read_in_turns() {
     const CLIENTS: usize = 60;
@@ -996,12 +996,12 @@ async fn large_bodies_are_read_in_turns() {
     let (noted, ended, endpoint) = (most.clone(), over.clone(), server.endpoint.clone());
     let (release, held) = std::sync::mpsc::channel::<()>();
     server.endpoint.engine.spawn_on(0, move || {
-        // The thread does nothing before all bodies have arrived.
+        // The thread is blocked until all bodies have arrived.
         let _ = held.recv();
         async move {
             let mut before = endpoint.counts.answered();
             while !ended.load(Ordering::SeqCst) {
-                // Whoever yields goes on when the worker has looked at its sockets.
+                // A task that yields resumes after the worker has polled its sockets.
                 tokio::task::yield_now().await;
                 let now = endpoint.counts.answered();
                 noted.fetch_max(now - before, Ordering::SeqCst);
@@ -1009,7 +1009,7 @@ async fn large_bodies_are_read_in_turns() {
             }
         }
     });
-    // Each takes longer than connections have between two looks.
+    // Each takes longer than the time of connections between two polls.
     let body = format!("[{}", "1,".repeat(50_000));
     for client in &mut clients {
         client.send("POST", "/mcp", &[], &body).await;
@@ -1020,14 +1020,14 @@ async fn large_bodies_are_read_in_turns() {
     }
     over.store(true, Ordering::SeqCst);
     let most = most.load(Ordering::SeqCst);
-    // A few as a rule. Whoever has given way several times does so no more, and at most sixteen tasks have their turn between two looks
-    // (host/src/engine/scheduler.rs).
+    // Usually a few. A task that has yielded several times does not yield again, and at most sixteen tasks have their
+    // turn between two polls (host/src/engine/scheduler.rs).
     assert!((1..=16).contains(&most), "{most} bodies were read between two looks at the sockets");
     server.stop.notify_one();
     server.running.await.unwrap();
 }
 
-/// What is read on another thread is answered as everything else is.
+/// A body that is parsed on another thread is answered like any other.
 #[tokio::test]
 async fn bodies_of_megabytes_are_answered_as_small_ones_are() {
     let settings = Http { max_body_bytes: 4 << 20, max_buffered_bytes: 16 << 20, ..settings() };
@@ -1053,7 +1053,7 @@ async fn bodies_of_megabytes_are_answered_as_small_ones_are() {
     server.running.await.unwrap();
 }
 
-/// More at once than the 128 that a socket of the standard library lets wait.
+/// More at once than the backlog of 128 that the standard library sets for a socket.
 #[tokio::test]
 async fn a_burst_of_connections_waits_to_be_taken_on() {
     let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
@@ -1069,7 +1069,7 @@ async fn a_burst_of_connections_waits_to_be_taken_on() {
     let server =
         HttpServer::new(&settings(), Bound::open(&settings()).unwrap(), listening, Arc::new(service), engine);
     let address = server.address().unwrap();
-    // Nobody accepts; one beyond the places would wait for longer than this test.
+    // No connection is accepted; one beyond the backlog would wait for longer than this test.
     let mut waiting = Vec::new();
     for _ in 0..most {
         waiting.push(TcpStream::connect(address).await.unwrap());

@@ -1,4 +1,4 @@
-//! Where the operator's webhook answers approvals. Its signature stands for a token.
+//! The path at which the operator's webhook answers approvals. Its signature replaces a token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::router::{Endpoint, Step, check_source};
 use super::small_body;
 use crate::webhook::{ANSWERS, HEADER, Taken};
 
-/// Whether answers of a webhook are taken at `path`.
+/// True if answers of a webhook are accepted at `path`.
 pub(super) fn is_path(endpoint: &Endpoint, path: &str) -> bool {
     endpoint.telemetry.sources.webhook.is_some() && named(path).is_some()
 }
@@ -27,7 +27,7 @@ fn named(path: &str) -> Option<(&str, &str)> {
     (!run_id.is_empty() && !question.is_empty() && !question.contains('/')).then_some((run_id, question))
 }
 
-/// Answers a request there.
+/// Answers a request to that path.
 pub(super) fn step(
     endpoint: &Arc<Endpoint>,
     peer: IpAddr,
@@ -51,7 +51,7 @@ pub(super) fn step(
         Ok(reception) => reception,
         Err(refusal) => return Step::Ready(*refusal),
     };
-    // Two signatures are as good as none.
+    // Two signatures are refused.
     let signature = headers.all.get_all(HEADER).into_iter();
     let signature = match signature.collect::<Vec<_>>().as_slice() {
         [one] => Some((*one).clone()),

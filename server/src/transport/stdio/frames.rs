@@ -5,12 +5,12 @@ use ptc_mcp::lines::{self, LineBuffer};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What comes next on the input.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     /// A line, without its newline and without one carriage return before it.
     Line(Bytes),
-    /// A line longer than allowed has ended. Its bytes were dropped as they came, but for the `id` of its message.
+    /// A line beyond the limit. Its bytes were dropped as they arrived, except for the `id` of its message.
     TooLong(Option<Bytes>),
     /// The input has ended. A line without newline before it is dropped.
     End,
@@ -28,13 +28,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameReader { reader, max, lines: LineBuffer::default() }
     }
 
-    /// The next line that was read already, if a whole one was.
+    /// The next complete line that is buffered already.
     pub(super) fn buffered(&mut self) -> Option<Frame> {
         loop {
             match self.lines.next(self.max)? {
                 lines::Frame::Line(line) => return Some(Frame::Line(line)),
                 lines::Frame::OverflowEnd { id, .. } => return Some(Frame::TooLong(id)),
-                // The client is told when the line has ended.
+                // The client is answered when the line has ended.
                 lines::Frame::Overflow { .. } => {}
             }
         }

@@ -36,14 +36,15 @@ use crate::protocol::{
     Call, Connection, Finished, Handled, MessageContext, Notice, Service, Watching, change,
 };
 
-/// How long running calls may go on after `exit` or a signal.
+/// Grace period of running calls after `exit` or a signal.
 const EXIT_GRACE: Duration = Duration::from_millis(2000);
-/// How long running calls may go on after the input has ended, or after another call has ended since: enough for a short
-/// program, so that requests piped in from a file are answered.
+/// Grace period of running calls after the end of the input, or after another call has ended since: enough for a
+/// short program, so that requests piped in from a file are answered.
 const EOF_GRACE: Duration = Duration::from_millis(50);
 /// How long the client may take to read the last answers.
 const FLUSH_GRACE: Duration = Duration::from_millis(2000);
-/// Longest work on messages that arrived together before their answers are sent, and maximum bytes of these answers.
+/// Longest processing of messages that arrived together before their answers are sent, and maximum bytes of these
+/// answers.
 const BURST_TIME: Duration = Duration::from_millis(1);
 const BURST_BYTES: usize = 64 << 10;
 /// Unread output above which no further input is read, in bytes.
@@ -85,17 +86,17 @@ pub async fn run_stdio<R, W>(
         pipe.connection.set_watcher(watching.watch.number());
     }
     let grace = loop {
-        // While too much is unread, nothing further is read: until half of it is gone.
+        // While too much output is unread, no input is read until half of it is gone.
         let full = outbox.len() >= HIGH_WATER;
         tokio::select! {
-            // Answers go out before more is read, so that those of one burst share a write.
+            // Answers are written before more is read, so that those of one burst share a write.
             biased;
             () = &mut stop => {
                 info!(event = "shutdown");
                 break EXIT_GRACE;
             }
             written = outbox.drive(&mut writer, full.then_some(HIGH_WATER / 2)) => if let Err(failure) = written {
-                // Nobody can read an answer any more.
+                // The client cannot read any answer any more.
                 error!(event = "stdout_write_error", reason = %failure);
                 return;
             },
@@ -110,13 +111,14 @@ pub async fn run_stdio<R, W>(
                         break EOF_GRACE;
                     }
                 };
-                // What came together is worked on together, but for so long only that answers do not wait.
+                // Messages that arrived together are processed together, for a short time only, so that answers do
+                // not wait.
                 let begun = time::now();
                 let mut over = None;
                 while let Some(frame) = next.take() {
                     let running = pipe.connection.running();
                     over = pipe.take(frame, options.max_frame_bytes);
-                    // What has been cancelled gives its permit back before the next request asks for one.
+                    // Cancelled calls release their permits before the next request needs one.
                     let cancelled = pipe.connection.running() < running;
                     let go_on = over.is_none() && !cancelled && pipe.outbox.len() < BURST_BYTES && time::since(begun) < BURST_TIME;
                     next = if go_on { frames.buffered() } else { None };
@@ -130,13 +132,13 @@ pub async fn run_stdio<R, W>(
     pipe.drain(grace, &mut writer).await;
     // Calls that are still running end here, unanswered.
     drop(pipe);
-    // Whoever reads too late has left.
+    // A client that reads too late has left.
     if let Ok(Err(failure)) = time::timeout(FLUSH_GRACE, outbox.flush(&mut writer)).await {
         error!(event = "stdout_write_error", reason = %failure);
     }
 }
 
-/// Waits for a change of something that the client watches.
+/// Waits for a change that the client watches.
 async fn changed(watching: Option<&Watching>) -> Notice {
     match watching {
         Some(watching) => watching.watch.next().await,
@@ -161,14 +163,14 @@ impl Pipe {
         self.connection.revision().or(self.seen_modern.then_some(Revision::V2026_07_28))
     }
 
-    /// Only the handshake era knows this message; in the other one lists have a time to live.
+    /// Only the handshake era has this message; in the modern era lists have a time to live.
     fn tell_of_new_listing(&mut self) {
         if self.connection.revision().is_some() {
             self.outbox.push(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_vec());
         }
     }
 
-    /// In the other era a client opens a channel for that.
+    /// In the modern era a client opens a channel for that.
     fn tell_of_change(&mut self, notice: &Notice) {
         if self.connection.revision().is_some() {
             self.outbox.push(change(notice, None));
@@ -181,7 +183,7 @@ impl Pipe {
         }
     }
 
-    /// Processes an input item. If it was the last, returns the time that running calls get.
+    /// Processes an input item. For the last one, returns the grace period of running calls.
     fn take(&mut self, frame: Frame, max_frame_bytes: usize) -> Option<Duration> {
         match frame {
             Frame::Line(line) => {
@@ -214,9 +216,9 @@ impl Pipe {
         }
     }
 
-    /// Runs a call: at once as far as it needs no waiting, so a short program runs to its end.
+    /// Runs a call: at once as far as it needs no waiting, so that a short program runs to its end.
     fn run(&mut self, call: Box<Call>) {
-        // What goes on is looked at again by the conversation itself.
+        // A call that still runs is polled by the conversation itself.
         match call.run_at_once(&mut Context::from_waker(Waker::noop())) {
             MaybeReady::Ready(finished) => self.finish(answered(finished)),
             MaybeReady::Waiting(call) => {
@@ -271,7 +273,7 @@ impl Pipe {
         let mut exit = false;
         for message in messages {
             let handled = match message {
-                // A handshake has no place in a batch, which has one behind it.
+                // A handshake has no place in a batch: a batch requires one before it.
                 Some(message) if !is_initialize(message) => {
                     self.service.handle(MessageContext::new(&self.connection, Era::Handshake), message)
                 }
@@ -302,7 +304,7 @@ impl Pipe {
         if exit { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     }
 
-    /// Lets running calls go on for `grace`; no more input is read.
+    /// Lets running calls run for `grace`; no more input is read.
     async fn drain<W: AsyncWrite + Unpin>(&mut self, grace: Duration, writer: &mut W) {
         self.connection.drain();
         if self.calls.is_empty() {
@@ -316,10 +318,10 @@ impl Pipe {
                 biased;
                 Some(finished) = self.calls.next() => {
                     self.finish(finished);
-                    // As long as calls end one after the other, the rest may be as short, on however slow a machine.
+                    // Each call that ends extends the deadline, so that slow machines finish as well.
                     deadline = deadline.max((time::now() + grace).min(begun + EXIT_GRACE));
                 }
-                // The writer may be gone; then the calls are only waited for.
+                // The writer may be closed; then the calls are only awaited.
                 Err(_) = outbox.drive(writer, None) => break,
                 () = time::sleep_until(deadline) => {
                     warn!(event = "exit_grace_elapsed", remaining = self.calls.len());

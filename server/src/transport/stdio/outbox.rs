@@ -24,8 +24,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Drops the written bytes once they are most of the buffer: a reader that is slow, but never lets the outbox run
-    /// empty, must not make it grow. Moves each byte less than once on average.
+    /// Drops the written bytes once they are most of the buffer: a slow reader that never lets the outbox run empty
+    /// must not make it grow. Moves each byte less than once on average.
     fn forget_written(&mut self) {
         if self.written > KEEP && self.written > self.bytes.len() / 2 {
             self.bytes.drain(..self.written);
@@ -125,7 +125,7 @@ mod tests {
         outbox.push(vec![b'x'; 8 << 10]);
         for _ in 0..2000 {
             outbox.push(vec![b'x'; (1 << 10) - 1]);
-            // One buffer full goes out for each message that comes in.
+            // One buffer is written for each message that is added.
             let writing = outbox.drive(&mut near, None);
             let reading = far.read_exact(&mut read);
             tokio::select! {

@@ -61,7 +61,7 @@ impl Client {
         assert_eq!(reply["result"]["protocolVersion"], revision);
     }
 
-    /// Shuts the client's end and expects the server to go without another word.
+    /// Closes the client's end and expects the server to end without further output.
     async fn close(mut self) {
         self.writer = None;
         drop(self.reader);
@@ -420,7 +420,7 @@ async fn a_channel_for_news_lasts_until_it_is_cancelled_or_the_server_goes() {
     let bare = client.ask(modern(3, "subscriptions/listen", json!({}))).await;
     assert_eq!(bare["error"]["code"], -32602);
     client.send(json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})).await;
-    // The channel is gone without a word: its id is free again.
+    // The channel is closed without a message: its id is free again.
     assert_eq!(client.ask(listen(1)).await, acknowledged(1));
     client.send(json!({"jsonrpc":"2.0","method":"exit"})).await;
     let mut ended = [client.receive().await.unwrap(), client.receive().await.unwrap()];
@@ -462,7 +462,7 @@ async fn a_client_that_reads_late_is_answered_all_the_same() {
         }
         writer
     });
-    // On this one thread, nothing moving any more means that the server has stopped reading.
+    // On this one thread, no progress means that the server has stopped reading.
     let mut seen = usize::MAX;
     while seen != sent.load(Ordering::Relaxed) {
         seen = sent.load(Ordering::Relaxed);

@@ -13,7 +13,7 @@ use ptc_mcp::message::lenient::parse;
 use ptc_mcp::{Revision, RpcError, encode, headers as names, meta};
 use url::Url;
 
-/// The revision that is spoken.
+/// The revision of the protocol.
 const REVISION: Revision = Revision::LATEST;
 /// Longest wait for one answer. Programs have limits of their own, so only a lost server takes this long.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -33,7 +33,7 @@ impl Caller {
     /// A caller, through `client`, of the server at `url`, which may leave out the path `/mcp`.
     ///
     /// # Errors
-    /// What is wrong with the URL or the token, for the person who gave them.
+    /// The fault of the URL or the token, worded for the person who gave them.
     pub(super) fn new(url: &str, token: Option<&str>, client: Client) -> Result<Self, String> {
         let mut url = Url::parse(url).map_err(|error| format!("--connect {url}: {error}"))?;
         if url.path() == "/" {

@@ -74,7 +74,7 @@ enum Display {
     Json,
 }
 
-/// Evaluates what is given or typed, on the server.
+/// Evaluates the given or typed programs on the server.
 pub(super) async fn run(
     url: &str,
     args: &RemoteArgs,
@@ -97,11 +97,11 @@ struct Remote {
     session: Option<String>,
     display: Cell<Display>,
     terminal: bool,
-    /// Whether a program has failed.
+    /// True if a program has failed.
     failed: Cell<bool>,
 }
 
-/// Whether a line is for the REPL itself: a keyword is useless as a program.
+/// True if a line is for the REPL itself: a keyword is useless as a program.
 fn is_command(line: &str) -> bool {
     line.trim().starts_with(':') || commands::of_word(line).is_some()
 }
@@ -141,7 +141,7 @@ impl Remote {
 
     async fn close(&self) {
         if let Some(id) = &self.session {
-            // A server that is gone has closed it.
+            // A server that has ended has closed it.
             let _ = self
                 .caller
                 .tool("lisp_session_close", json!({"session_id": id, "reason": "remote_repl_closed"}))
@@ -194,7 +194,7 @@ impl Remote {
         ExitCode::SUCCESS
     }
 
-    /// Takes lines until there are no more.
+    /// Reads lines until the end of the input.
     async fn converse(&self, history: Option<std::path::PathBuf>) -> ExitCode {
         let input = if self.terminal {
             outln!("PTC-Lisp MCP REPL (Ctrl+D or :quit to exit)");
@@ -249,7 +249,7 @@ impl Remote {
         }
     }
 
-    /// The exit status of the conversation: a person has seen what failed, a script has not.
+    /// The exit status of the conversation: a person has seen the failures, a script has not.
     fn end(&self) -> ExitCode {
         if self.failed.get() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
@@ -274,7 +274,7 @@ impl Remote {
         }
     }
 
-    /// Executes a line that begins with `:`; `false` to leave. A keyword alone is no command of ours, but it is useless
+    /// Executes a line that begins with `:`; `false` to leave. A single keyword that is no command of ours is useless
     /// as a program, too.
     async fn obey(&self, line: &str) -> bool {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -1,4 +1,4 @@
-//! A program on a session of a store: taken, run, committed, answered.
+//! Runs a program on a session of a store: takes the session, runs, commits and answers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::report::ErrorReason;
 use crate::tools::lisp_eval::{Asked, EvalOptions};
 use crate::tools::shaping::Shaper;
 
-/// How much longer than its program a lease lasts.
+/// How much longer than its program's time limit a lease lasts.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
 
 /// Runs a program on the session `id` of `owner`.
@@ -41,7 +41,7 @@ pub(in super::super) async fn run(
         Err(not_used) => Err(not_used),
     };
     let reply = reply.unwrap_or_else(|not_used| {
-        // Closed and busy sessions are told as those of one process are.
+        // Closed and busy sessions are reported like those in one process.
         let id = if not_used == NotUsed::Refused(Refusal::Busy) { id.as_str() } else { "" };
         not_used.reply(id)
     });
@@ -64,7 +64,7 @@ async fn run_on(
         let outcome = evaluated(directory, &mut taken, request.clone()).await?;
         match outcome.session_fault {
             None => break outcome,
-            // What this process had of it has made room for other sessions.
+            // The values in this process were evicted for other sessions.
             Some(SessionFault::Missing) if taken.blob.is_none() => taken.fetch().await?,
             Some(fault) => return Err(directory.fault(fault, &taken.id, &taken.owner)),
         }
@@ -92,7 +92,7 @@ async fn run_on(
     Ok(answer(outcome, said, asked, options, shaper))
 }
 
-/// The outcome of the program, unless the session ends meanwhile.
+/// The outcome of the program, unless the session ends in the meantime.
 async fn evaluated(
     directory: &Arc<Directory>,
     taken: &mut Taken,
@@ -111,19 +111,19 @@ async fn evaluated(
     }
 }
 
-/// Puts the session into the store as it is now.
+/// Commits the session's new state to the store.
 async fn committed(taken: Taken, draft: SessionDraft, record: &Record) -> Result<(), NotUsed> {
     taken.commit(draft.blob.clone(), record, || draft.keep()).await
 }
 
-/// Keeps what is known of a session besides values, until it is committed.
+/// Keeps the record of the session until it is committed.
 struct Rules {
     directory: Arc<Directory>,
     record: Mutex<Record>,
 }
 
 impl Rules {
-    /// What is known of the session after the program.
+    /// The record of the session after the program.
     fn into_record(self: Arc<Self>) -> Record {
         self.record.lock().unwrap_or_else(PoisonError::into_inner).copy()
     }

@@ -1,4 +1,4 @@
-//! Which sessions of a store this process has used last.
+//! The cache of stored sessions that this process has used last.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::principal::{Owner, Principal};
 
-/// The sessions that were used last, at most so many of them besides those on which a program runs.
+/// The sessions that were used last: a limited number, besides those on which a program runs.
 pub(super) struct Here {
     most: usize,
     inner: Mutex<Inner>,
@@ -19,7 +19,7 @@ struct Inner {
     sessions: HashMap<Arc<str>, Known>,
     /// Counts uses.
     uses: u64,
-    /// Counts sessions that were forgotten.
+    /// Counts dropped sessions.
     forgotten: u64,
 }
 
@@ -27,13 +27,13 @@ struct Inner {
 struct Known {
     owner: Owner,
     version: u64,
-    /// What is saved of it besides its values.
+    /// The encoded record of the session, without its values.
     about: Bytes,
     /// Size of its definitions.
     memory_bytes: u64,
     /// The number of its last use.
     used: u64,
-    /// The number and the end of what has taken it here; dropping the second ends that.
+    /// The number of the program that runs on it here, and its handle; dropping the handle ends the program.
     running: Option<(u64, oneshot::Sender<()>)>,
 }
 
@@ -42,19 +42,19 @@ impl Here {
         Here { most, inner: Mutex::default() }
     }
 
-    /// The version of a session of this owner, with what is saved of it besides values.
+    /// The version of a session of this owner, with its encoded record.
     pub(super) fn version(&self, id: &str, owner: &Owner) -> Option<(u64, Bytes)> {
         let inner = self.lock();
         let known = inner.sessions.get(id).filter(|known| known.owner == *owner && known.version > 0)?;
         Some((known.version, known.about.clone()))
     }
 
-    /// Whether this process has used such a session.
+    /// True if this process has used this session.
     pub(super) fn knows(&self, id: &str, owner: &Owner) -> bool {
         self.lock().sessions.get(id).is_some_and(|known| known.owner == *owner)
     }
 
-    /// Notes which version of a session this process has. Gives the ids whose values are to make room.
+    /// Sets the version of a session that this process has. Returns the ids whose values are evicted.
     #[must_use]
     pub(super) fn note(
         &self,
@@ -87,7 +87,8 @@ impl Here {
         dropped
     }
 
-    /// A program takes a session. Gives its number, and what completes when the session is closed here meanwhile.
+    /// Notes that a program takes a session. Returns its number, and a receiver that completes when the session is
+    /// closed here.
     pub(super) fn run(&self, id: &Arc<str>, owner: &Owner) -> (u64, oneshot::Receiver<()>) {
         let (running, killed) = oneshot::channel();
         let mut inner = self.lock();
@@ -104,28 +105,28 @@ impl Here {
         let before = known.running.replace((used, running));
         known.used = used;
         drop(inner);
-        // Whose lease has run out. It is told when nobody has the lock.
+        // The lease of this one has expired. It is dropped outside the lock, as that wakes its program.
         drop(before);
         (used, killed)
     }
 
-    /// The program of that number has given the session back.
+    /// Notes that the program of that number has released the session.
     pub(super) fn rest(&self, id: &str, number: u64) {
         if let Some(known) = self.lock().sessions.get_mut(id) {
             known.running.take_if(|(running, _)| *running == number);
         }
     }
 
-    /// The values of a session that this process has are not those of any version.
+    /// Notes that the values of a session in this process belong to no version.
     pub(super) fn doubt(&self, id: &str) {
         if let Some(known) = self.lock().sessions.get_mut(id) {
             known.version = 0;
         }
     }
 
-    /// Forgets a session, and ends the program that runs on it.
+    /// Drops a session, and ends the program that runs on it.
     pub(super) fn forget(&self, id: &str) {
-        // What waits for the program's end is woken when nobody has the lock.
+        // Dropped outside the lock, as that wakes the program.
         let mut inner = self.lock();
         inner.forgotten += 1;
         let known = inner.sessions.remove(id);
@@ -133,19 +134,19 @@ impl Here {
         drop(known);
     }
 
-    /// How many sessions have been forgotten so far.
+    /// How many sessions have been dropped so far.
     pub(super) fn forgotten(&self) -> u64 {
         self.lock().forgotten
     }
 
-    /// What is saved of the sessions of a principal besides their values, with their ids and whether a program runs on them here.
+    /// The encoded records of a principal's sessions, with their ids and whether a program runs on them here.
     pub(super) fn of(&self, principal: &Principal) -> Vec<(Arc<str>, Bytes, bool)> {
         let inner = self.lock();
         let own = inner.sessions.iter().filter(|(_, known)| known.owner.principal == *principal);
         own.map(|(id, known)| (id.clone(), known.about.clone(), known.running.is_some())).collect()
     }
 
-    /// How many there are, on how many of them a program runs, and the size of the definitions of all of them.
+    /// The number of sessions, how many of them have a running program, and the size of all definitions.
     pub(super) fn count(&self) -> (usize, usize, u64) {
         let inner = self.lock();
         let running = inner.sessions.values().filter(|known| known.running.is_some()).count();

@@ -1,8 +1,8 @@
-//! Sessions that a store has: any process that shares it serves any of them (state.md 4).
+//! Sessions in a store: any process that shares the store serves any of them (state.md 4).
 //!
-//! The store is the authority. A program takes its session with a lease ([`Taken`]), runs on values of this process, and
-//! commits before its answer goes out. A process keeps the values of the sessions that it used last, by version ([`Here`]), so that
-//! nothing of them travels as long as nobody else changes them.
+//! The store is the authority. A program takes its session with a lease ([`Taken`]), runs on values in this process,
+//! and commits before its answer is sent. A process caches the values of the sessions that it used last, by version
+//! ([`Here`]), so that no values are transferred while no other process changes them.
 
 mod eval;
 mod here;
@@ -24,7 +24,7 @@ use crate::protocol::tool::ToolReply;
 
 pub(super) use self::eval::run;
 
-/// Where sessions are kept.
+/// Where sessions are stored.
 #[derive(Clone)]
 pub struct Keeping {
     /// The store.
@@ -33,7 +33,7 @@ pub struct Keeping {
     pub replica: Arc<str>,
 }
 
-/// Sessions in a store, as this process knows them.
+/// Sessions in a store, with this process's cache.
 pub(super) struct Stored {
     keeping: Keeping,
     here: Here,
@@ -49,7 +49,7 @@ impl Stored {
     }
 }
 
-/// The owner as stores know it.
+/// The owner in the form of stores.
 fn owner_in_store(owner: &Owner) -> StoreOwner {
     let name = owner.principal.known_name().clone();
     match &owner.http_session {
@@ -61,17 +61,17 @@ fn owner_in_store(owner: &Owner) -> StoreOwner {
 /// Why a session in a store cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotUsed {
-    /// As one that is nowhere else.
+    /// For the same reasons as a session in the process.
     Refused(Refusal),
     /// Another build has written it.
     OtherBuild,
-    /// Another run has changed it meanwhile.
+    /// Another run has changed it in the meantime.
     Conflict,
-    /// The owner's records take as many bytes as they may.
+    /// The owner's records have reached their limit in bytes.
     Full,
-    /// The store does not answer.
+    /// The store is unavailable.
     Unavailable,
-    /// This process had no memory for it.
+    /// This process has no memory for it.
     NoMemory,
     /// Reading it took too long.
     NoTime,
@@ -83,7 +83,7 @@ impl From<Refusal> for NotUsed {
     }
 }
 
-/// What is said where a commit was refused.
+/// The message after a refused commit.
 const CONFLICT: &str = "this session was changed by another run; the definitions of this one were not kept";
 const PERHAPS: &str = "the program ran, and its definitions may not have been kept";
 const FULL: &str = "the sessions of this owner take as many bytes as they may (--max-state-bytes-per-owner)";

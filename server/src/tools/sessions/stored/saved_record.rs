@@ -1,4 +1,4 @@
-//! What is saved of a session besides its values.
+//! Encodes the record of a session, without its values.
 
 use jiff::Timestamp;
 use ptc_vm::graph::{Reader, Unread, Writer};
@@ -31,7 +31,7 @@ pub(super) fn bytes_of(record: &Record) -> Vec<u8> {
     writer.into_bytes()
 }
 
-/// The record of these bytes; `None` if they are none.
+/// The record of these bytes; `None` if they are not one.
 pub(super) fn record_of(bytes: &[u8], owner: &Owner) -> Option<Record> {
     read(bytes, owner).ok()
 }

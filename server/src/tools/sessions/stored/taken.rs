@@ -1,4 +1,4 @@
-//! A session of a store, taken for a while.
+//! A lease on a session in a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use super::{NotUsed, Stored, owner_in_store};
 use crate::principal::Owner;
 use ptc_host::digest::short_hash;
 
-/// A session that nobody else takes for a while. Dropping it gives it back, and forgets what this process has of it unless
-/// [`commit`](Taken::commit) or [`give_back`](Taken::give_back) came before.
+/// A session on which this process has a lease. Dropping it releases the session, and drops its values in this
+/// process unless [`commit`](Taken::commit) or [`give_back`](Taken::give_back) came before.
 pub(super) struct Taken {
     directory: Arc<Directory>,
     pub(super) id: Arc<str>,
@@ -26,13 +26,13 @@ pub(super) struct Taken {
     key: Key,
     version: u64,
     fence: u64,
-    /// Time until its end, however much it is used.
+    /// The time until it expires, no matter how often it is used.
     pub(super) left: Duration,
-    /// What is known of it besides values.
+    /// Its record.
     pub(super) record: Record,
     /// Its bytes, unless this process has the values.
     pub(super) blob: Option<Bytes>,
-    /// The number under which it is taken here, and what tells that it is closed.
+    /// The number of its program here, and a receiver that completes when it is closed.
     running: Option<(u64, oneshot::Receiver<()>)>,
     settled: bool,
 }
@@ -51,7 +51,7 @@ impl Directory {
         key.map_err(|_| NotUsed::Refused(Refusal::NotFound))
     }
 
-    /// What an error of the store says of a session.
+    /// Converts an error of the store.
     pub(super) fn not_used(&self, error: StateError, id: &str, owner: &Owner) -> NotUsed {
         match error {
             StateError::Gone => {
@@ -69,7 +69,7 @@ impl Directory {
         }
     }
 
-    /// A session that cannot be opened counts as absent, and is told once.
+    /// A session that cannot be decoded counts as absent, and is reported once.
     pub(super) fn corrupt(&self, id: &str, owner: &Owner, part: &str) -> NotUsed {
         let (session, owner_hash) = (short_hash(id.as_bytes()), owner.principal.hash());
         error!(event = "ptc_lisp.session.corrupt", session_hash = &*session, owner_hash, mode = MODE, part);
@@ -84,19 +84,20 @@ impl Directory {
         }
     }
 
-    /// Forgets what this process has of a session, and ends the program that runs on it here.
+    /// Drops the values of a session in this process, and ends the program that runs on it here.
     pub(super) fn forget_here(&self, id: &str) {
         self.in_store().here.forget(id);
         self.engine.drop_saved(id);
     }
 
-    /// What is known of a session besides its values, from its bytes.
+    /// The record of a session, from its bytes.
     pub(super) fn record_in(&self, blob: &[u8], id: &str, owner: &Owner) -> Result<Record, NotUsed> {
         let about = saved::about(blob).map_err(|fault| self.fault(fault, id, owner))?;
         record_of(&about, owner).ok_or_else(|| self.corrupt(id, owner, "about"))
     }
 
-    /// Takes a session for `lease`; for none at all to look at it, which counts as a use, and keeps nobody from taking it.
+    /// Takes a session for `lease`. A lease of zero only reads it, which counts as a use and does not block other
+    /// processes.
     pub(super) async fn take(
         self: &Arc<Self>,
         id: &str,
@@ -140,7 +141,8 @@ impl Directory {
             running,
             settled: false,
         };
-        // From here on a close by this process ends it. One that came since the session was claimed found nothing to end.
+        // From here on a close by this process ends the program. A close since the session was claimed found no
+        // program to end.
         if taken.running.is_some() && stored.here.forgotten() != forgotten {
             taken.fetch().await?;
         }
@@ -169,12 +171,12 @@ impl Directory {
 }
 
 impl Taken {
-    /// What an engine is told of it.
+    /// The session in the form for the engine.
     pub(super) fn saved(&self) -> SavedSession {
         SavedSession { version: self.version, blob: self.blob.clone() }
     }
 
-    /// Reads its bytes, because this process does not have its values after all, or to see whether it is still there.
+    /// Reads its bytes, because this process does not have its values after all, or to see whether it still exists.
     pub(super) async fn fetch(&mut self) -> Result<(), NotUsed> {
         let read = self.directory.in_store().store().read(&self.key).await;
         let read = read.map_err(|error| self.directory.not_used(error, &self.id, &self.owner))?;
@@ -228,7 +230,8 @@ impl Taken {
                 Ok(())
             }
             Err(error) => {
-                // Who is answered may have the session at once. A store that does not answer is not waited for again.
+                // The client may use the session as soon as it is answered. A store that is unavailable is not
+                // awaited again.
                 if !matches!(error, StateError::Unavailable(_)) {
                     self.settled = true;
                     self.forget_values();
@@ -239,7 +242,7 @@ impl Taken {
         }
     }
 
-    /// Gives the session back as it was. This process keeps its values, which it has read.
+    /// Releases the session without changes. This process keeps the values that it has read.
     pub(super) async fn give_back(self, record: &Record) {
         let stored = self.directory.in_store();
         let dropped = stored.here.note(
@@ -252,18 +255,18 @@ impl Taken {
         self.give_back_unread().await;
     }
 
-    /// Gives the session back as it was. Whatever this process had of it, it has.
+    /// Releases the session without changes. The cache of this process stays as it is.
     pub(super) async fn give_back_unread(mut self) {
         self.settled = true;
         self.rest();
         if self.running.is_some() {
             let stored = self.directory.in_store();
-            // Who does not hear of it waits for the end of the lease.
+            // A store that does not get this keeps the lease until it expires.
             let _ = stored.store().renew(&self.key, self.fence, Duration::ZERO).await;
         }
     }
 
-    /// Whatever this process has of the session, it is of no version.
+    /// Drops the values in this process, which belong to no version.
     fn forget_values(&self) {
         self.rest();
         self.directory.in_store().here.doubt(&self.id);

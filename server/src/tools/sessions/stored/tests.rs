@@ -62,7 +62,7 @@ async fn read(store: &Store) -> Versioned {
     store.look(&listed).await.expect("a store that answers").expect("it is there")
 }
 
-/// Has somebody else commit `blob`, who has no lease.
+/// Lets another writer without a lease commit `blob`.
 async fn overwrite(store: &Store, blob: impl Into<Bytes>) {
     let listed = only(store).await;
     let key = Key::new(&StoreOwner::principal("me"), Kind::Session, listed.id.clone()).expect("an id");
@@ -78,7 +78,7 @@ over_each_store! {
         processes[0].eval(&id, "(def n 0) (defn next-n [] (inc n))").await;
         let (told, _) = processes[1].eval(&id, "(println n) (def n (next-n)) n").await;
         assert_eq!((&told["result"], &told["session"]["turn"]), (&json!("user=> 1"), &json!(2)));
-        // The same process again has the newest values, and so has the other one.
+        // The first process has the newest values again, and so has the other one.
         assert_eq!(processes[1].eval(&id, "n").await.0["result"], "user=> 1");
         assert_eq!(processes[0].eval(&id, "[*1 *2]").await.0["result"], "user=> [1 1]");
         let version = read(&store).await.version;
@@ -187,17 +187,17 @@ over_each_store! {
                 "running"
             );
         }
-        // Given up by its client: the lease goes with it, and nothing of it stays.
+        // Its client gives up: the lease is released, and no change remains.
         running.abort();
         while only(&store).await.lease.is_some() {
             tokio::task::yield_now().await;
         }
         assert_eq!(processes[1].eval(&id, "x").await.0["result"], "user=> 1");
-        // Closed by its own process: it ends at once.
+        // Its own process closes it: it ends at once.
         let running = begin(&processes[0], &store, &id, endless).await;
         processes[0].call("me", "lisp_session_close", json!({"session_id": id})).await;
         assert_eq!(running.await.expect("no panic").0["reason"], "session_closed");
-        // However early: also between the store's word that the session is taken and the program's first step.
+        // At any moment, also between the store's acknowledgement and the program's first step.
         for _ in 0..20 {
             let id = processes[0].start("me").await;
             let running = begin(&processes[0], &store, &id, endless).await;
@@ -235,7 +235,7 @@ over_each_store! {
         for at in &processes {
             assert_eq!(at.eval(&id, "x").await.0["result"], "user=> 1");
         }
-        // Closed elsewhere while it runs: it runs to its end, and is dropped.
+        // Another process closes it while it runs: it runs to its end, and its result is dropped.
         store.befalls(Mishap::Closed);
         assert_eq!(processes[0].eval(&id, "(def x 3)").await.0["reason"], "session_closed");
         store.befalls(Mishap::None);
@@ -281,7 +281,7 @@ over_each_store! {
             }
             assert_eq!(process.inspect(&id, "memory").await["reason"], reason);
             assert_eq!(read(&store).await.blob.expect("content"), blob);
-            // It is given back.
+            // It is released.
             while only(&store).await.lease.is_some() {
                 tokio::task::yield_now().await;
             }
@@ -308,7 +308,7 @@ async fn texts_and_records_that_are_too_large_are_not_committed() {
         told["detail"],
         json!({"field": "source_bytes", "limit": "max_session_source_bytes", "actual": 72, "max": 60})
     );
-    // Texts that no function needs do not count.
+    // Source text that no function needs does not count.
     assert_eq!(process.eval(&id, &format!("{} (f)", " ".repeat(500))).await.0["result"], "user=> 1");
 
     let process = bench_over(Profile::Structured, limits(), Some(keeping(limited.handle())));
@@ -321,17 +321,17 @@ async fn texts_and_records_that_are_too_large_are_not_committed() {
     assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
 }
 
-/// What befalls the next commits and readings.
+/// The fault of the next commits and reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mishap {
     None,
-    /// The store does not answer.
+    /// The store is unavailable.
     Unavailable,
-    /// Commits are made, and their answers lost.
+    /// Commits are made, and their answers are lost.
     Unanswered,
-    /// Somebody else commits first.
+    /// Another writer commits first.
     Overwritten,
-    /// Somebody else closes the session first.
+    /// Another process closes the session first.
     Closed,
 }
 
@@ -471,7 +471,7 @@ over_each_store! {
         }
         store.befalls(Mishap::None);
         assert_eq!(process.eval(&id, "x").await.0["result"], "user=> 1");
-        // The answer of a commit is lost: it may have been made, and the next one sees what is there.
+        // The answer to a commit is lost: the commit may have been made, and the next program sees the stored state.
         store.befalls(Mishap::Unanswered);
         let (told, text) = process.eval(&id, "(println \"p\") (def x 2) (inc x)").await;
         assert_eq!(told["reason"], "state_unavailable");

@@ -1,4 +1,4 @@
-//! The tools besides `lisp_session_eval`, on sessions of a store.
+//! The tools besides `lisp_session_eval`, for sessions in a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::saved_record::{bytes_of, record_of};
 use super::{NotUsed, Stored, owner_in_store};
 use crate::principal::{Owner, Principal};
 
-/// How long a change that is no program may take.
+/// The time limit of a change that is not a program.
 const CHANGE_LEASE: Duration = Duration::from_secs(15);
 
 impl Directory {
@@ -69,7 +69,7 @@ impl Directory {
         Ok(found.into_iter().map(|(_, summary)| summary).collect())
     }
 
-    /// What is known of a listed session; `None` if it is gone meanwhile, or cannot be read here.
+    /// The record of a listed session; `None` if it has ended in the meantime, or cannot be read here.
     async fn looked_at(
         &self,
         stored: &Stored,
@@ -87,7 +87,8 @@ impl Directory {
         Ok(about.and_then(|about| record_of(&about, owner)))
     }
 
-    /// Closes a session of the store, and ends the program that runs on it here. One that runs elsewhere will not be committed.
+    /// Closes a session in the store, and ends the program that runs on it here. A program elsewhere will not be
+    /// committed.
     pub(in super::super) async fn close_stored(&self, id: &str, owner: &Owner) -> Result<(), NotUsed> {
         let Some(stored) = &self.stored else { return Err(NotUsed::Unavailable) };
         let key = Directory::key_of(id, owner)?;
@@ -122,8 +123,8 @@ impl Directory {
         });
     }
 
-    /// Looks at a session of the store, which counts as a use of it. Gives what is known of it, what `look` made of its values, and
-    /// whether a program runs on it.
+    /// Reads a session in the store, which counts as a use of it. Returns its record, the result of `look` on its
+    /// values, and whether a program runs on it.
     pub(in super::super) async fn look_stored(
         self: &Arc<Self>,
         id: &str,
@@ -165,7 +166,7 @@ impl Directory {
         }
     }
 
-    /// Changes a session of the store. `change` works on values and on what is known of the session.
+    /// Changes a session in the store. `change` modifies the values and the record of the session.
     pub(in super::super) async fn change_stored<R: Send + 'static>(
         self: &Arc<Self>,
         id: &str,
@@ -206,7 +207,7 @@ impl Directory {
         }
     }
 
-    /// Summaries of a principal's sessions that this process has used last, with the times of their last commits.
+    /// Summaries of a principal's sessions in this process's cache, with the times of their last commits.
     pub(in super::super) fn summaries_here(&self, principal: &Principal) -> Vec<(Timestamp, String)> {
         let Some(stored) = &self.stored else { return Vec::new() };
         let owner = Owner::of(principal.clone());
@@ -218,8 +219,8 @@ impl Directory {
         told.collect()
     }
 
-    /// How many sessions of the store this process has used last, on how many of them a program runs here, and the bytes of their
-    /// definitions.
+    /// The number of stored sessions in this process's cache, how many of them have a running program here, and the
+    /// bytes of their definitions.
     pub(in super::super) fn count_here(&self) -> Option<(usize, usize, u64)> {
         self.stored.as_ref().map(|stored| stored.here.count())
     }

@@ -1,7 +1,7 @@
 //! The cookie that binds a sign-in to the browser in which it began (auth.md 8).
 //!
-//! Without it, somebody could begin a sign-in of their own and have another person finish it: that person's tokens would then
-//! be the beginner's. The value is random; the pending sign-in keeps its hash only.
+//! Without it, an attacker could begin a sign-in and have another person finish it: that person's tokens would then
+//! be the attacker's. The value is random; the pending sign-in keeps only its hash.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use ptc_host::digest::{sha256_hex, short_hash};
 
 /// How long the browser keeps it, in seconds: as long as a sign-in may be pending.
 const LIFE: u32 = 600;
-/// Names begin so. Browsers take such a cookie from this host alone, over TLS or from this machine.
+/// The prefix of names. Browsers accept such a cookie from this host alone, over TLS or from this machine.
 const PREFIX: &str = "__Host-ptc-";
 
 /// A new secret for a browser.
@@ -29,12 +29,13 @@ impl BrowserKey {
         Ok(BrowserKey(BASE64_URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// What the pending sign-in keeps of it.
+    /// The digest that the pending sign-in keeps.
     pub(super) fn digest(&self) -> String {
         sha256_hex(self.0.as_bytes())
     }
 
-    /// `Set-Cookie` for the sign-in of this `state`. Each has a cookie of its own, so that several may be under way.
+    /// `Set-Cookie` for the sign-in of this `state`. Each sign-in has a cookie of its own, so that several can be
+    /// pending.
     pub(super) fn set_cookie(&self, state: &str) -> Option<HeaderValue> {
         let (name, value) = (name(state), &self.0);
         let text = format!("{name}={value}; Max-Age={LIFE}; Path=/; Secure; HttpOnly; SameSite=Lax");
@@ -44,7 +45,7 @@ impl BrowserKey {
     }
 }
 
-/// The digest of the secret that the browser has for the sign-in of this `state`, if it has one and only one.
+/// The digest of the browser's secret for the sign-in of this `state`, if there is exactly one.
 pub(super) fn presented(headers: &HeaderMap, state: &str) -> Option<String> {
     let name = name(state);
     let texts = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
@@ -56,7 +57,7 @@ pub(super) fn presented(headers: &HeaderMap, state: &str) -> Option<String> {
     }
 }
 
-/// The header that takes the cookie of this `state` away.
+/// The header that removes the cookie of this `state`.
 pub(super) fn remove(state: &str) -> Option<HeaderValue> {
     let name = name(state);
     HeaderValue::from_str(&format!("{name}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax")).ok()

@@ -1,5 +1,6 @@
-//! The sign-in page of upstreams (auth.md 8): a person says who they are by a token of this server, goes to the upstream's own
-//! sign-in, and comes back. The page holds nothing; the pending sign-in belongs to a principal and to a browser.
+//! The sign-in page of upstreams (auth.md 8). A person authenticates with a token of this server, goes to the
+//! upstream's own sign-in, and returns. The page holds no secrets; the pending sign-in belongs to a principal and to
+//! a browser.
 
 mod cookie;
 mod page;
@@ -24,14 +25,14 @@ use crate::settings::PublicUrl;
 use cookie::BrowserKey;
 use ptc_host::digest::short_hash;
 
-/// Where the page is, and where it asks for the link to go to.
+/// The path of the page, which also returns the link to the upstream's sign-in.
 const START: &str = "/oauth/start";
-/// Where the browser comes back to.
+/// The path to which the browser returns.
 const CALLBACK: &str = "/oauth/callback";
-/// Where upstreams' authorization servers read who we are.
+/// The path of our client metadata, for upstreams' authorization servers.
 const CLIENT: &str = "/oauth/client.json";
 
-/// The page, and the upstreams that are signed in to on it.
+/// The page, and the upstreams for which callers sign in on it.
 pub(super) struct SignInPage {
     public: PublicUrl,
     sites: Vec<Arc<Site>>,
@@ -40,7 +41,8 @@ pub(super) struct SignInPage {
 }
 
 impl SignInPage {
-    /// The page at this URL. Callers sign in for themselves: a sign-in that is everybody's is the operator's.
+    /// The page at this URL. Callers sign in for themselves: only the operator makes a sign-in that all callers
+    /// share.
     pub(super) fn new(public: PublicUrl, mut sites: Vec<Arc<Site>>) -> SignInPage {
         let own = |config: &OAuthConfig| {
             config.grant.has_person() && config.identity == OAuthIdentity::PerPrincipal
@@ -52,7 +54,7 @@ impl SignInPage {
     }
 }
 
-/// Whether what is said at `path` must not be stored anywhere.
+/// True if the answer at `path` must not be stored by any cache.
 pub(super) fn holds_data(path: &str) -> bool {
     matches!(path, START | CALLBACK)
 }
@@ -92,7 +94,7 @@ pub(super) fn step(
                     let finished = finish(page.clone(), query, state, browser);
                     Step::Waiting(Box::new(Waiting::Work(Box::pin(finished))))
                 }
-                // Whoever comes with somebody else's address has not begun here.
+                // The browser has no cookie of this sign-in: it began elsewhere.
                 None => Step::Ready(answer::closing_page(ClosingPage::Unknown)),
             }
         }
@@ -106,7 +108,7 @@ pub(super) fn step(
     Some(step)
 }
 
-/// Makes the pending sign-in of this principal, and gives the link to the upstream's sign-in.
+/// Creates the pending sign-in of this principal, and returns the link to the upstream's sign-in.
 async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> Answer {
     let Ok(browser) = BrowserKey::random() else {
         return answer::text(StatusCode::SERVICE_UNAVAILABLE, "the system gives no random bytes");
@@ -138,7 +140,7 @@ async fn begin(page: Arc<SignInPage>, upstream: String, principal: String) -> An
     answer
 }
 
-/// Takes the browser back.
+/// Handles the browser's return.
 async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: String) -> Answer {
     let shown = match Callback::read("GET", &format!("{CALLBACK}?{query}"), CALLBACK) {
         Ok(callback) => page.complete(&callback, &browser).await,
@@ -154,7 +156,7 @@ async fn finish(page: Arc<SignInPage>, query: String, state: String, browser: St
 }
 
 impl SignInPage {
-    /// Goes on with the sign-in of whichever upstream the answer belongs to.
+    /// Completes the sign-in of the upstream to which the answer belongs.
     async fn complete(&self, callback: &Callback, browser: &str) -> ClosingPage {
         for site in &self.sites {
             match site.complete_in(callback.clone(), Some(browser)).await {

@@ -1,4 +1,4 @@
-//! The page at which a sign-in begins, with nothing of any upstream or caller in it.
+//! The page at which a sign-in begins. It contains no data of any upstream or caller.
 
 use crate::static_page::PageFiles;
 

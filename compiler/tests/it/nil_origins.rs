@@ -121,6 +121,11 @@ fn a_function_of_an_earlier_program_has_its_place_in_another_text() {
     let mut machine = Machine::new(Rc::new(second), Setup { namespace, ..Setup::new(library()) });
     while let Step::Slice = machine.resume(100_000) {}
     let error = machine.finish(true).result.expect_err("a failure");
-    assert!(error.position().is_some());
+    assert_eq!(error.position(), None, "it is not in this text");
+    let definition = error.definition().expect("it is in the first one");
+    assert_eq!(
+        (&*definition.source, definition.position.to_string().as_str()),
+        ("(defn f [x] (* 2 (:a x)))", "1:13")
+    );
     assert_eq!(nil_origin(source, library(), &error).expect("read before"), "");
 }

@@ -60,7 +60,7 @@ fn every_command_tells_that_its_output_cannot_be_written() {
     let file = file.to_str().expect("UTF-8");
     let port = healthy().to_string();
     let jsonl = "{\"id\":1,\"program\":\"1\"}\n{\"id\":2,\"program\":\"2\"}\n";
-    let commands: [(&[&str], &str); 20] = [
+    let commands: [(&[&str], &str); 19] = [
         (&["version"], ""),
         (&["--version"], ""),
         (&["--help"], ""),
@@ -72,7 +72,6 @@ fn every_command_tells_that_its_output_cannot_be_written() {
         (&["eval", "--jsonl"], jsonl),
         (&["completions", "zsh"], ""),
         (&["man"], ""),
-        (&["doctor"], ""),
         (&["repl"], "(+ 1 2)\n:help\n"),
         (&["tools", "--upstreams-config", file], ""),
         (&["tools", "--json", "--upstreams-config", file], ""),

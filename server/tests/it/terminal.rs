@@ -74,11 +74,14 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Types a line and Enter, and waits until the screen shows `expected`.
+    /// Types a line and Enter, and waits until the screen shows `expected` and the next prompt. Keys that come before the prompt
+    /// are the terminal's own to show.
     fn enter(&mut self, line: &str, expected: &str) {
         self.press(line);
         self.press("\r");
-        self.wait_for(expected);
+        self.wait_until(expected, |screen| {
+            screen.contains(expected) && screen.lines().last().is_some_and(|line| line == "user=>")
+        });
     }
 
     /// The screen as text, without the blanks at the ends of lines.
@@ -87,10 +90,14 @@ impl Terminal {
         rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
-    /// Reads until the screen has `expected`, and the cursor stands at a prompt if it should.
+    /// Reads until the screen has `expected`.
     fn wait_for(&mut self, expected: &str) {
+        self.wait_until(expected, |screen| screen.contains(expected));
+    }
+
+    fn wait_until(&mut self, expected: &str, is_so: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + DEADLINE;
-        while !self.text().contains(expected) {
+        while !is_so(&self.text()) {
             match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.take(&bytes),
                 Err(RecvTimeoutError::Timeout) => panic!("no {expected:?} on\n{}", self.text()),
@@ -142,7 +149,8 @@ fn lines_from(screen: &str, begin: &str) -> Vec<String> {
 #[test]
 fn unfinished_forms_continue_with_a_prompt_and_an_indentation() {
     let mut terminal = Terminal::repl(60, &[], &[]);
-    terminal.enter("(defn area [w h]", "\n  #_=>");
+    terminal.press("(defn area [w h]\r");
+    terminal.wait_for("\n  #_=>");
     terminal.press("(* w\rh))\r");
     terminal.wait_for("#'area\nuser=>");
     let expected = ["user=> (defn area [w h]", "  #_=>   (* w", "  #_=>      h))", "#'area", "user=>"];
@@ -239,7 +247,7 @@ fn a_failure_points_into_the_definition_it_happened_in() {
     let mut terminal = Terminal::repl(70, &[], &[]);
     terminal.press("(defn total [m]\r(+ 1 (:a m)))\r");
     terminal.wait_for("#'total");
-    terminal.enter("(total {})", "  |");
+    terminal.enter("(total {})", "  |          ^");
     let screen = terminal.text();
     let report = lines_from(&screen, "type_error");
     assert_eq!(

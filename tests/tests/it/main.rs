@@ -7,6 +7,7 @@ mod changing_upstreams;
 mod exposed;
 mod faults;
 mod features;
+mod golden;
 mod guidance;
 mod hosted_servers;
 mod insight;

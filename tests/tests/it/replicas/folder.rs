@@ -22,7 +22,7 @@ fn a_folder_belongs_to_one_process_and_outlives_it() {
     assert_eq!(second.server.ended().code(), Some(1));
     let sentence = format!("the state directory {folder} is in use by another ptc process");
     let log = second.server.launch.log();
-    assert!(log.lines().any(|line| line.ends_with(&sentence)), "{log}");
+    assert!(log.lines().any(|line| line.contains(&sentence) && line.contains("boot_failed")), "{log}");
     // The commands of the operator say the same while it runs.
     let list = || {
         let list = Command::new(env!("CARGO_BIN_EXE_ptc-under-test"))

@@ -98,6 +98,7 @@
 //! | [`json`], [`canonical_json`], [`digest`] | JSON values; the canonical form for digests; SHA-256 |
 //! | [`text`], [`visible`] | truncation and literals; hidden characters made visible |
 //! | [`time`], [`pace`], [`maybe_ready`] | the clock, which tests can set ahead; cooperative yielding; futures that are often ready |
+//! | [`sync`] | locks without poison |
 //! | [`environment`], [`ordinary_file`] | environment variables; bounded reading of configuration and key files |
 
 // Tests may read what clock they like.
@@ -150,6 +151,7 @@ pub mod sign_in;
 #[cfg(feature = "upstreams")]
 pub mod similar;
 pub mod state;
+pub mod sync;
 pub mod text;
 pub mod time;
 #[cfg(feature = "upstreams")]

@@ -4,12 +4,13 @@
 //! (ruling 66). A machine reserves in pieces that grow with its contents ([`MemoryReservation`]); upstream replies reserve
 //! bytes as they arrive ([`ReplyMemory`]).
 
+use crate::sync::Mutex;
 use ahash::AHashMap;
 use ptc_vm::meter::Reservation;
 use ptc_vm::{Error, Reason};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Memory that must be free for another program to begin: enough for a small one to run.
 const ROOM_FOR_ONE: u64 = 64 << 10;
@@ -104,7 +105,7 @@ impl MemoryBudget {
     }
 
     fn parts(&self) -> MutexGuard<'_, AHashMap<Arc<str>, MemoryBudget>> {
-        self.0.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.parts.lock()
     }
 
     /// Bytes that may be taken in all.

@@ -3,8 +3,9 @@
 //! behind those of others, and none is held for a client that has left. A program that only sleeps lends its permit.
 //! It has the permit back at once when it resumes, even beyond the limit, since it was admitted before.
 
+use ptc_host::sync::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use ptc_host::engine::{MemoryBudget, RunPermit};
 
@@ -117,7 +118,7 @@ enum PermitState {
 
 impl Holding {
     fn state(&self) -> MutexGuard<'_, PermitState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn give_back(&self) {
@@ -132,7 +133,7 @@ pub struct PermitLoan(Arc<Mutex<Option<Arc<Holding>>>>);
 
 impl PermitLoan {
     fn permit(&self) -> MutexGuard<'_, Option<Arc<Holding>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Attaches this loan to a permit.

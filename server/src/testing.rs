@@ -1,7 +1,8 @@
 //! Helpers for the tests of protocol and transports.
 
+use ptc_host::sync::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -124,7 +125,7 @@ pub(crate) fn assert_fits(definition: &Definition, reply: &ToolReply) {
 /// A validator of `schema`, which is compiled once for all replies.
 fn validator_of(schema: &str) -> Arc<Validator> {
     static VALIDATORS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
-    let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut validators = VALIDATORS.lock();
     if let Some(validator) = validators.get(schema) {
         return validator.clone();
     }

@@ -3,11 +3,12 @@
 use super::CacheKey;
 use super::kept::KeptResults;
 use bytes::Bytes;
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// A result: kept from before, or fresh.
 #[derive(Debug, Clone)]
@@ -88,7 +89,7 @@ struct CacheEntries {
 
 impl ToolCache {
     fn state(&self) -> MutexGuard<'_, CacheEntries> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Bytes of JSON that are kept.

@@ -194,7 +194,7 @@ impl<L: Llm> Llm for Retrying<L> {
 mod tests {
     use super::*;
     use crate::llm::ScriptedLlm;
-    use std::sync::Mutex;
+    use ptc_host::sync::Mutex;
 
     fn error(kind: LlmErrorKind, seconds: Option<u64>) -> LlmError {
         LlmError { retry_after: seconds.map(Duration::from_secs), ..LlmError::new(kind, "no") }
@@ -246,7 +246,7 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let log = told.clone();
         let on_retry: OnRetry =
-            Arc::new(move |error, pause| log.lock().unwrap().push((error.kind, pause.as_millis())));
+            Arc::new(move |error, pause| log.lock().push((error.kind, pause.as_millis())));
         let model = Retrying::new(ScriptedLlm::with_results(script), RetryPolicy::attempts(3))
             .random(|| 0.5)
             .on_retry(Some(on_retry));
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(response.content.as_deref(), Some("here"));
         assert_eq!(started.elapsed().as_millis(), 5000 + 1500);
         assert_eq!(model.inner.requests().len(), 3);
-        let told = told.lock().unwrap().clone();
+        let told = told.lock().clone();
         assert_eq!(told, [(LlmErrorKind::RateLimit, 5000), (LlmErrorKind::Server, 1500)]);
     }
 
@@ -282,7 +282,7 @@ mod tests {
         }
 
         fn stream(&self, _: LlmRequest, sink: EventSink) -> BoxFuture<'_, Result<LlmResponse, LlmError>> {
-            *self.asked.lock().unwrap() += 1;
+            *self.asked.lock() += 1;
             for _ in 0..self.pieces {
                 sink(super::super::LlmEvent::Text("piece"));
             }
@@ -297,9 +297,9 @@ mod tests {
             let model = Retrying::new(breaks, RetryPolicy::attempts(3));
             let seen = Arc::new(Mutex::new(0));
             let count = seen.clone();
-            let sink: EventSink = Arc::new(move |_| *count.lock().unwrap() += 1);
+            let sink: EventSink = Arc::new(move |_| *count.lock() += 1);
             assert!(model.stream(LlmRequest::default(), sink).await.is_err());
-            assert_eq!((*model.inner.asked.lock().unwrap(), *seen.lock().unwrap()), (asked, pieces));
+            assert_eq!((*model.inner.asked.lock(), *seen.lock()), (asked, pieces));
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
+use ptc_host::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// Answers requests one after the other from a list, for tests without a network.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ impl ScriptedLlm {
     }
 
     fn state(&self) -> MutexGuard<'_, Script> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

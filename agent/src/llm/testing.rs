@@ -3,7 +3,8 @@
 use super::{EventSink, Image, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
 use proptest::prelude::*;
 use ptc_host::json::{Value as Json, json};
-use std::sync::{Arc, Mutex};
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -58,7 +59,7 @@ impl Provider {
 
     /// The requests so far.
     pub(super) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 }
 
@@ -88,7 +89,7 @@ async fn serve(mut stream: TcpStream, act: Act, seen: Arc<Mutex<Vec<Seen>>>) {
             return;
         }
     }
-    seen.lock().unwrap().push(Seen { head, body: serde_json::from_slice(&bytes).unwrap_or_default() });
+    seen.lock().push(Seen { head, body: serde_json::from_slice(&bytes).unwrap_or_default() });
     match act {
         Act::Say(text) => {
             let _ = stream.write_all(text.as_bytes()).await;
@@ -140,7 +141,7 @@ pub(super) fn notes() -> (EventSink, Arc<Mutex<Vec<String>>>) {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let log = notes.clone();
     let sink: EventSink = Arc::new(move |event| {
-        log.lock().unwrap().push(match event {
+        log.lock().push(match event {
             LlmEvent::Text(text) => format!("text {text}"),
             LlmEvent::Reasoning(text) => format!("reasoning {text}"),
             LlmEvent::ToolCall { index, name } => format!("call {index} {name}"),

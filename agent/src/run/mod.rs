@@ -53,7 +53,7 @@ use ptc_host::text::with_dots;
 use ptc_host::time;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 impl Agent {
     /// Runs the agent until it answers or must stop. Must be called on a tokio runtime, where its tools run.
@@ -253,7 +253,7 @@ impl Run {
     /// Takes over the steps of nested runs that have ended, and their usage.
     fn take_children(&mut self) {
         let children = &self.shared.children;
-        let ended = std::mem::take(&mut *children.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended = std::mem::take(&mut *children.lock());
         for child in ended {
             let usage = &mut self.step.usage;
             usage.llm_requests = usage.llm_requests.saturating_add(child.usage.llm_requests);

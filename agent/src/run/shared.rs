@@ -10,9 +10,10 @@ use crate::telemetry::Emitter;
 use crate::tool::{Extensions, JsonMap};
 use ptc_host::engine::{Asker, HostCalls};
 use ptc_host::json::{Value as Json, json};
+use ptc_host::sync::Mutex;
 use ptc_host::time::{self, Instant};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -143,7 +144,7 @@ impl RunScope {
 
     /// Keeps the result of a nested run.
     pub(crate) fn note_child(&self, step: Step) {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+        self.children.lock().push(step);
     }
 
     /// The data that a nested run inherits.

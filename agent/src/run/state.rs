@@ -6,11 +6,12 @@ use ptc_host::engine::{
     measure,
 };
 use ptc_host::json::Value as Json;
+use ptc_host::sync::Mutex;
 use ptc_vm::value::{Map, Set};
 use ptc_vm::{Value, print};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// State shared by the programs of a run, or of several turns of a chat. Values stay in the engine's session.
 pub(crate) struct ProgramState {
@@ -49,11 +50,11 @@ impl ProgramState {
 
     /// The value of `data/fail` for the next program.
     pub(crate) fn failure(&self) -> Option<Json> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().clone()
     }
 
     pub(crate) fn set_failure(&self, failure: Json) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        *self.failure.lock() = Some(failure);
     }
 
     /// Looks at the session on its worker; `None` if the engine is gone.

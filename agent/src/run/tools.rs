@@ -10,13 +10,14 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use ptc_host::engine::AppTools;
 use ptc_host::json::Value as Json;
+use ptc_host::sync::Mutex;
 use ptc_host::time::{self, Instant};
 use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 /// The result of a call from the model.
@@ -291,7 +292,7 @@ impl ProgramTools {
     }
 
     fn forks(&self) -> MutexGuard<'_, BTreeMap<u32, (OpenSpan, ForkNote)>> {
-        self.forks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.forks.lock()
     }
 
     fn fork_ended(&self, span: &OpenSpan, ForkNote { kind, count, .. }: ForkNote, errors: usize) {

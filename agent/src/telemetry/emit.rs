@@ -40,7 +40,7 @@ pub(crate) struct Emitter {
     pub(crate) trace_id: String,
     run_span: String,
     parent: Option<String>,
-    turn_span: std::sync::Mutex<String>,
+    turn_span: ptc_host::sync::Mutex<String>,
     turn: AtomicU32,
     started: Instant,
     stopped: AtomicBool,
@@ -77,7 +77,7 @@ impl Emitter {
             trace_id,
             run_span: random_hex(4),
             parent,
-            turn_span: std::sync::Mutex::default(),
+            turn_span: ptc_host::sync::Mutex::default(),
             turn: AtomicU32::new(0),
             started: time::now(),
             stopped: AtomicBool::new(false),
@@ -98,7 +98,7 @@ impl Emitter {
     }
 
     fn turn_span(&self) -> String {
-        let span = self.turn_span.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let span = self.turn_span.lock().clone();
         if span.is_empty() { self.run_span.clone() } else { span }
     }
 
@@ -114,7 +114,7 @@ impl Emitter {
     pub(crate) fn begin_turn(&self, turn: u32, event: &Event<'_>) -> OpenSpan {
         self.turn.store(turn, Ordering::Relaxed);
         let span = random_hex(4);
-        self.turn_span.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone_from(&span);
+        self.turn_span.lock().clone_from(&span);
         self.tell(span.clone(), Some(self.run_span.clone()), event);
         OpenSpan { span, started: time::now() }
     }

@@ -44,9 +44,9 @@ async fn panics_and_silence_are_failures() {
 
 mod typed {
     use super::*;
+    use ptc_host::sync::Mutex;
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
-    use std::sync::Mutex;
 
     #[derive(Deserialize, JsonSchema)]
     struct Search {
@@ -74,7 +74,7 @@ mod typed {
 
     async fn search(search: Search, context: ToolContext) -> Result<Vec<Hit>, std::num::ParseIntError> {
         if let Some(seen) = context.get::<Seen>() {
-            seen.0.lock().unwrap().push(search.query.clone());
+            seen.0.lock().push(search.query.clone());
         }
         let n: usize = search.query.parse()?;
         Ok((0..n.min(search.limit.into()))
@@ -107,14 +107,14 @@ mod typed {
         let shared = context.get::<std::sync::Arc<Seen>>().unwrap().clone();
         let handler = |search: Search, context: ToolContext| async move {
             let seen = context.get::<std::sync::Arc<Seen>>().ok_or("no list")?;
-            seen.0.lock().unwrap().push(search.query);
+            seen.0.lock().push(search.query);
             Ok::<_, &str>(Level::High)
         };
         let tool = ToolSpec::typed("note", handler);
         let arguments = json!({"query": "q"}).as_object().unwrap().clone();
         let made = invoke(&Handle::current(), &tool, arguments, context, Duration::from_secs(5)).await;
         assert_eq!(made, Ok(json!("high")));
-        assert_eq!(*shared.0.lock().unwrap(), ["q"]);
+        assert_eq!(*shared.0.lock(), ["q"]);
         assert_eq!(call(tool, json!({"query": "q"})).await, Err("no list".into()));
     }
 

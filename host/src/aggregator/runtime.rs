@@ -14,11 +14,12 @@ use crate::mcp::ClientRoots;
 use crate::memory::MemoryBudget;
 use crate::pace::apart;
 use crate::sign_in::{SignInCounts, Site};
+use crate::sync::{Mutex, RwLock};
 use crate::time::Clock;
 use crate::upstream::{CallFault, FaultReason, ToolInfo, Upstream};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -40,7 +41,7 @@ pub(super) struct Member {
 
 impl Member {
     fn taken(&self) -> MutexGuard<'_, Option<Arc<[ToolInfo]>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 
@@ -90,12 +91,12 @@ pub struct Aggregator {
 impl Aggregator {
     /// The catalog that programs see now.
     pub fn catalog(&self) -> Catalog {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.catalog.read().clone()
     }
 
     /// The upstreams' current tools.
     pub(super) fn present(&self) -> Catalog {
-        self.present.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.present.read().clone()
     }
 
     /// The catalog that tool descriptions show: in frozen mode the state when all had been started, and until then the current
@@ -195,8 +196,8 @@ impl Aggregator {
             let entry = catalog.server(name).filter(|entry| !entry.loaded && !entry.sign_in_needed)?;
             Some(catalog.with_server(Arc::new(entry.awaiting_sign_in())))
         };
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = self.catalog.write();
+        let mut present = self.present.write();
         if let Some(flagged) = flagged(&present) {
             *present = flagged;
         }
@@ -259,8 +260,8 @@ impl Aggregator {
             None => entry,
         };
         let entry = Arc::new(entry);
-        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
-        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
+        let mut catalog = self.catalog.write();
+        let mut present = self.present.write();
         *present = present.with_server(entry.clone());
         let frozen = self.mode == SnapshotMode::Frozen && self.advertised.get().is_some();
         if !frozen || catalog.server(&entry.name).is_none_or(|known| !known.loaded) {

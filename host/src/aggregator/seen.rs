@@ -1,8 +1,9 @@
 //! The shapes of answers of tools that describe none, as each principal has seen them; `doc` shows them (ruling 56). Those of
 //! earlier starts are read once, so that a call never changes an advertised text.
 
+use crate::sync::RwLock;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::shape_file::{Former, ShapeFile, ShapeRow};
 use crate::answer_shape::{answer_shape, common_shape};
@@ -131,7 +132,7 @@ impl SeenShapes {
         redactor: &Redactor,
     ) {
         {
-            let kept = self.by_principal.read().unwrap_or_else(PoisonError::into_inner);
+            let kept = self.by_principal.read();
             if kept.of(principal).is_some_and(|shapes| shapes.is_settled(seen)) {
                 return;
             }
@@ -139,7 +140,7 @@ impl SeenShapes {
         let Some(shape) = answer_shape(beginning) else { return };
         let shape = redactor.scrub_string(shape);
         let common = {
-            let mut kept = self.by_principal.write().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.by_principal.write();
             let shapes = kept.open(principal);
             // Others may have been first meanwhile.
             if shapes.is_settled(seen) {
@@ -154,7 +155,7 @@ impl SeenShapes {
 
     /// The shape that this principal has seen, now or before this start.
     pub(super) fn of(&self, principal: Option<&Arc<str>>, seen: SeenTool<'_>) -> Option<String> {
-        let kept = self.by_principal.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.by_principal.read();
         match kept.of(principal).and_then(|shapes| shapes.of(seen)) {
             Some(now) => Some(now.shape.clone()).filter(|shape| !shape.is_empty()),
             None => self.former.of(principal, seen).map(str::to_owned),
@@ -223,7 +224,7 @@ mod tests {
             let tool = SeenTool { server: "s", tool: "t", definition: 1 };
             seen.note(Some(&format!("p{i}").into()), tool, b"{\"a\": 1}", &redactor);
         }
-        let kept = seen.by_principal.read().unwrap();
+        let kept = seen.by_principal.read();
         assert_eq!(kept.named.len(), MAX_PRINCIPALS);
         assert_eq!(kept.nobody.servers.values().map(HashMap::len).sum::<usize>(), MAX_TOOLS);
         assert_eq!(kept.nobody.tools, MAX_TOOLS);

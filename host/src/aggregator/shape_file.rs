@@ -1,10 +1,11 @@
 //! The file in which shapes of answers outlive their process: beside the cached lists of the same configuration, for its owner
 //! alone. It names principals by a digest, and holds keys and types only.
 
+use crate::sync::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use ptc_mcp::json::{Value, json};
 
@@ -94,7 +95,7 @@ impl ShapeFile {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<ShapeRow>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Appends the pending rows to the file until there are none. A failed write loses only its rows.

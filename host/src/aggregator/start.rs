@@ -14,13 +14,14 @@ use crate::http::{Certificates, Client};
 use crate::mcp::{ClientRoots, HttpUpstream, StdioUpstream};
 use crate::openapi::{OpenApiUpstream, RoutedClient};
 use crate::sign_in::{SignIn, SignInContext, Site};
+use crate::sync::{Mutex, RwLock};
 use crate::upstream::connections::Connections;
 use crate::upstream::per_principal::PerPrincipal;
 use crate::upstream::unset::UnsetUpstream;
 use crate::upstream::{CallFault, FaultReason, Upstream, Visits};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// Why the upstreams did not start.

@@ -1,7 +1,8 @@
 //! The last output of a child on standard error.
 
+use crate::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use crate::visible::without_controls;
 
@@ -41,7 +42,7 @@ impl StderrRing {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bytes.lock()
     }
 }
 

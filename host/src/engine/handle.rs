@@ -9,6 +9,7 @@ use super::work::Work;
 use super::worker::{CacheBytes, Worker};
 use crate::maybe_ready::{Eager, MaybeReady, Start};
 use crate::memory::{self, MemoryBudget};
+use crate::sync::Mutex;
 use crate::time::{self, Clock, Instant};
 use futures_util::future::BoxFuture;
 use std::cell::OnceCell;
@@ -16,8 +17,8 @@ use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::LocalSet;
@@ -97,7 +98,7 @@ impl Engine {
     /// The operating system refused a thread.
     pub fn shared() -> Result<Engine, EngineError> {
         static SHARED: Mutex<Option<Engine>> = Mutex::new(None);
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = SHARED.lock();
         match &*shared {
             Some(engine) => Ok(engine.clone()),
             None => Ok(shared.insert(Engine::start(EngineOptions::default())?).clone()),

@@ -1,8 +1,9 @@
 //! Sending a request over a suitable connection, within its limits.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -223,7 +224,7 @@ impl Client {
     }
 
     fn pool(&self, origin: &Arc<Origin>) -> Arc<Pool> {
-        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.0.pools.lock();
         if let Some(pool) = pools.get(origin) {
             return pool.clone();
         }

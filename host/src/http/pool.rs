@@ -1,6 +1,7 @@
 //! The idle connections of one origin.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
+use std::sync::MutexGuard;
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -166,7 +167,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

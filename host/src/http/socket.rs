@@ -1,13 +1,14 @@
 //! The socket under a connection. It reports two facts that `hyper` does not: whether the peer has closed an idle connection,
 //! and whether the peer ever read the bytes sent last.
 
+use crate::sync::Mutex;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -139,7 +140,7 @@ impl Socket {
     }
 
     fn stream(&self) -> MutexGuard<'_, Arc<Kernel>> {
-        self.0.stream.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.stream.lock()
     }
 
     /// Has the reactor of the current runtime watch it from now on, instead of the one that did.

@@ -71,7 +71,7 @@ pub(crate) async fn timeout_at<F: Future>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use crate::sync::Mutex;
     use std::task::Waker;
 
     /// Stands still once, from the first second to the fifth.
@@ -85,7 +85,7 @@ mod tests {
 
     impl Standstill for Once {
         fn stands(&self, cx: &Context<'_>) -> bool {
-            *self.waker.lock().unwrap() = Some(cx.waker().clone());
+            *self.waker.lock() = Some(cx.waker().clone());
             (FROM..TO).contains(&self.began.elapsed())
         }
 
@@ -101,7 +101,7 @@ mod tests {
         let woken = once.clone();
         tokio::spawn(async move {
             tokio::time::sleep(TO).await;
-            woken.waker.lock().unwrap().take().unwrap().wake();
+            woken.waker.lock().take().unwrap().wake();
         });
         let end = began + Duration::from_secs(2);
         let never = std::future::pending::<()>();

@@ -1,6 +1,7 @@
 //! Requests of servers of the handshake era to ask a person or a model (waiting.md 3.2).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::Mutex;
+use std::sync::Arc;
 
 use ptc_mcp::encode;
 use serde_json::value::RawValue;
@@ -64,7 +65,7 @@ impl OpenQuestions {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Vec<(Box<str>, oneshot::Sender<()>)>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! A server's unsolicited messages: its requests, the progress of calls, its log messages.
 
+use crate::sync::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -350,7 +351,7 @@ impl Inbound {
     }
 
     fn lock(&self) -> MutexGuard<'_, InboundState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -374,9 +374,9 @@ mod tests {
 
     use super::*;
     use crate::config::{LoadOptions, ProcessEnv, Transport, UpstreamsConfig};
+    use crate::sync::Mutex;
     use crate::upstream::Caller;
     use crate::upstream::{Again, CallLimits, Phase, ReplyPayload};
-    use std::sync::Mutex;
 
     /// Answers each URL from a list and records the requests.
     #[derive(Clone, Default)]
@@ -391,19 +391,18 @@ mod tests {
     impl Fake {
         fn answering(answers: &[(&'static str, u16, &str)]) -> Self {
             let fake = Self::default();
-            fake.0.lock().unwrap().answers =
-                answers.iter().map(|(u, s, b)| (*u, *s, (*b).to_owned())).collect();
+            fake.0.lock().answers = answers.iter().map(|(u, s, b)| (*u, *s, (*b).to_owned())).collect();
             fake
         }
 
         fn asked(&self) -> Vec<String> {
-            std::mem::take(&mut self.0.lock().unwrap().asked)
+            std::mem::take(&mut self.0.lock().asked)
         }
     }
 
     impl HttpGet for Fake {
         fn get<'a>(&'a self, request: GetRequest<'a>) -> BoxFuture<'a, Result<HttpAnswer, GetFault>> {
-            let mut state = self.0.lock().unwrap();
+            let mut state = self.0.lock();
             let headers: Vec<String> = request
                 .headers
                 .iter()
@@ -505,9 +504,9 @@ mod tests {
         let http = Fake::default();
         let api = upstream(json!({"schema_url": "https://h.example/s"}), http.clone()).unwrap();
         assert_eq!(api.ensure_started().await.unwrap_err().message, "connection refused");
-        http.0.lock().unwrap().answers = vec![("https://h.example/s", 302, String::new())];
+        http.0.lock().answers = vec![("https://h.example/s", 302, String::new())];
         assert_eq!(api.ensure_started().await.unwrap_err().message, "schema_url returned http 302");
-        http.0.lock().unwrap().answers = vec![("https://h.example/s", 200, DOCUMENT.to_owned())];
+        http.0.lock().answers = vec![("https://h.example/s", 200, DOCUMENT.to_owned())];
         api.ensure_started().await.unwrap();
         let small =
             upstream(json!({"schema_url": "https://h.example/s", "schema_max_bytes": 10}), http).unwrap();

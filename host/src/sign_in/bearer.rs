@@ -1,6 +1,7 @@
 //! The tokens of one upstream and principal: one for every request, renewed in time, by one at a time (auth.md 6).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -106,7 +107,7 @@ impl SignIn {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// A token for a request that has not been sent yet.

@@ -1,6 +1,5 @@
 //! Signing in with a browser: the authorization request, and its answer (auth.md 4).
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -209,7 +208,7 @@ impl Site {
 
     /// Whether a sign-in with this client succeeded here a short time ago. A step-up is no reason to ask again.
     fn was_accepted(&self, client: &str) -> bool {
-        let accepted = *self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let accepted = *self.accepted.lock();
         accepted.is_some_and(|(id, at)| {
             id == sha256(client.as_bytes()) && self.now().since(at) <= authorize::LIFE
         })
@@ -234,7 +233,7 @@ impl Site {
     /// Notes a sign-in that `principal` has begun. Those of before that are to be forgotten: they have ended, or are too many.
     fn begun(&self, principal: &str, key: RecordKey) -> Vec<RecordKey> {
         let now = self.now();
-        let mut all = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.begun.lock();
         let mut left = Vec::new();
         all.retain(|_, begun| {
             while begun.front().is_some_and(|(_, at)| now.since(*at) > authorize::LIFE) {
@@ -348,7 +347,7 @@ impl Site {
         let owner = self.tokens_of(principal);
         self.learn(&owner, principal, std::iter::once(&tokens.access_token).chain(&tokens.refresh_token))?;
         let accepted = (sha256(binding.client_id.as_bytes()), self.now());
-        *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(accepted);
+        *self.accepted.lock() = Some(accepted);
         let key = binding.token_key(principal);
         let guard = self.store().lock(&key).await?;
         let previous: Option<TokenRecord> = records::read(self.store(), &key).await?;

@@ -1,7 +1,8 @@
 //! One upstream that is signed in to: its settings, its servers, our clients there. Shared by all principals.
 
+use crate::sync::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_oauth::challenge::Bearer;
@@ -222,7 +223,7 @@ impl Site {
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Drops the cached metadata of authorization servers, after a 401 that a renewal did not cure (auth.md 2.5).

@@ -1,8 +1,9 @@
 //! Questions of an upstream of the handshake era to people and models in the middle of a call, and the time of the call, which
 //! stands still meanwhile (waiting.md 3.2).
 
+use crate::sync::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ pub(crate) struct Queued<'a>(&'a Asking);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.0.queue.lock().take();
     }
 }
 
@@ -54,7 +55,7 @@ impl Holders {
     }
 
     pub(super) fn calls(&self) -> MutexGuard<'_, Vec<Arc<Asking>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     /// Whether so many slots are held by calls that wait for people.
@@ -127,13 +128,13 @@ impl Asking {
 
     /// Notes that the call waits for one of these slots, until the result is dropped.
     pub(crate) fn queued(&self, holders: &Arc<Holders>) -> Queued<'_> {
-        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Some(holders.clone());
+        *self.queue.lock() = Some(holders.clone());
         Queued(self)
     }
 
     /// Whether the call waits for a slot, and all of them are held by calls of its run that wait for people.
     pub(crate) fn is_stuck(&self) -> bool {
-        let holders = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let holders = self.queue.lock().clone();
         holders.is_some_and(|holders| holders.all_ask(self.run))
     }
 
@@ -235,7 +236,7 @@ impl Stopwatch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Stood> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

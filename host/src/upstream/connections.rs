@@ -3,8 +3,9 @@
 //! On a stream that all calls share nothing links a question to a call. So while a question of one principal is open there,
 //! requests of others go to another connection. [`OpenFor`] reports a connection's questions.
 
+use crate::sync::Mutex;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -41,7 +42,7 @@ impl OpenFor {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Whose>> {
-        self.principals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.principals.lock()
     }
 }
 
@@ -81,7 +82,7 @@ impl Connections {
     }
 
     fn more(&self) -> MutexGuard<'_, Vec<Arc<dyn Upstream>>> {
-        self.more.lock().unwrap_or_else(PoisonError::into_inner)
+        self.more.lock()
     }
 
     fn all(&self) -> Vec<Arc<dyn Upstream>> {
@@ -275,7 +276,7 @@ mod tests {
         let made: Arc<Mutex<Vec<Arc<OpenFor>>>> = Arc::default();
         let all = made.clone();
         let make = move |_| {
-            let mut all = all.lock().unwrap();
+            let mut all = all.lock();
             let open_for = Arc::<OpenFor>::default();
             all.push(open_for.clone());
             let events = broadcast::Sender::new(1);
@@ -300,26 +301,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_open_question_leads_others_to_another_connection() {
         let (connections, made) = two();
-        let first = made.lock().unwrap()[0].clone();
+        let first = made.lock()[0].clone();
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "1");
         let of_alice = first.begin(Some("alice".into()));
         assert_eq!(asked(&connections, "alice", "m").await.unwrap(), "1", "it is her own question");
-        assert_eq!(made.lock().unwrap().len(), 1, "nobody has needed another one");
+        assert_eq!(made.lock().len(), 1, "nobody has needed another one");
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "2");
         assert_eq!(asked(&connections, "carol", "m").await.unwrap(), "2");
         assert_eq!(asked(&connections, "bob", "resources/subscribe").await.unwrap(), "1");
         assert_eq!(connections.health().in_flight, 2);
         drop(of_alice);
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "1");
-        assert_eq!(made.lock().unwrap().len(), 2);
+        assert_eq!(made.lock().len(), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_finds_questions_of_others_everywhere_waits_within_its_time() {
         let (connections, made) = two();
-        let of_alice = made.lock().unwrap()[0].begin(Some("alice".into()));
+        let of_alice = made.lock()[0].begin(Some("alice".into()));
         assert_eq!(asked(&connections, "bob", "m").await.unwrap(), "2");
-        let of_bob = made.lock().unwrap()[1].begin(Some("bob".into()));
+        let of_bob = made.lock()[1].begin(Some("bob".into()));
         let began = time::now();
         let late = asked(&connections, "carol", "m").await.unwrap_err();
         assert_eq!(time::since(began), Duration::from_secs(5));

@@ -1,8 +1,9 @@
 //! A connection's life: started once for concurrent callers, restarted when needed, not started during the recovery
 //! window of a crash (upstreams.md 6.3).
 
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -340,7 +341,7 @@ impl<C: Connection> Lifecycle<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, LifecycleState<C>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -426,7 +427,7 @@ mod tests {
 
     impl Connection for Fake {
         fn ended(&self) -> Option<End> {
-            self.0.lock().unwrap().clone()
+            self.0.lock().clone()
         }
 
         fn abandon(&self) {
@@ -436,7 +437,7 @@ mod tests {
 
     impl Fake {
         fn end(&self, kind: EndKind) {
-            *self.0.lock().unwrap() = Some(End { fault: CallFault::unavailable("gone"), kind });
+            *self.0.lock() = Some(End { fault: CallFault::unavailable("gone"), kind });
         }
     }
 

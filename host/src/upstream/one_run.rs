@@ -1,6 +1,7 @@
 //! Upstreams that serve one program at a time (`serial`), so that their questions on a pipe can be attributed to it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
+use std::sync::MutexGuard;
 
 use tokio::sync::Notify;
 
@@ -63,7 +64,7 @@ impl OneRun {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Present>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+        self.present.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! An upstream that each principal has for itself: connection, session and tools belong to the principal that has signed in.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::sync::Mutex;
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -54,7 +55,7 @@ impl PerPrincipal {
     }
 
     fn others(&self) -> MutexGuard<'_, Vec<Served>> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+        self.others.lock()
     }
 
     fn of(&self, principal: Option<&Arc<str>>) -> Result<Arc<dyn Upstream>, CallFault> {

@@ -4,8 +4,9 @@
 //! answers while the window is full makes room for one more, so that the window doubles with each round, and it also doubles
 //! after a full window has lasted for [`PATIENCE`] without a refusal. A refusal for being busy halves it (upstreams.md 6.5).
 
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -120,7 +121,7 @@ impl Slots {
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        self.window.lock()
     }
 
     /// A call was answered: if the window is all but full, there is room for one more.

@@ -1,8 +1,9 @@
 //! Pages that a server sends people to, and its announcements of their completion: `notifications/elicitation/complete`
 //! (waiting.md 3.2).
 
+use crate::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use tokio::sync::watch;
 
@@ -80,7 +81,7 @@ impl Visits {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Visit>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

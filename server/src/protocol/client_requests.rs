@@ -3,7 +3,8 @@
 //! They are sent with the notifications of the call: on a pipe, or on the event stream that answers its POST. The
 //! reply arrives as a message of its own, and is matched by its id, once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::{Arc, MutexGuard};
 
 use ahash::AHashMap;
 use base64::Engine as _;
@@ -87,7 +88,7 @@ impl ClientRequests {
     }
 
     fn open(&self) -> MutexGuard<'_, AHashMap<Arc<str>, oneshot::Sender<ClientReply>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

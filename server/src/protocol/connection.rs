@@ -3,9 +3,10 @@
 //! Request ids are meaningful only within a conversation. An HTTP request of the modern era, or of a client without a
 //! session id, is a conversation of its own.
 
+use ptc_host::sync::Mutex;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use ahash::AHashMap;
@@ -272,7 +273,7 @@ impl Connection {
 
     fn state(&self) -> MutexGuard<'_, Calls> {
         // Every critical section leaves the state whole, so a poisoned lock is still good.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

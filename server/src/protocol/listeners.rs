@@ -1,9 +1,10 @@
 //! The open `subscriptions/listen` channels, which last until their clients close them.
 
+use ptc_host::sync::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
@@ -145,7 +146,7 @@ impl Listeners {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

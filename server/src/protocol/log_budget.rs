@@ -1,7 +1,7 @@
 //! Limits how often the log reports repeated faults of one client.
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ptc_host::text::clip;
@@ -32,7 +32,7 @@ impl LogBudget {
     pub(crate) fn line(&self, client: &str) -> Option<u64> {
         let client = clip(client, MAX_NAME);
         let now = time::now();
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.0.lock();
         if !clients.contains_key(client) {
             if clients.len() >= MAX_CLIENTS {
                 clients.retain(|_, lines| now.saturating_duration_since(lines.since) < WINDOW);

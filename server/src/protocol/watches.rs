@@ -3,8 +3,9 @@
 //! Pending notifications are a set and not a queue: a client that reads slowly is notified once of several changes,
 //! and its set is never larger than its subscriptions.
 
+use ptc_host::sync::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use tokio::sync::Notify;
 
@@ -70,7 +71,7 @@ struct Told {
 
 impl Told {
     fn tell(&self, add: impl FnOnce(&mut Wanted)) {
-        add(&mut self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        add(&mut self.pending.lock());
         self.news.notify_one();
     }
 }
@@ -148,7 +149,7 @@ impl Watches {
     }
 
     fn state(&self) -> MutexGuard<'_, Watching> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -184,7 +185,7 @@ impl Watch {
     }
 
     fn take(&self) -> Option<Notice> {
-        let mut pending = self.told.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.told.pending.lock();
         if std::mem::take(&mut pending.resources) {
             return Some(Notice::Resources);
         }

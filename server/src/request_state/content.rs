@@ -152,6 +152,19 @@ mod tests {
     }
 
     #[test]
+    fn the_encoding_is_as_it_was() {
+        let shown = |carried| content(carried).write().escape_ascii().to_string();
+        assert_eq!(
+            shown(Carried::Kept("run_abc".into())),
+            r"\x01\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\xac\x02\tquestions\x02\x07run_abc"
+        );
+        assert_eq!(
+            shown(Carried::Snapshot(Bytes::from_static(b"program"))),
+            r"\x01\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\xac\x02\tquestions\x00program"
+        );
+    }
+
+    #[test]
     fn bytes_of_anybody_are_refused_and_nothing_is_unpacked_that_is_too_large() {
         let written = content(Carried::Kept("run_abc".into())).write();
         for end in 0..written.len() {

@@ -35,9 +35,10 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use ptc_host::credentials::Redactor;
@@ -188,7 +189,7 @@ impl Runs {
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<Name, Arc<Held>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     /// Sets how programs are prepared for resuming.
@@ -220,7 +221,7 @@ impl Runs {
 
     /// Remembers a principal.
     fn knows(&self, principal: &Principal) {
-        let mut principals = self.principals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut principals = self.principals.lock();
         if !principals.contains_key(principal.known_name()) {
             principals.insert(principal.shared_name(), principal.clone());
         }
@@ -228,7 +229,7 @@ impl Runs {
 
     /// The principal of that name.
     pub(crate) fn principal(&self, name: &str) -> Principal {
-        let mut principals = self.principals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut principals = self.principals.lock();
         match principals.get(name) {
             Some(principal) => principal.clone(),
             None => {

@@ -1,6 +1,7 @@
 //! The permit of a run, held while its program runs and released while it waits for people (waiting.md 8).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
 
 use crate::concurrency_limiter::{Full, Permit, PermitLoan};
 
@@ -25,7 +26,7 @@ impl PermitSlot {
 
     /// True if the slot has a permit; asks for one if it is empty.
     pub(super) fn fill(&self, ask: impl FnOnce() -> Result<Permit, Full>) -> bool {
-        let mut slot = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.permit.lock();
         if slot.is_none() {
             *slot = ask().ok();
             slot.iter_mut().for_each(|permit| self.loan.bind(permit));
@@ -35,6 +36,6 @@ impl PermitSlot {
 
     /// Releases the permit.
     pub(super) fn give_back(&self) {
-        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.permit.lock().take();
     }
 }

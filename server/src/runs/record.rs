@@ -356,6 +356,8 @@ impl KeptError {
 
 #[cfg(test)]
 mod tests {
+    use ptc_host::questions::{Level, QuestionKind};
+
     use super::*;
 
     fn record() -> RunRecord {
@@ -401,6 +403,48 @@ mod tests {
         };
         assert_eq!(written(&back), written(&reply));
         assert_eq!(back.eval_id, reply.eval_id);
+    }
+
+    #[test]
+    fn the_encoding_is_as_it_was() {
+        let running = record();
+        let question = crate::runs::question::tests::question(1, QuestionKind::Approval, Level::OutOfBand);
+        let waiting = RunRecord {
+            status: Status::Waiting,
+            call: Some(KeptCall {
+                arguments: Some("{\"program\":\"1\"}".to_owned()),
+                revision: "2025-11-25".to_owned(),
+                result_room: Some(9000),
+                eval: 7,
+                round: 2,
+                is_long: true,
+                task_modes: Some(3),
+            }),
+            wait: Some(Wait {
+                questions: vec![KeptQuestion::new(&question)],
+                expires_at_ms: 9,
+                is_pinned: false,
+                tail_ms: 5,
+            }),
+            asked: 1,
+            ..record()
+        };
+        let reply = ToolReply {
+            eval_id: Some(EvalId::from_number(7)),
+            ..ToolReply::structured(false, "user=> 1", "{\"status\":\"ok\"}".to_owned())
+        };
+        let done = RunRecord { updated_ms: 8, ..record().ended(Status::Done, &reply) };
+        let refused = ToolReply::failure("interrupted", "it stopped", "Run it again.");
+        let interrupted = RunRecord { updated_ms: 8, ..record().ended(Status::Interrupted, &refused) };
+        let shown: String = [running, waiting, done, interrupted]
+            .iter()
+            .map(|record| format!("{}\n", record.to_bytes().escape_ascii()))
+            .collect();
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/runs/golden.txt");
+            return std::fs::write(path, shown).unwrap();
+        }
+        assert_eq!(shown, include_str!("golden.txt"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tool descriptions that models read. They are short, repeat no line and mention no files or documents.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use ptc_host::sync::RwLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protocol::LongText;
@@ -98,12 +99,12 @@ impl SharedCard {
 
     /// The current content.
     pub fn get(&self) -> UpstreamCard {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// Replaces the content.
     pub fn set(&self, card: UpstreamCard) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = card;
+        *self.0.write() = card;
     }
 }
 

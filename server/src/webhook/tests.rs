@@ -1,5 +1,5 @@
+use ptc_host::sync::Mutex;
 use std::collections::HashSet;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 use ptc_host::engine::EngineOptions;
@@ -216,7 +216,7 @@ impl Waiting for Desk {
         assert_eq!(owner, "ada");
         let (id, _) = answers.strip_prefix("{\"").unwrap().split_once('"').unwrap();
         let id = QuestionId::parse(id).unwrap();
-        let mut said = self.said.lock().unwrap();
+        let mut said = self.said.lock();
         let known =
             said.iter().any(|(run, answered, _)| run == run_id && answered.contains(&format!("\"{id}\"")));
         said.push((run_id.to_owned(), answers, by));
@@ -247,7 +247,7 @@ async fn an_answer_that_is_signed_counts() {
     assert_eq!(taken(&webhook, &desk, ("run_a", "q1"), ALLOW).await, Taken::Counted);
     let refuse = r#"{"decision":"refuse","by":"mallory"}"#;
     assert_eq!(taken(&webhook, &desk, ("run_b", "q2"), refuse).await, Taken::Counted);
-    let said = desk.said.lock().unwrap();
+    let said = desk.said.lock();
     let said: Vec<_> = said
         .iter()
         .map(|(run, answers, by)| (run.as_str(), answers.as_str(), by.channel, by.name.as_deref().unwrap()))
@@ -292,7 +292,7 @@ async fn an_answer_that_lies_counts_for_nothing() {
     }
     let elsewhere = r#"{"decision":"allow","by":"eve","run_id":"run_b","question_id":"q1"}"#;
     assert_eq!(taken(&webhook, &desk, ("run_a", "q1"), elsewhere).await, Taken::Elsewhere);
-    assert!(desk.said.lock().unwrap().is_empty());
+    assert!(desk.said.lock().is_empty());
 }
 
 #[tokio::test]
@@ -305,7 +305,7 @@ async fn an_answer_counts_once() {
         assert_eq!(taken_at(&webhook, &desk, place, ALLOW, at).await, Taken::Spent, "{place:?}");
     }
     assert_eq!(taken_at(&webhook, &desk, ("run_a", "q1"), ALLOW, at + 1).await, Taken::AlreadyAnswered);
-    assert_eq!(desk.said.lock().unwrap().len(), 2);
+    assert_eq!(desk.said.lock().len(), 2);
 
     // An answer that names its question may be repeated, and fits no other one.
     let named = r#"{"decision":"allow","by":"eve","run_id":"run_a","question_id":"q2"}"#;

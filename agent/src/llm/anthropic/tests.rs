@@ -25,7 +25,7 @@ async fn stream(request: LlmRequest, given: &[Json]) -> (Result<LlmResponse, Llm
     let provider = Provider::start([Act::Say(events(given))]).await;
     let (sink, notes) = notes();
     let result = client(&provider).stream(request, sink).await;
-    let notes = notes.lock().unwrap().clone();
+    let notes = notes.lock().clone();
     (result, notes)
 }
 

@@ -166,7 +166,7 @@ async fn answers_are_read_and_signed_thinking_goes_back() {
     assert_eq!(response.images.len(), 1);
     let usage = Usage { input: 35, output: 2, cache_creation: 10, cache_read: 20, total_cost: None };
     assert_eq!(response.usage, Some(usage));
-    assert_eq!(*notes.lock().unwrap(), ["text Let me look", "call 0 t", "arguments 0 {\"a\":1}"]);
+    assert_eq!(*notes.lock(), ["text Let me look", "call 0 t", "arguments 0 {\"a\":1}"]);
     let head = provider.seen()[0].head.clone();
     let line = "POST /model/anthropic.claude-3-haiku-20240307-v1%3A0/converse HTTP/1.1";
     assert!(head.starts_with(line), "{head}");

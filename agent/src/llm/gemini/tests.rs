@@ -41,7 +41,7 @@ async fn stream(given: &[Json]) -> (Result<LlmResponse, LlmError>, Vec<String>) 
             .head
             .starts_with("POST /v1beta/models/gemini-x:streamGenerateContent?alt=sse HTTP/1.1")
     );
-    let notes = notes.lock().unwrap().clone();
+    let notes = notes.lock().clone();
     (result, notes)
 }
 

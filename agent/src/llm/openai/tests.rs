@@ -50,7 +50,7 @@ async fn stream(act: Act) -> (Result<LlmResponse, LlmError>, Vec<String>) {
     let (sink, notes) = notes();
     let result = client(&provider).limits(limits).stream(LlmRequest::default(), sink).await;
     assert!(!format!("{result:?}").contains(KEY), "{result:?}");
-    let notes = notes.lock().unwrap().clone();
+    let notes = notes.lock().clone();
     (result, notes)
 }
 

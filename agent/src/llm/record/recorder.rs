@@ -4,11 +4,11 @@ use super::super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
 use super::Exchange;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
+use ptc_host::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// A model whose conversations are written to a file.
 ///
@@ -53,7 +53,7 @@ impl<L: Llm> Recorder<L> {
         };
         let mut line = ptc_host::json::to_value(&exchange).unwrap_or_default();
         self.redactor.scrub_json(&mut line);
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         let written = file.write_all(format!("{line}\n").as_bytes());
         if let Err(error) = written
             && !self.broken.swap(true, Ordering::Relaxed)

@@ -6,8 +6,9 @@ use super::difference::first_difference;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::json::Value as Json;
+use ptc_host::sync::Mutex;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// Why a recording cannot be read, or does not match the requests.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +99,7 @@ impl Replayer {
 
     /// As [`Replayer::redactor`], for a replayer that is shared already.
     pub fn scrub_with(&self, redactor: Redactor) {
-        *self.redactor.lock().unwrap_or_else(PoisonError::into_inner) = redactor;
+        *self.redactor.lock() = redactor;
     }
 
     /// Whether everything was asked for.
@@ -116,13 +117,13 @@ impl Replayer {
     }
 
     fn exchanges(&self) -> MutexGuard<'_, Vec<Option<Exchange>>> {
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+        self.exchanges.lock()
     }
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Replayer.answer")]
     fn answer(&self, request: &LlmRequest) -> Result<LlmResponse, LlmError> {
         let mut asked = ptc_host::json::to_value(request).unwrap_or_default();
-        self.redactor.lock().unwrap_or_else(PoisonError::into_inner).scrub_json(&mut asked);
+        self.redactor.lock().scrub_json(&mut asked);
         // As text and back, since that is how the recorded one came.
         let asked: Json = serde_json::from_str(&asked.to_string()).unwrap_or_default();
         let mut exchanges = self.exchanges();

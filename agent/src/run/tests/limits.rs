@@ -5,7 +5,7 @@ use crate::agent::{Output, Transport};
 use crate::run::{Fail, OnBudgetExceeded, TraceMode};
 use crate::tool::{Expose, ToolContext, ToolError, ToolHandler};
 use futures_util::future::BoxFuture;
-use std::sync::Mutex;
+use ptc_host::sync::Mutex;
 
 fn text() -> AgentBuilder {
     Agent::builder("p").output(Output::Text).max_turns(6)
@@ -241,7 +241,7 @@ async fn handlers_know_who_calls_and_how_long_they_have() {
     impl ToolHandler for Asked {
         fn call(&self, _: JsonMap, context: ToolContext) -> BoxFuture<'static, Result<Json, ToolError>> {
             let entry = (context.turn, context.layer.as_str(), context.deadline.is_some());
-            self.0.lock().unwrap().push(entry);
+            self.0.lock().push(entry);
             Box::pin(std::future::ready(Ok(Json::Null)))
         }
     }
@@ -250,5 +250,5 @@ async fn handlers_know_who_calls_and_how_long_they_have() {
     let agent = Agent::builder("p").output(Output::Text).transport(Transport::ToolCall).tool("t", tool);
     let calls = LlmResponse::calls(vec![call("a", "t", json!({}))]);
     run(agent, vec![calls, eval("b", "(tool/t {})"), LlmResponse::text("done")]).await;
-    assert_eq!(*asked.lock().unwrap(), [(1, "native", true), (2, "ptc_lisp", true)]);
+    assert_eq!(*asked.lock(), [(1, "native", true), (2, "ptc_lisp", true)]);
 }

@@ -6,7 +6,7 @@ use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRegistry, RetryPolicy};
 use crate::run::Progress;
 use crate::telemetry::{Event, Scope};
 use crate::tool::{Expose, NativeResult};
-use std::sync::Mutex;
+use ptc_host::sync::Mutex;
 
 fn text() -> AgentBuilder {
     Agent::builder("p").output(Output::Text)
@@ -175,12 +175,12 @@ async fn branches_are_told_with_their_errors() {
         ],
         |options| {
             options.observer = Some(Arc::new(move |_: &Scope, event: &Event<'_>| {
-                log.lock().unwrap().push((event.name().to_owned(), event.fields()));
+                log.lock().push((event.name().to_owned(), event.fields()));
             }));
         },
     )
     .await;
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let forks: Vec<String> = seen
         .iter()
         .filter(|(name, _)| name.starts_with('p'))
@@ -232,9 +232,9 @@ async fn text_that_nothing_has_to_check_comes_piece_by_piece() {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = told.clone();
         let mut options = RunOptions::new(Arc::new(Pieces)).with_engine(engine());
-        options.on_chunk = Some(Arc::new(move |text: &str| log.lock().unwrap().push(text.to_owned())));
+        options.on_chunk = Some(Arc::new(move |text: &str| log.lock().push(text.to_owned())));
         agent.build().unwrap().run(options).await.unwrap();
-        assert_eq!(*told.lock().unwrap(), expected);
+        assert_eq!(*told.lock(), expected);
     }
 }
 

@@ -4,14 +4,14 @@ use super::*;
 use crate::agent::{Output, Transport};
 use crate::telemetry::{Event, Scope};
 use crate::tool::Expose;
-use std::sync::Mutex;
+use ptc_host::sync::Mutex;
 
 type Seen = Arc<Mutex<Vec<(Scope, &'static str, Json)>>>;
 
 fn observer(seen: &Seen) -> Arc<dyn crate::telemetry::Observer> {
     let seen = seen.clone();
     Arc::new(move |scope: &Scope, event: &Event<'_>| {
-        seen.lock().unwrap().push((scope.clone(), event.name(), event.fields()));
+        seen.lock().push((scope.clone(), event.name(), event.fields()));
     })
 }
 
@@ -36,7 +36,7 @@ async fn the_transcript_is_told_event_by_event() {
     )
     .await;
     assert_eq!(step.value, Some(json!("3")));
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let calls: Vec<_> = seen
         .iter()
         .filter(|(_, name, _)| *name == "tool.call")
@@ -109,7 +109,7 @@ async fn refused_and_failed_calls_are_events_and_never_cached() {
         |options| options.observer = Some(observer(&seen)),
     )
     .await;
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let calls: Vec<_> = seen.iter().filter(|(_, name, _)| *name == "tool.call").collect();
     assert_eq!(calls.len(), 3);
     for (.., fields) in calls {
@@ -129,7 +129,7 @@ async fn a_run_that_is_dropped_is_an_exception_and_observers_may_panic() {
     let mut run = Box::pin(agent.run(options));
     assert!(futures_util::FutureExt::now_or_never(&mut run).is_none());
     drop(run);
-    assert_eq!(seen.lock().unwrap().last().unwrap().1, "run.exception");
+    assert_eq!(seen.lock().last().unwrap().1, "run.exception");
     let (step, _) = run_with(Agent::builder("p").max_turns(1), vec![fenced("1")], |options| {
         options.observer = Some(Arc::new(|_: &Scope, _: &Event<'_>| panic!("deliberate")));
     })

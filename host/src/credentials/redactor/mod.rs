@@ -9,8 +9,9 @@ mod indexes;
 mod ledger;
 mod scrubbing;
 
+use crate::sync::{Mutex, RwLock};
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use ptc_mcp::json::Value;
 use ptc_vm::meter::uncharged;
@@ -107,29 +108,28 @@ impl Redactor {
 
     /// Notes that `principal` uses its secrets; `false` if they are not known, or not any more.
     pub(crate) fn note_use(&self, principal: &str) -> bool {
-        is_shared(principal)
-            || self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner).note_use(principal)
+        is_shared(principal) || self.shared.ledger.lock().note_use(principal)
     }
 
     fn change(
         &self,
         with: impl FnOnce(&mut Ledger, &ByReader) -> Result<Option<ByReader>, NoRoom>,
     ) -> Result<(), NoRoom> {
-        let mut ledger = self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = self.shared.ledger.lock();
         let before = self.known();
         if let Some(changed) = with(&mut ledger, &before)? {
-            *self.shared.indexes.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(changed);
+            *self.shared.indexes.write() = Arc::new(changed);
         }
         Ok(())
     }
 
     fn known(&self) -> Arc<ByReader> {
-        self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.indexes.read().clone()
     }
 
     /// The indexes that apply to texts for this handle's reader.
     fn indexes(&self) -> Indexes {
-        self.shared.indexes.read().unwrap_or_else(PoisonError::into_inner).of(&self.reader)
+        self.shared.indexes.read().of(&self.reader)
     }
 
     /// `text` with every secret replaced; borrowed when there is none, which is the common and fast case. A program that waits

@@ -1,9 +1,10 @@
 //! HTTP+SSE of 2024-11-05: one event stream (`GET`) that stays open for all messages of the server; its first event names the
 //! endpoint that messages are posted to.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -64,7 +65,7 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<(Answer, usize)>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// The first end counts. Fails all waiting requests.

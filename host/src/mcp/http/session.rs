@@ -1,7 +1,8 @@
 //! The result of a handshake: the era, the revision, a session id.
 
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use http::{HeaderMap, HeaderValue};
 use ptc_mcp::Era;
@@ -183,6 +184,6 @@ impl HttpSession {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut SessionState) -> T) -> T {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.state.lock())
     }
 }

@@ -1,7 +1,8 @@
 //! A store in memory.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -34,7 +35,7 @@ impl std::fmt::Debug for MemoryStore {
 
 impl MemoryStore {
     fn slots(&self) -> MutexGuard<'_, HashMap<RecordKey, Slot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sign-ins in a store that processes of several machines share (auth.md 7.4).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -109,7 +110,7 @@ impl SharedStore {
 
     async fn write_held(&self, guard: &Guard, text: Option<&str>) -> Result<(), StoreError> {
         let held = guard.held::<Held>().ok_or(StoreError::OtherLock)?;
-        let version = *held.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = *held.version.lock();
         let write = match text {
             None if version == 0 => return Ok(()),
             None => Write::remove(held.key.clone()).at_version(version),
@@ -125,8 +126,7 @@ impl SharedStore {
         };
         let commit = Commit::one(write.under(held.fence).keeping_lease());
         self.state.commit(commit).await.map_err(|error| failed(&error))?;
-        *held.version.lock().unwrap_or_else(PoisonError::into_inner) =
-            if text.is_some() { version + 1 } else { 0 };
+        *held.version.lock() = if text.is_some() { version + 1 } else { 0 };
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Commits that go ahead of the tables: their own thread appends them to the journal.
 
+use crate::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use bytes::Bytes;
 use tracing::warn;
@@ -55,7 +56,7 @@ impl Gate {
     /// Has all commits go to the writer until the hold ends.
     pub(super) fn close(&self) -> Closed<'_> {
         self.is_closed.store(true, Ordering::Release);
-        let journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let journal = self.journal.lock();
         self.is_called.store(false, Ordering::Release);
         Closed { gate: self, journal }
     }
@@ -67,9 +68,8 @@ impl Gate {
                 return None;
             }
             match self.journal.try_lock() {
-                Ok(journal) => return Some(journal),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+                Some(journal) => return Some(journal),
+                None => std::hint::spin_loop(),
             }
         }
         None
@@ -101,7 +101,7 @@ impl Core {
         let targets = targets(commit);
         let mut journal = gate.enter().filter(|journal| journal.is_usable())?;
         let now = self.now();
-        let mut local = self.local.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut local = self.local.lock();
         if local.ahead_count() >= TOO_FAR.0 || journal.length() >= TOO_FAR.1 {
             return None;
         }

@@ -23,9 +23,10 @@ mod writer;
 pub use file::Flushing;
 pub use opening::RedbError;
 
+use crate::sync::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.jobs.lock().take();
         if let Some(writer) = self.writer.take() {
             // What was handed in is written before the file is closed.
             let _ = writer.join();
@@ -146,7 +147,7 @@ impl RedbState {
         work: impl FnOnce(&mut writer::Batch<'_, '_>) -> writer::Done<T> + Send + 'static,
     ) -> Answer<'a, T> {
         let (job, answer) = writer::job(work);
-        let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = self.0.jobs.lock().clone();
         let is_handed_in = jobs.is_some_and(|jobs| jobs.send(job).is_ok());
         async move {
             let ended = || StateError::Unavailable("the writer of the state file has ended".to_owned());
@@ -244,7 +245,7 @@ impl RedbState {
 
 impl Core {
     fn file(&self) -> Result<Arc<Database>, StateError> {
-        let file = self.file.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let file = self.file.read().clone();
         file.ok_or_else(|| StateError::Unavailable("the state file cannot be used".to_owned()))
     }
 
@@ -254,7 +255,7 @@ impl Core {
 
     fn local<T>(&self, work: impl FnOnce(&mut Local, u64) -> T) -> T {
         let now = self.now();
-        work(&mut self.local.lock().unwrap_or_else(PoisonError::into_inner), now)
+        work(&mut self.local.lock(), now)
     }
 }
 

@@ -28,7 +28,7 @@ struct Platters {
 
 impl Disk {
     fn platters(&self) -> std::sync::MutexGuard<'_, Platters> {
-        self.0.lock().unwrap()
+        self.0.lock()
     }
 
     /// The disk after its power was lost: of what was not flushed, what `reached` says is there, some of it in part.

@@ -1,8 +1,8 @@
 //! The one thread that writes. All waiting jobs form one transaction, and are answered once it is as durable as configured.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -324,7 +324,7 @@ fn write_together(core: &Core, jobs: Vec<Job>, sweep: Option<&mut [String; 5]>) 
     if file.is_ok() && outcome.is_err() {
         drop(file);
         // After a failure the library reads and writes nothing more: the file is opened again.
-        core.file.write().unwrap_or_else(PoisonError::into_inner).take();
+        core.file.write().take();
         core.local(|local, _| local.forget_counts());
         if let Some(closed) = &mut closed {
             closed.journal.unsettled();
@@ -424,7 +424,7 @@ fn write_to(
 
 /// Reopens a file that could not be used, once the old one has no readers. Returns whether it can be used now.
 fn reopen_if_lost(core: &Core) -> bool {
-    let mut slot = core.file.write().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = core.file.write();
     if slot.is_some() {
         return true;
     }

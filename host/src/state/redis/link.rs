@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -42,7 +42,7 @@ pub(super) struct Link {
     _alive: oneshot::Sender<()>,
     target: Arc<Target>,
     /// By event loop. A connection ends with the loop that it lives on.
-    connections: std::sync::Mutex<HashMap<Id, Slot>>,
+    connections: crate::sync::Mutex<HashMap<Id, Slot>>,
 }
 
 /// Where the connection of one event loop is.
@@ -148,7 +148,7 @@ impl Link {
             let _ = runtime.block_on(ended);
         };
         std::thread::Builder::new().name("state".to_owned()).spawn(run).map_err(other)?;
-        Ok(Self { runtime: handle, _alive: alive, target, connections: std::sync::Mutex::default() })
+        Ok(Self { runtime: handle, _alive: alive, target, connections: crate::sync::Mutex::default() })
     }
 
     /// Makes connections for the messages of channels.
@@ -191,7 +191,7 @@ impl Link {
     /// The event loop that asks, and its connection.
     fn own(&self) -> (Handle, Slot) {
         let runtime = Handle::try_current().unwrap_or_else(|_| self.runtime.clone());
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock();
         if connections.len() >= LOOPS && !connections.contains_key(&runtime.id()) {
             connections.clear();
         }

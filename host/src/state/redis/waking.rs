@@ -1,7 +1,8 @@
 //! The channel by which a holder hears of messages. It is a hint only: messages lie in the inbox.
 
+use crate::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -34,7 +35,7 @@ impl Waking {
     /// Completes when a message came for a run of `holder`, or after a second.
     pub(super) fn woken(&self, holder: &str, link: &Link) -> BoxFuture<'static, ()> {
         let notify = {
-            let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut holders = self.holders.lock();
             match holders.get(holder) {
                 Some(notify) => notify.clone(),
                 None => {

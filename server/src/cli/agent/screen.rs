@@ -6,10 +6,11 @@ use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
+use ptc_host::sync::Mutex;
 use ptc_host::visible::visible;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 /// Characters of arguments, results and errors that a note shows.
@@ -173,7 +174,7 @@ impl Screen {
     }
 
     fn state(&self) -> MutexGuard<'_, ScreenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,11 +2,12 @@
 //! reached through the same transport as any upstream.
 
 use clap::ValueEnum;
+use ptc_host::sync::Mutex;
 use ptc_host::time;
 use ptc_mcp::json::{Value, json};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Which of the servers.
@@ -133,7 +134,7 @@ pub fn serve(server: DemoServer) -> ExitCode {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
         };
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = output.lock();
         // A client that has left needs no answer.
         let _ = writeln!(output, "{message}").and_then(|()| output.flush());
     };

@@ -3,11 +3,12 @@
 
 use super::syntax::{Kind, Lexeme, lexemes, open_brackets};
 use ptc_host::catalog::Catalog;
+use ptc_host::sync::Mutex;
 use ptc_host::visible::has_hidden;
 use ptc_vm::SpecialForm;
 use ptc_vm::builtins::library;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Functions whose first argument names a tool.
@@ -67,7 +68,7 @@ impl Vocabulary {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Names> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

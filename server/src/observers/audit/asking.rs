@@ -1,7 +1,8 @@
 //! Records questions and answers between a program and the people who answer.
 
+use ptc_host::sync::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, Verdict};
@@ -27,7 +28,7 @@ impl Audited {
 
     /// Records the questions that are new.
     fn asked(&self, open: &[OpenQuestion]) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         for open in open {
             if told.insert(open.id, open.question.clone()).is_none() {
                 self.log.asked(&self.subject, open);
@@ -39,7 +40,7 @@ impl Audited {
     fn hears(&self) -> impl Fn(&[(QuestionId, Answer)]) + Send + use<> {
         let (log, told, subject) = (self.log.clone(), self.told.clone(), self.subject.clone());
         move |answers| {
-            let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = told.lock();
             for (id, answer) in answers {
                 if let Some(question) = told.get(id) {
                     log.answered(&subject, (*id, question), answer);

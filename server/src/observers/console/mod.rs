@@ -18,7 +18,8 @@ pub(crate) use sign_ins::sign_ins;
 pub(crate) use state::Facts;
 pub use state::{catalog, state};
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::MutexGuard;
 
 use super::recent::record::shortened;
 use super::recording::{Recording, payloads};
@@ -75,5 +76,5 @@ impl CallObserver for Console {
 
 /// Every critical section leaves the data consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -2,8 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "lines that really come close together are written together")]
 
+use ptc_host::sync::Mutex;
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Unwritten bytes above which further lines are dropped and counted.
@@ -106,7 +107,7 @@ impl Sink {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Backlog> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn run(&self, mut writer: Box<dyn Write + Send>) {

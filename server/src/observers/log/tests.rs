@@ -1,5 +1,6 @@
+use ptc_host::sync::Mutex;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::credentials::{Redactor, Secret};
@@ -13,7 +14,7 @@ struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -29,7 +30,7 @@ fn lines(level: LogLevel, log: impl FnOnce()) -> Vec<Value> {
     redactor.register([&Secret::new("s3cret-s3cret")]).unwrap();
     tracing::subscriber::with_default(subscriber(level, redactor, sink.clone()), log);
     sink.flush(Duration::from_secs(10));
-    let bytes = captured.0.lock().unwrap().clone();
+    let bytes = captured.0.lock().clone();
     String::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -86,7 +87,7 @@ fn lines_that_come_together_share_writes_and_keep_their_order() {
     struct Counting(Captured, Arc<Mutex<usize>>);
     impl Write for Counting {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            *self.1.lock().unwrap() += 1;
+            *self.1.lock() += 1;
             self.0.write(bytes)
         }
         fn flush(&mut self) -> std::io::Result<()> {
@@ -98,8 +99,8 @@ fn lines_that_come_together_share_writes_and_keep_their_order() {
     let expected: String = (0..20_000).map(|n| format!("{n}\n")).collect();
     expected.split_inclusive('\n').for_each(|line| sink.write(line.as_bytes()));
     sink.flush(Duration::from_secs(10));
-    assert_eq!(String::from_utf8(counting.0.0.lock().unwrap().clone()).unwrap(), expected);
-    assert!(*counting.1.lock().unwrap() < 20_000);
+    assert_eq!(String::from_utf8(counting.0.0.lock().clone()).unwrap(), expected);
+    assert!(*counting.1.lock() < 20_000);
 }
 
 #[test]

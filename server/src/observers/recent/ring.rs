@@ -1,7 +1,8 @@
 //! The latest calls of the process, bounded in number and in bytes.
 
+use ptc_host::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use smallvec::SmallVec;
 
@@ -65,6 +66,6 @@ impl Ring {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Every critical section leaves the ring consistent.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }

@@ -1,7 +1,8 @@
 //! Asks the client with `elicitation/create` while the program stays resident (waiting.md 4.3).
 
+use ptc_host::sync::Mutex;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -183,7 +184,7 @@ async fn ask_all(
         asks.heed_late(&caller, waiting);
     } else {
         // A user who has opened a page has not dismissed its question.
-        let mut opened = std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut opened = std::mem::take(&mut *opened.lock());
         opened.retain(|(id, _)| !answers.iter().any(|(answered, _)| answered == id));
         answers.extend(opened);
     }
@@ -233,7 +234,7 @@ async fn ask_to_visit(
             if answer.action != Action::Accept {
                 return Some(answer);
             }
-            opened.lock().unwrap_or_else(PoisonError::into_inner).push((open.id, answer.clone()));
+            opened.lock().push((open.id, answer.clone()));
             asks.done_after_accept(caller, &open.question, done).await;
             answer
         }

@@ -1,6 +1,7 @@
 //! Single use of states (waiting.md 5.4).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -43,7 +44,7 @@ impl Once {
 
     /// The result of the check; `None` if it was not made because the program could not be read.
     pub(super) fn passed(&self) -> Option<Passed> {
-        *self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.passed.lock()
     }
 }
 
@@ -60,7 +61,7 @@ impl Gate for Once {
                     Passed::Unavailable
                 }
             };
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(passed);
+            *told.lock() = Some(passed);
             match passed {
                 Passed::First => Ok(()),
                 // The caller words the answer itself.

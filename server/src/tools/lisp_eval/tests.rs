@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use ptc_host::sync::Mutex;
 use std::time::Duration;
 
 use ptc_host::credentials::Secret;
@@ -23,7 +23,7 @@ struct Canned {
 
 impl Evaluator for Canned {
     fn eval(&self, request: EvalRequest) -> EvalFuture {
-        self.asked.lock().unwrap().push(request);
+        self.asked.lock().push(request);
         EvalFuture::of(std::future::ready(self.outcome.clone()))
     }
 }
@@ -155,7 +155,7 @@ async fn arguments_are_checked_in_order() {
         assert!(reply.is_error);
         assert_eq!(text(&reply), format!("args_error: {message}"), "{arguments}");
     }
-    assert!(canned.asked.lock().unwrap().is_empty());
+    assert!(canned.asked.lock().is_empty());
 }
 
 #[test]
@@ -222,7 +222,7 @@ async fn a_context_may_be_null_or_written_with_spaces() {
         Arguments::read(Raw::parse(&deep).ok(), &caps).unwrap_err(),
         "argument `context` is nested deeper than 128 levels"
     );
-    let asked = canned.asked.lock().unwrap();
+    let asked = canned.asked.lock();
     assert!(
         asked[0].strict_data && asked[0].context.is_none() && asked[0].render.max_text_bytes == Some(1000)
     );
@@ -233,7 +233,7 @@ async fn the_answer_is_scrubbed_and_carries_the_eval_id() {
     let (tool, canned) = tool(Profile::Structured, value("\"x hunter2-hunter2\""));
     let reply = call(&tool, json!({"program": "1"})).await;
     assert_eq!(text(&reply), "user=> \"x [REDACTED]\"");
-    assert_eq!(reply.eval_id, Some(canned.asked.lock().unwrap()[0].id));
+    assert_eq!(reply.eval_id, Some(canned.asked.lock()[0].id));
 }
 
 #[tokio::test]

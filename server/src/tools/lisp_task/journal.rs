@@ -3,7 +3,7 @@
 //! Prompts and the model's answers are data. A trace holds them only if the operator asked for them and for whole
 //! payloads, scrubbed like everything else. It always holds their sizes and hashes. The log never holds them.
 
-use std::sync::{Mutex, PoisonError};
+use ptc_host::sync::Mutex;
 use std::time::Duration;
 
 use ptc_agent::telemetry::{Event, Scope};
@@ -126,7 +126,7 @@ impl Journal {
             data.to_string()
         });
         let Value::Object(metadata) = metadata else { return };
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         if kept.len() < MAX_EVENTS {
             let (at, duration_ms) = (timestamp::now(), took.map(millis));
             kept.push(TaskEvent { at, name: name.to_owned(), duration_ms, metadata, data });
@@ -136,8 +136,7 @@ impl Journal {
     /// The events so far, for the trace.
     pub(super) fn take(&self) -> Vec<TaskEvent> {
         let kept = self.kept.as_ref();
-        kept.map(|kept| std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner)))
-            .unwrap_or_default()
+        kept.map(|kept| std::mem::take(&mut *kept.lock())).unwrap_or_default()
     }
 }
 

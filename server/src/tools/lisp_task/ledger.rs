@@ -1,9 +1,10 @@
 //! Every upstream call of a task, recorded with its possible effect before it goes out (server.md 9.5).
 
+use ptc_host::sync::Mutex;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use futures_util::future::LocalBoxFuture;
 use ptc_host::catalog::Catalog;
@@ -71,7 +72,7 @@ impl Ledger {
     }
 
     fn state(&self) -> MutexGuard<'_, Attempts> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// True if a call was attempted that may have changed something.

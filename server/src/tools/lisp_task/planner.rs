@@ -1,6 +1,7 @@
 //! The model and its account: the time limit of each call, its prompts and its replies (server.md 9.3).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -62,7 +63,7 @@ impl Planner {
     }
 
     fn account(&self) -> MutexGuard<'_, Account> {
-        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+        self.account.lock()
     }
 
     pub(super) fn fault(&self) -> Option<Fault> {

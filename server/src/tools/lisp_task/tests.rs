@@ -1,5 +1,5 @@
+use ptc_host::sync::Mutex;
 use std::rc::Rc;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -21,7 +21,7 @@ impl HostCalls for Fs {
     fn answer(&self, run: Rc<RunContext>, request: HostRequest, _: Desk) -> LocalBoxFuture<'static, Reply> {
         let HostRequest::Upstream(call) = request else { return Box::pin(std::future::pending()) };
         let tool = call.tool.unwrap_or_default();
-        self.0.lock().unwrap().push(tool.clone());
+        self.0.lock().push(tool.clone());
         Box::pin(async move {
             if tool == "slow" {
                 return std::future::pending().await;

@@ -1,6 +1,7 @@
 //! The tools over an evaluator whose programs end on command.
 
-use std::sync::{Arc, Mutex};
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -37,8 +38,8 @@ struct Late {
 impl Evaluator for Late {
     fn eval(&self, request: EvalRequest) -> EvalFuture {
         let (go_on, told) = oneshot::channel();
-        self.waiting.lock().unwrap().push(go_on);
-        *self.timeout.lock().unwrap() = Some(request.limits.timeout);
+        self.waiting.lock().push(go_on);
+        *self.timeout.lock() = Some(request.limits.timeout);
         let engine = self.engine.clone();
         EvalFuture::of(async move {
             told.await.expect("somebody tells it");
@@ -161,7 +162,7 @@ impl Bench {
     }
 
     fn go_on(&self) {
-        self.late.waiting.lock().unwrap().drain(..).for_each(|told| {
+        self.late.waiting.lock().drain(..).for_each(|told| {
             // It may have been cancelled.
             let _ = told.send(());
         });
@@ -183,7 +184,7 @@ async fn a_program_that_takes_longer_is_waited_for_under_its_id() {
         let program = json!({"program": "(+ 1 2)", "wait_ms": 0});
         let running = structured(&bench.call("lisp_eval", program).await);
         assert_eq!((&running["status"], &running["upstream_calls"]), (&json!("running"), &json!(0)));
-        assert_eq!(*bench.late.timeout.lock().unwrap(), Some(Duration::from_secs(77)));
+        assert_eq!(*bench.late.timeout.lock(), Some(Duration::from_secs(77)));
         let run = json!({"run_id": running["run_id"], "wait_ms": 0});
         assert_eq!(structured(&bench.call("lisp_wait", run.clone()).await)["status"], "running");
         bench.go_on();
@@ -214,7 +215,7 @@ async fn a_program_that_is_fast_enough_is_a_call_like_any_other() {
     let Prepared::Gated(_) = bench.prepare("lisp_eval", &json!({"program": "1"})) else {
         panic!("a call without a time is none of ours")
     };
-    assert_eq!(*bench.late.timeout.lock().unwrap(), Some(Limits::plain().timeout));
+    assert_eq!(*bench.late.timeout.lock(), Some(Limits::plain().timeout));
 }
 
 #[tokio::test]
@@ -296,7 +297,7 @@ async fn a_program_that_brings_its_server_down_is_a_failed_task() {
     let bench = bench(Profile::Structured, 4, None);
     let task = bench.task("1").await;
     // No one releases it any more.
-    bench.late.waiting.lock().unwrap().clear();
+    bench.late.waiting.lock().clear();
     let ended = bench.ended(&task.id).await;
     let TaskState::Failed(error) = &ended.state else { panic!("{ended:?}") };
     assert_eq!((error.code, ended.message.as_deref()), (-32603, Some("Internal error")));

@@ -1,11 +1,11 @@
 //! The session tools of a server that `PTC_TEST_SERVER` names, such as two replicas (`tests/replicated`): each caller has a
 //! token and a conversation of its own, and each call a connection.
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use ptc_mcp::json::{Value, json};
@@ -147,7 +147,7 @@ impl OverHttp {
 
     /// The conversation of a caller, which begins with its first call.
     fn conversation(&self, by: &str) -> String {
-        if let Some(id) = self.conversations.lock().expect("no panic").get(by) {
+        if let Some(id) = self.conversations.lock().get(by) {
             return id.clone();
         }
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
@@ -159,7 +159,7 @@ impl OverHttp {
             name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
         });
         let id = id.expect("a session");
-        self.conversations.lock().expect("no panic").insert(by.to_owned(), id.clone());
+        self.conversations.lock().insert(by.to_owned(), id.clone());
         id
     }
 
@@ -177,6 +177,6 @@ impl OverHttp {
     /// Ends the conversation of a caller.
     pub(super) fn end(&self, by: &str) {
         self.send(by, Some(&self.conversation(by)), "DELETE", &Value::Null);
-        self.conversations.lock().expect("no panic").remove(by);
+        self.conversations.lock().remove(by);
     }
 }

@@ -1,11 +1,12 @@
 //! Request bodies of bounded size, and the two kinds of response bodies.
 
+use ptc_host::sync::Mutex;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -385,7 +386,7 @@ impl Notes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -8,11 +8,12 @@
 //! connection of a holder within its share is not evicted while a holder above its share has a waiting one, even if
 //! that one has only just connected.
 
+use ptc_host::sync::Mutex;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -214,7 +215,7 @@ impl Activity {
     }
 
     fn lock(&self) -> MutexGuard<'_, Usage> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -436,7 +437,7 @@ impl ConnectionRegistry {
     }
 
     fn registered(&self) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registered.lock()
     }
 }
 

@@ -3,10 +3,10 @@
 //! Failures are counted by peer address. A block never affects a request with a valid token: such a request is admitted
 //! before the limiter is asked.
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::settings::RateLimit;
@@ -54,7 +54,7 @@ impl Limiter {
 
     /// Counts a failed attempt of `source`.
     pub(super) fn failed(&self, source: IpAddr, now: Instant) -> Verdict {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock();
         self.any.store(true, Ordering::Release);
         if let Some(until) =
             sources.get(&source).and_then(|row| row.blocked_until).filter(|until| *until > now)
@@ -80,14 +80,14 @@ impl Limiter {
         if !self.any.load(Ordering::Acquire) {
             return;
         }
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock();
         sources.remove(&source);
         self.any.store(!sources.is_empty(), Ordering::Release);
     }
 
     /// Drops rows that no longer matter.
     pub(super) fn sweep(&self, now: Instant) {
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock();
         sources.retain(|_, row| self.matters(row, now));
     }
 
@@ -143,8 +143,8 @@ mod tests {
         for n in 0..(MAX_SOURCES as u32 + 100) {
             limiter.failed(IpAddr::from(n.to_be_bytes()), now);
         }
-        assert!(limiter.sources.lock().unwrap().len() <= MAX_SOURCES);
+        assert!(limiter.sources.lock().len() <= MAX_SOURCES);
         limiter.sweep(now + Duration::from_secs(120));
-        assert!(limiter.sources.lock().unwrap().is_empty());
+        assert!(limiter.sources.lock().is_empty());
     }
 }

@@ -5,9 +5,10 @@
 //! while. A session with a portable id loses nothing: the next request that names it resumes it. A principal at its
 //! limit evicts its own sessions; if all places are taken, the principal with the most sessions loses one.
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -46,12 +47,12 @@ pub(super) struct Session {
 impl Session {
     /// Marks the session as used.
     pub(super) fn touch(&self, now: Instant) {
-        *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.last_seen.lock() = now;
     }
 
     /// Its rank for eviction, lowest first; `None` if it must stay.
     fn rank(&self, spared: Spared) -> Option<(bool, Instant)> {
-        let last_seen = *self.last_seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_seen = *self.last_seen.lock();
         let has_called = self.connection.has_called();
         let is_spared = match spared {
             Spared::No => false,
@@ -62,7 +63,7 @@ impl Session {
     }
 
     fn idle_for(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(*self.last_seen.lock().unwrap_or_else(PoisonError::into_inner))
+        now.saturating_duration_since(*self.last_seen.lock())
     }
 }
 
@@ -397,7 +398,7 @@ impl Sessions {
 
     /// The levels of log messages that clients have set at any replica.
     pub(super) fn levels(&self) -> MutexGuard<'_, Levels> {
-        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.levels.lock()
     }
 
     /// Closes the expired sessions.
@@ -441,11 +442,11 @@ impl Sessions {
     }
 
     fn ended(&self) -> MutexGuard<'_, Ended> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ended.lock()
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

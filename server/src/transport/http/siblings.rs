@@ -7,8 +7,9 @@
 //!
 //! A cancellation is only an announcement. The replica that runs the call recognises it by its digest.
 
+use ptc_host::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -87,7 +88,7 @@ impl Siblings {
 
     /// Marks a reply as forwarded. Returns whether it was not yet.
     fn is_first(&self, id: &str) -> bool {
-        let mut handed_on = self.handed_on.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handed_on = self.handed_on.lock();
         if handed_on.iter().any(|known| **known == *id) {
             return false;
         }
@@ -100,7 +101,7 @@ impl Siblings {
 
     /// True if one more cancellation may be forwarded in this second.
     fn may_cancel(&self) -> bool {
-        let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut second = self.second.lock();
         let now = time::now();
         let (began, count) = match *second {
             Some((began, count)) if now.duration_since(began) < Duration::from_secs(1) => (began, count),

@@ -1,9 +1,10 @@
 //! The queue of outgoing answers. Everything that accumulates during one write goes into the next.
 
+use ptc_host::sync::Mutex;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::AsyncWrite;
@@ -107,7 +108,7 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs a program on a session of a store: takes the session, runs, commits and answers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use ptc_host::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::engine::{
@@ -125,7 +126,7 @@ struct Rules {
 impl Rules {
     /// The record of the session after the program.
     fn into_record(self: Arc<Self>) -> Record {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).copy()
+        self.record.lock().copy()
     }
 }
 
@@ -136,7 +137,7 @@ impl SessionRules for Rules {
 
     fn commit(&self, report: &SessionReport, prints: &[String], calls: &[CallRecord]) -> bool {
         let directory = &self.directory;
-        let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = self.record.lock();
         record.committed(report);
         record.updated = directory.now();
         let redactor = directory.redactor_of(&record.owner);
@@ -149,6 +150,6 @@ impl SessionRules for Rules {
     }
 
     fn about(&self) -> Vec<u8> {
-        bytes_of(&self.record.lock().unwrap_or_else(PoisonError::into_inner))
+        bytes_of(&self.record.lock())
     }
 }

@@ -1,7 +1,8 @@
 //! The cache of stored sessions that this process has used last.
 
+use ptc_host::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -154,6 +155,6 @@ impl Here {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }

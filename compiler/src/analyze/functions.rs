@@ -142,17 +142,7 @@ impl Analyzer<'_, '_> {
         let (items, rest) = self.split_rest(items)?;
         let count = items.len() as u32;
         self.scope.body().locals = count + u32::from(rest.is_some());
-        let mut heads: SmallVec<[Binding; 4]> = SmallVec::new();
-        let mut display: SmallVec<[ParameterDisplay; 4]> = SmallVec::new();
-        for i in 0..count {
-            let form = self.forms.at(items, i as usize);
-            display.push(self.parameter(form, LocalId(i), false, &mut heads)?);
-        }
-        if let Some(rest) = rest {
-            display.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
-        }
-        let heads = Run::append(&mut self.ast.bindings, &heads);
-        let display = Run::append(&mut self.ast.display, &display);
+        let (heads, display) = self.parameters(items, rest)?;
         self.scope.body().targets.push(Target { index: FUNCTION_BODY, used: false });
         let body = if self.is_conditions(body) { body.skip(1) } else { body };
         let node = self.uncertain_body(body, true, parameters.span)?;
@@ -177,6 +167,25 @@ impl Analyzer<'_, '_> {
             _ => false,
         };
         !entries.is_empty() && self.forms[entries].iter().step_by(2).all(is_condition)
+    }
+
+    /// Binds all parameters: their patterns, and how they are shown. Apart from [`arity`](Self::arity), which is on the stack once
+    /// for each level of nesting.
+    #[inline(never)]
+    fn parameters(&mut self, items: Items, rest: Option<Form>) -> Result<(Run, Run)> {
+        let count = items.len() as u32;
+        let mut heads: SmallVec<[Binding; 4]> = SmallVec::new();
+        let mut display: SmallVec<[ParameterDisplay; 4]> = SmallVec::new();
+        for i in 0..count {
+            let form = self.forms.at(items, i as usize);
+            display.push(self.parameter(form, LocalId(i), false, &mut heads)?);
+        }
+        if let Some(rest) = rest {
+            display.push(self.parameter(rest, LocalId(count), true, &mut heads)?);
+        }
+        let heads = Run::append(&mut self.ast.bindings, &heads);
+        let display = Run::append(&mut self.ast.display, &display);
+        Ok((heads, display))
     }
 
     /// Binds the parameter in `local`.

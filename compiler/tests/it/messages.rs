@@ -509,6 +509,24 @@ fn what_the_language_lacks_has_one_hint() {
 }
 
 #[test]
+fn sums_over_cells_of_tables_say_how_to_read_them() {
+    for (source, hint) in [
+        (
+            "(sum-by :n [{:n 1} {:n \"120.00\"}])",
+            "Got the string \"120.00\", not a number: (parse-double s) reads one",
+        ),
+        (
+            "(sum [\"a\\u0007bcdefghijklmnopqrstuvwxyz\"])",
+            "Got the string \"a\\u{7}bcdefghijklmnopqrs…\", not a number",
+        ),
+        ("(avg-by :n [{:n :a}])", "Got keyword, not a number"),
+    ] {
+        let got = hint_of(source);
+        assert!(got.starts_with(hint), "{source}\n  want {hint}\n  got  {}", crate::support::run(source));
+    }
+}
+
+#[test]
 fn what_cannot_be_loaded() {
     let known = "Known: clojure.core, clojure.string, clojure.set, clojure.walk, clojure.data, clojure.math, clojure.math.combinatorics, clojure.edn, clojure.pprint, clojure.data.json, cheshire.core, clojure.data.csv, json, csv. Nothing else can be loaded";
     let unknown = format!("!invalid_form invalid_form: there is no namespace foo.bar. {known}");

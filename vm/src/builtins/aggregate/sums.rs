@@ -45,7 +45,7 @@ impl Total {
                 Ok(sum) => sum,
                 Err(error) => return Err(error),
             },
-            _ => return Err(Error::bad_arithmetic()),
+            _ => return Err(Error::bad_arithmetic().with_hint(not_a_number(value))),
         };
         self.sum = sum;
         self.count += 1;
@@ -68,6 +68,21 @@ impl Total {
             }
         }
     }
+}
+
+/// Longest beginning of a text that an error shows, in characters.
+const SHOWN: usize = 20;
+
+/// What to do about an element that is no number: cells of tables are texts.
+#[cold]
+fn not_a_number(value: &Value) -> String {
+    let Value::Str(text) = value else { return format!(". Got {}, not a number", value.kind_label()) };
+    let mut shown: String = text.as_str().chars().take(SHOWN + 1).collect();
+    if let Some((cut, _)) = shown.char_indices().nth(SHOWN) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    format!(". Got the string {shown:?}, not a number: (parse-double s) reads one")
 }
 
 impl Sink for Total {

@@ -198,7 +198,7 @@ def newcomer_of_the_readme():
         return said
 
     with readme.Terminal(home, PTC, {"PTC_HTTP_PORT": str(free_port())}) as terminal:
-        [demo] = [typed(line, terminal) for line in readme.commands("Try it in a minute")]
+        [demo] = [typed(line, terminal) for line in readme.commands("Try it")]
         rows = re.findall(r"^\|.*calls?, ([\d ]+) bytes.*1 program, ([\d ]+) bytes \|$", readme.section("What a program looks like"), re.MULTILINE)
         assert len(rows) == 3, rows
         for fetched, returned in rows:

@@ -385,8 +385,8 @@ fn as_lines(findings: &[Finding], problems: usize) -> String {
     let of = |is_problem| findings.iter().filter(move |finding| finding.is_problem() == is_problem).map(line);
     let end = match problems {
         0 => "Nothing is wrong here. Whether the upstreams answer: ptc check\n".to_owned(),
-        1 => "1 problem; what to type is behind →\n".to_owned(),
-        more => format!("{more} problems; what to type is behind each →\n"),
+        1 => "1 problem; the command after → fixes it\n".to_owned(),
+        more => format!("{more} problems; the command after each → fixes it\n"),
     };
     of(true).chain(of(false)).chain([end]).collect()
 }
@@ -474,7 +474,7 @@ mod tests {
         let findings = [Finding::well("a", "well"), Finding::problem("long name", "bad", "do it")];
         assert_eq!(
             as_lines(&findings, 1),
-            "! long name  bad\n             → do it\n+ a          well\n1 problem; what to type is behind →\n"
+            "! long name  bad\n             → do it\n+ a          well\n1 problem; the command after → fixes it\n"
         );
         let json: Value = ptc_mcp::json::from_str(as_json(&findings, 1).trim()).unwrap();
         assert_eq!(

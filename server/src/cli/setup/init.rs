@@ -78,7 +78,7 @@ pub(super) fn init(args: &InitArgs, env: &ProcessEnv, folder: &Path, own: &Path)
         None => out += &clients_here(env, folder),
     }
     if upstreams.upstreams().next().is_none() {
-        out.push_str("To take over the servers that your clients have: ptc import\n");
+        out.push_str("To import the servers that your clients have: ptc import\n");
     }
     Ok(out)
 }

@@ -3,7 +3,6 @@
 use super::output;
 use clap::Args;
 use clap_complete::Shell;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// Arguments of `ptc completions`.
@@ -22,7 +21,6 @@ pub(crate) struct CompletionsArgs {
 pub(super) fn run(args: &CompletionsArgs, mut command: clap::Command) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ptc", &mut script);
-    let mut out = io::stdout().lock();
-    output::keep(out.write_all(&script).and_then(|()| out.flush()));
+    output::write(format_args!("{}", String::from_utf8_lossy(&script)));
     ExitCode::SUCCESS
 }

@@ -3,7 +3,7 @@
 use super::{output, report};
 use clap::Args;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,10 +26,7 @@ pub(super) fn run(args: &ManArgs, command: clap::Command) -> ExitCode {
             Err(error) => report::fault(&format!("cannot write manual pages to {}: {error}", dir.display())),
         },
         None => {
-            let mut page = Vec::new();
-            let rendered = clap_mangen::Man::new(command).render(&mut page);
-            let mut out = io::stdout().lock();
-            output::keep(rendered.and_then(|()| out.write_all(&page)).and_then(|()| out.flush()));
+            output::keep(clap_mangen::Man::new(command).render(&mut io::stdout().lock()));
             ExitCode::SUCCESS
         }
     }

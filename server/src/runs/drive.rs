@@ -11,7 +11,7 @@ use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use super::held::{Held, Order, Released, locked};
+use super::held::{Held, Order, Released};
 use super::lease::Lease;
 use super::record::{Status, cancellation, expiry};
 use super::seed::{PinnedQuestions, Ran, Suspension};
@@ -103,7 +103,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
                     break Driving::Lost;
                 }
             }
-            Some(print) = prints.recv() => locked(&held.prints).push(&redactor.scrub(&print)),
+            Some(print) = prints.recv() => held.prints.lock().push(&redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
             () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
             () = sleep(PERMIT_LOOK), if released.is_some() => {}
@@ -120,7 +120,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     drop(work);
     permit.give_back();
     while let Ok(print) = prints.try_recv() {
-        locked(&held.prints).push(&redactor.scrub(&print));
+        held.prints.lock().push(&redactor.scrub(&print));
     }
     match end {
         Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,

@@ -1,8 +1,8 @@
 //! A run whose lease this process holds.
 
 use ptc_host::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -131,18 +131,18 @@ impl Held {
     pub(super) fn record(&self) -> RunRecord {
         let is_open =
             |pinned: &&PinnedWait| pinned.wait.questions.iter().any(|question| question.answer.is_none());
-        let wait = locked(&self.pinned).as_ref().filter(is_open).map(|pinned| pinned.wait.clone());
+        let wait = self.pinned.lock().as_ref().filter(is_open).map(|pinned| pinned.wait.clone());
         RunRecord {
             status: if wait.is_some() { Status::Waiting } else { Status::Running },
             principal: self.key.owner().name().clone(),
             tool: self.tool.clone(),
             began_ms: self.began_ms,
             calls: self.calls.made(),
-            prints: locked(&self.prints).clone(),
+            prints: self.prints.lock().clone(),
             outcome: None,
             call: None,
             wait,
-            asked: *locked(&self.asked),
+            asked: *self.asked.lock(),
             updated_ms: self.updated_ms.load(Ordering::Relaxed),
             until_ms: self.until_ms.load(Ordering::Relaxed),
             snapshot: Bytes::new(),
@@ -167,8 +167,8 @@ impl Held {
 
     /// Its progress. Marks the prints as reported.
     pub(super) fn progress(&self) -> Progress {
-        let mut told = locked(&self.told);
-        let prints = locked(&self.prints);
+        let mut told = self.told.lock();
+        let prints = self.prints.lock();
         let (new, omitted) = prints.after(*told);
         *told = prints.count();
         Progress {
@@ -185,25 +185,25 @@ impl Held {
         let questions: Vec<KeptQuestion> = pinned.open.iter().map(KeptQuestion::new).collect();
         self.has_asked(&questions);
         let wait = Wait { questions, expires_at_ms, is_pinned: true, tail_ms: 0 };
-        *locked(&self.pinned) = Some(PinnedWait { wait, answered: pinned.answered });
+        *self.pinned.lock() = Some(PinnedWait { wait, answered: pinned.answered });
         self.changes_to(Phase::Waiting);
     }
 
     /// Notes the number of the last question.
     pub(super) fn has_asked(&self, questions: &[KeptQuestion]) {
-        let mut asked = locked(&self.asked);
+        let mut asked = self.asked.lock();
         let last = questions.iter().map(|question| question.id.number()).max();
         *asked = (*asked).max(last.unwrap_or(0));
     }
 
     /// The number of the last question.
     pub(super) fn asked(&self) -> u32 {
-        *locked(&self.asked)
+        *self.asked.lock()
     }
 
     /// Changes the questions that are open here; `None` if there are none. Wakes the task that drives the run.
     pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<KeptQuestion>) -> T) -> Option<T> {
-        let mut pinned = locked(&self.pinned);
+        let mut pinned = self.pinned.lock();
         let questions = &mut pinned.as_mut()?.wait.questions;
         let taken = take(questions);
         if questions.iter().all(|question| question.answer.is_some()) {
@@ -217,7 +217,7 @@ impl Held {
 
     /// The program with its answers, once all questions are answered. From then on it counts as running.
     pub(super) fn released(&self) -> Option<Released> {
-        let mut pinned = locked(&self.pinned);
+        let mut pinned = self.pinned.lock();
         let waits = |wait: &Wait| wait.questions.iter().any(|question| question.answer.is_none());
         if pinned.as_ref().is_none_or(|pinned| waits(&pinned.wait)) {
             return None;
@@ -229,8 +229,8 @@ impl Held {
 
     /// Notes how it has ended.
     pub(super) fn ends(&self, status: Status, reply: ToolReply) {
-        *locked(&self.end) = Some((status, reply));
-        locked(&self.pinned).take();
+        *self.end.lock() = Some((status, reply));
+        self.pinned.lock().take();
         self.changes_to(Phase::Ended);
     }
 
@@ -251,7 +251,7 @@ impl Held {
 
     /// The word for its status.
     pub(super) fn status(&self) -> &'static str {
-        match &*locked(&self.end) {
+        match &*self.end.lock() {
             Some((status, _)) => status.as_str(),
             None if self.has_left() => Status::Waiting.as_str(),
             None => Status::Running.as_str(),
@@ -272,7 +272,7 @@ impl Held {
         if *self.phase.borrow() == Phase::Left {
             return None;
         }
-        if let Some((status, reply)) = &mut *locked(&self.end) {
+        if let Some((status, reply)) = &mut *self.end.lock() {
             let seen = reply.clone();
             reply.report = None;
             return Some(Seen::Ended(*status, Box::new(seen)));
@@ -282,8 +282,4 @@ impl Held {
             None => Seen::Running(self.progress()),
         })
     }
-}
-
-pub(super) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock()
 }

@@ -8,7 +8,7 @@ use ptc_host::questions::QuestionId;
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
 use tracing::info;
 
-use super::held::{Order, Progress, locked};
+use super::held::{Order, Progress};
 use super::question::KeptQuestion;
 use super::record::{RunRecord, Status, Wait, cancellation, expiry};
 use super::{LOOK, Runs, TOLD, drive, key};
@@ -282,7 +282,7 @@ impl Runs {
 
     /// The progress of a run on another replica. Marks its prints as reported.
     fn progress_of(&self, key: &Key, record: &RunRecord) -> Progress {
-        let mut all = locked(&self.told);
+        let mut all = self.told.lock();
         let name = (key.owner().name().clone(), key.id().clone());
         if all.len() >= TOLD && !all.contains_key(&name) {
             all.clear();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::held::{Held, locked};
+use super::held::Held;
 use super::look::{WaitingRun, ended};
 use super::record::{RunRecord, Status};
 use super::{NotSeen, Runs, Seen, key};
@@ -160,7 +160,7 @@ impl Held {
         if self.has_left() {
             return None;
         }
-        if let Some((status, reply)) = &*locked(&self.end) {
+        if let Some((status, reply)) = &*self.end.lock() {
             return Some(Standing::Ended(*status, Box::new(reply.clone())));
         }
         Some(match self.waiting() {

@@ -203,7 +203,7 @@ async fn whoever_was_overtaken_drops_its_program() {
     let ended = record.clone().ended(Status::Interrupted, &record.interruption());
     store.commit(Commit::one(Write::put(key, read.version, ended.to_bytes()))).await.unwrap();
     // The process notices when it has something to write.
-    one.held().values().for_each(|held| held::locked(&held.prints).push("more"));
+    one.held().values().for_each(|held| held.prints.lock().push("more"));
     end.closed().await;
     let seen = one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
     assert!(text(&seen).contains("\"interrupted\""), "{seen:?}");

@@ -2,7 +2,7 @@
 //! these.
 
 use super::syntax::{Kind, Lexeme, lexemes, open_brackets};
-use ptc_host::catalog::Catalog;
+use ptc_host::catalog::{Catalog, ServerEntry, ToolEntry};
 use ptc_host::sync::Mutex;
 use ptc_host::visible::has_hidden;
 use ptc_vm::SpecialForm;
@@ -24,90 +24,65 @@ pub(super) struct Vocabulary(Arc<Mutex<Names>>);
 struct Names {
     /// Definitions of the session and keys of the context, such as `data/orders`.
     defined: Vec<String>,
-    servers: Vec<Server>,
+    /// Servers, tools and arguments.
+    catalog: Catalog,
     /// Receives the names of servers whose tools are needed and not listed yet.
     lister: Option<mpsc::UnboundedSender<String>>,
-}
-
-#[derive(Clone, Debug)]
-struct Server {
-    name: String,
-    /// True if its tools are known.
-    is_listed: bool,
-    /// Its tools, each with the keywords of its arguments.
-    tools: Vec<(String, Vec<String>)>,
 }
 
 impl Vocabulary {
     /// Sets the names of this session.
     pub(super) fn define(&self, names: Vec<String>) {
-        self.lock().defined = names;
+        self.0.lock().defined = names;
     }
 
-    /// Sets the servers, tools and arguments of this catalog.
-    pub(super) fn learn(&self, catalog: &Catalog) {
-        let servers = catalog.servers().map(|server| Server {
-            name: server.name.clone(),
-            is_listed: server.loaded,
-            tools: server
-                .tools_by_name()
-                .filter(|tool| !has_hidden(&tool.name))
-                .map(|tool| {
-                    let arguments = tool.input_schema["properties"].as_object();
-                    let keys = arguments.into_iter().flatten().map(|(key, _)| format!(":{key}"));
-                    (tool.name.clone(), keys.filter(|key| !has_hidden(key)).collect())
-                })
-                .collect(),
-        });
-        self.lock().servers = servers.collect();
+    /// Sets the catalog.
+    pub(super) fn learn(&self, catalog: Catalog) {
+        self.0.lock().catalog = catalog;
     }
 
     /// Sets the receiver of servers whose tools are to be listed when completions need them.
     pub(super) fn list_with(&self, lister: mpsc::UnboundedSender<String>) {
-        self.lock().lister = Some(lister);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Names> {
-        self.0.lock()
+        self.0.lock().lister = Some(lister);
     }
 }
 
 impl Names {
     /// Tools of `server`, or of all servers. Lists that are missing are requested for the next time.
-    fn tools(&self, server: Option<&str>) -> Vec<(&Server, &(String, Vec<String>))> {
-        let wanted = self.servers.iter().filter(|one| server.is_none_or(|name| one.name == name));
+    fn tools(&self, server: Option<&str>) -> Vec<&ToolEntry> {
+        let wanted = self.catalog.servers().filter(|one| server.is_none_or(|name| one.name == name));
         let mut found = Vec::new();
         for server in wanted {
-            if !server.is_listed
+            if !server.loaded
                 && let Some(lister) = &self.lister
             {
                 // The receiver may be dropped when the REPL ends.
                 let _ = lister.send(server.name.clone());
             }
-            found.extend(server.tools.iter().map(|tool| (server, tool)));
+            found.extend(server.tools_by_name().filter(|tool| !has_hidden(&tool.name)));
         }
         found
     }
 
-    /// `server/tool` names; only tools of those servers that can match `begun`.
+    /// `server/` names, and `server/tool` names of the servers that `begun` names.
     fn references(&self, begun: &str) -> Vec<String> {
-        let named = self.servers.iter().find(|server| {
-            begun.strip_prefix(server.name.as_str()).is_some_and(|rest| rest.starts_with('/'))
-        });
-        match named {
-            Some(server) => self
-                .tools(Some(&server.name))
-                .into_iter()
-                .map(|(server, (tool, _))| format!("{}/{tool}", server.name))
-                .collect(),
-            None => self.servers.iter().map(|server| format!("{}/", server.name)).collect(),
-        }
+        let of_server = |server: &ServerEntry| {
+            let name = &server.name;
+            match begun.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('/')) {
+                true => self.tools(Some(name)).iter().map(|tool| format!("{name}/{}", tool.name)).collect(),
+                false => vec![format!("{name}/")],
+            }
+        };
+        self.catalog.servers().flat_map(of_server).collect()
     }
 
+    /// The keywords of a tool's arguments.
     fn arguments(&self, server: &str, tool: &str) -> Vec<String> {
         let tools = self.tools(Some(server));
-        let found = tools.into_iter().find(|(_, (name, _))| name == tool);
-        found.map(|(_, (_, arguments))| arguments.clone()).unwrap_or_default()
+        let properties =
+            tools.iter().find(|entry| entry.name == tool).map(|tool| &tool.input_schema["properties"]);
+        let keys = properties.and_then(|properties| properties.as_object()).into_iter().flatten();
+        keys.filter(|(key, _)| !has_hidden(key)).map(|(key, _)| format!(":{key}")).collect()
     }
 }
 
@@ -127,18 +102,16 @@ pub(super) fn complete(
     language: &BTreeSet<&'static str>,
     vocabulary: &Vocabulary,
 ) -> (usize, Vec<String>) {
-    let names = vocabulary.lock();
+    let names = vocabulary.0.lock();
     let lexemes = lexemes(before);
-    let quoted = lexemes.last().filter(|last| last.kind == Kind::Text && is_open(last, before));
+    let quoted = lexemes.last().filter(|last| last.is_open(before));
     let start = match quoted {
         Some(text) => text.start + text.text.find('"').map_or(0, |quote| quote + 1),
-        None => {
-            before.rfind(ends_name).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
-        }
+        None => before.rfind(ends_name).map_or(0, |at| at + 1),
     };
     let begun = &before[start..];
     let earlier: Vec<_> =
-        lexemes.iter().copied().filter(|lexeme| lexeme.start < start && !is_open(lexeme, before)).collect();
+        lexemes.iter().copied().filter(|lexeme| lexeme.start < start && !lexeme.is_open(before)).collect();
     let found: Vec<String> = if quoted.is_some() {
         in_string(&earlier, begun, &names)
     } else if begun.starts_with(':') {
@@ -154,21 +127,14 @@ pub(super) fn complete(
     (start, fitting.into_iter().collect())
 }
 
-/// True if a string is not closed yet.
-fn is_open(lexeme: &Lexeme<'_>, text: &str) -> bool {
-    lexeme.kind == Kind::Text
-        && lexeme.start + lexeme.text.len() == text.len()
-        && ptc_compiler::reader::is_unfinished(lexeme.text)
-}
-
 /// Completions inside a string.
 fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> {
     match earlier.last().map(|key| key.text) {
-        Some(":server") => names.servers.iter().map(|server| server.name.clone()).collect(),
+        Some(":server") => names.catalog.servers().map(|server| server.name.clone()).collect(),
         Some(":tool") => {
             let open = open_brackets(earlier).last().copied().unwrap_or(0);
             let server = text_behind(&earlier[open..], ":server");
-            names.tools(server).into_iter().map(|(_, (tool, _))| tool.clone()).collect()
+            names.tools(server).into_iter().map(|tool| tool.name.clone()).collect()
         }
         _ => names.references(begun),
     }
@@ -177,18 +143,19 @@ fn in_string(earlier: &[Lexeme<'_>], begun: &str, names: &Names) -> Vec<String> 
 /// Completions of a keyword.
 fn keys(earlier: &[Lexeme<'_>], names: &Names) -> Vec<String> {
     let open = open_brackets(earlier);
-    let Some(&map) = open.last().filter(|&&map| earlier[map].text == "{") else { return Vec::new() };
-    let call = open.iter().rev().nth(1).copied();
+    let [.., outer, map] = open[..] else { return Vec::new() };
+    if earlier[map].text != "{" {
+        return Vec::new();
+    }
     let is_call = |list: usize| {
         earlier[list].text == "(" && earlier.get(list + 1).is_some_and(|head| TOOL_CALLS.contains(&head.text))
     };
-    let Some(outer) = call else { return Vec::new() };
     if is_call(outer) {
         return match earlier.get(outer + 2) {
             // `(tool/call {` has the map first, `(tool/call 'server/tool {` a name before it.
             Some(first) if outer + 2 < map => {
                 let reference = first.text.trim_matches(['\'', '"']);
-                match reference.split_once('/') {
+                match names.catalog.split_reference(reference) {
                     Some((server, tool)) => names.arguments(server, tool),
                     None => Vec::new(),
                 }
@@ -210,7 +177,7 @@ fn text_behind<'t>(lexemes: &[Lexeme<'t>], key: &str) -> Option<&'t str> {
     Some(text.text.trim_matches('"'))
 }
 
-/// Characters that no symbol contains.
+/// Characters that no symbol contains. All are ASCII, so what follows starts at the next byte.
 fn ends_name(c: char) -> bool {
     c.is_ascii_whitespace() || "()[]{}\"'`,;#@^~".contains(c)
 }
@@ -218,20 +185,31 @@ fn ends_name(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
+    use ptc_host::credentials::Redactor;
+    use ptc_mcp::json::{Value, json};
 
     fn vocabulary() -> (Vocabulary, mpsc::UnboundedReceiver<String>) {
         let vocabulary = Vocabulary::default();
         vocabulary.define(vec!["total".to_owned(), "data/orders".to_owned()]);
-        let server = |name: &str, is_listed, tools: &[(&str, &[&str])]| Server {
-            name: name.to_owned(),
-            is_listed,
-            tools: tools
-                .iter()
-                .map(|(tool, keys)| ((*tool).to_owned(), keys.iter().map(|key| (*key).to_owned()).collect()))
-                .collect(),
-        };
-        let files: [(&str, &[&str]); 2] = [("read", &[":head", ":path"]), ("list", &[":path"])];
-        vocabulary.lock().servers = vec![server("files", true, &files), server("git", false, &[])];
+        let file = json!({"upstreams": {
+            "files": {"transport": "mcp_stdio", "command": "files"},
+            "git": {"transport": "mcp_stdio", "command": "git"},
+        }});
+        let options = LoadOptions { env: &ProcessEnv::default(), base_dir: None, own_exe: None };
+        let config = UpstreamsConfig::from_value(&file, &options).expect("an upstreams file");
+        let tool = |name: &str, arguments: Value| json!({"name": name, "inputSchema": {"type": "object", "properties": arguments}});
+        let text = json!({"type": "string"});
+        let files =
+            vec![tool("read", json!({"head": text, "path": text})), tool("list", json!({"path": text}))];
+        let entries = config.upstreams.iter().map(|upstream| {
+            let is_listed = upstream.name == "files";
+            let tools = if is_listed { files.clone() } else { Vec::new() };
+            let mut entry = ServerEntry::loaded(upstream, tools, &Redactor::new());
+            entry.loaded = is_listed;
+            entry
+        });
+        vocabulary.learn(Catalog::new(entries));
         let (lister, listed) = mpsc::unbounded_channel();
         vocabulary.list_with(lister);
         (vocabulary, listed)

@@ -31,7 +31,7 @@ impl Style {
         let mut end = 0;
         for (index, lexeme) in lexemes.iter().enumerate() {
             self.gap(&text[end..lexeme.start], &mut shown);
-            end = lexeme.start + lexeme.text.len();
+            end = lexeme.end();
             let colour = match pair {
                 Some((one, other)) if index == one || index == other => BOLD,
                 _ => self.colour(lexeme),
@@ -81,7 +81,7 @@ fn bracket_pair(lexemes: &[Lexeme<'_>], cursor: usize) -> Option<(usize, usize)>
     let is_bracket = |lexeme: &Lexeme<'_>| matches!(lexeme.kind, Kind::Opener | Kind::Closer);
     let at = |place: usize| {
         let mut all = lexemes.iter().enumerate();
-        all.find(|(_, one)| is_bracket(one) && (one.start..one.start + one.text.len()).contains(&place))
+        all.find(|(_, one)| is_bracket(one) && (one.start..one.end()).contains(&place))
     };
     let (index, lexeme) = at(cursor).or_else(|| at(cursor.checked_sub(1)?))?;
     let mut depth = 0_usize;

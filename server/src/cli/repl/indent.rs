@@ -12,13 +12,7 @@ const WITH_BODY: [&str; 21] = [
 /// as spaces would change the string.
 pub(super) fn indentation(before: &str, prompt: usize) -> usize {
     let lexemes = lexemes(before);
-    let is_finished =
-        |text: &str| text.len() > 1 && text.trim_start_matches('#').len() > 1 && text.ends_with('"');
-    if let Some(last) = lexemes.last()
-        && last.kind == Kind::Text
-        && last.start + last.text.len() == before.len()
-        && !(is_finished(last.text) && ptc_compiler::reader::read(last.text).is_ok())
-    {
+    if lexemes.last().is_some_and(|last| last.is_open(before)) {
         return 0;
     }
     let Some(&open) = open_brackets(&lexemes).last() else { return prompt };

@@ -196,7 +196,7 @@ impl Repl {
                         && let Some(command) = self.command(&line).await
                     {
                         if command == Command::Quit {
-                            return self.end();
+                            return conclusion(self.session.has_failed(), self.terminal);
                         }
                         self.obey(command).await;
                         continue;
@@ -220,7 +220,7 @@ impl Repl {
                     if self.terminal {
                         outln!("Goodbye!");
                     }
-                    return self.end();
+                    return conclusion(self.session.has_failed(), self.terminal);
                 }
                 Line::Failed(why) => return report::fault(&why),
             }
@@ -258,11 +258,6 @@ impl Repl {
         }
     }
 
-    /// The exit status of the conversation: a person has seen the failures, a script has not.
-    fn end(&self) -> ExitCode {
-        if self.session.has_failed() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-    }
-
     async fn obey(&self, command: Command<'_>) {
         match command {
             Command::Help => self.session.say(commands::HELP),
@@ -293,7 +288,7 @@ impl Repl {
         names.extend(self.context_names.iter().cloned());
         self.vocabulary.define(names);
         if let Some(upstreams) = &self.upstreams {
-            self.vocabulary.learn(&upstreams.catalog());
+            self.vocabulary.learn(upstreams.catalog());
         }
     }
 
@@ -307,11 +302,16 @@ impl Repl {
         tokio::spawn(async move {
             while let Some(server) = wanted.recv().await {
                 if upstreams.load(&server).await.is_ok() {
-                    vocabulary.learn(&upstreams.catalog());
+                    vocabulary.learn(upstreams.catalog());
                 }
             }
         });
     }
+}
+
+/// The exit status of a conversation: a person has seen the failures, a script has not.
+fn conclusion(has_failed: bool, terminal: bool) -> ExitCode {
+    if has_failed && !terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// A name typed after a command, as the string that the discovery forms take. Quotes around it may be typed or not.

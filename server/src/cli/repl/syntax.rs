@@ -2,6 +2,7 @@
 //! unfinished: a rest that begins no token is a token of its own kind, up to the end of the text.
 
 use logos::Logos;
+use ptc_compiler::reader::is_unfinished;
 use ptc_compiler::token::Token;
 
 /// The kind of a token in the editor.
@@ -32,6 +33,18 @@ pub(super) struct Lexeme<'t> {
     /// The byte at which it begins.
     pub(super) start: usize,
     pub(super) text: &'t str,
+}
+
+impl Lexeme<'_> {
+    /// The byte after its last one.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    /// True if it is a string or a regex at the end of `text` that is not closed yet.
+    pub(super) fn is_open(&self, text: &str) -> bool {
+        self.kind == Kind::Text && self.end() == text.len() && is_unfinished(self.text)
+    }
 }
 
 /// The tokens of `text`, in order, without white space.

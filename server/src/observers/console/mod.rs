@@ -19,7 +19,6 @@ pub(crate) use state::Facts;
 pub use state::{catalog, state};
 
 use ptc_host::sync::Mutex;
-use std::sync::MutexGuard;
 
 use super::recent::record::shortened;
 use super::recording::{Recording, payloads};
@@ -56,7 +55,7 @@ impl CallObserver for Console {
             program: call.program.as_deref().map(|program| payloads::program(&recording, program)),
             started: call.started,
         };
-        lock(&self.live).insert(call.eval_id, live);
+        self.live.lock().insert(call.eval_id, live);
         true
     }
 
@@ -66,15 +65,10 @@ impl CallObserver for Console {
             let metrics =
                 payload.filter(|payload| !payload.upstream_calls.is_empty()).map(Payload::ptc_metrics);
             let principal = &call.owner.principal;
-            lock(&self.timelines).add(principal, end.at, answered.is_error, metrics.as_ref());
+            self.timelines.lock().add(principal, end.at, answered.is_error, metrics.as_ref());
         }
         if call.running {
-            lock(&self.live).remove(call.eval_id);
+            self.live.lock().remove(call.eval_id);
         }
     }
-}
-
-/// Every critical section leaves the data consistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

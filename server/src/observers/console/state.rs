@@ -9,7 +9,7 @@ use ptc_host::engine::Engine;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::{Object, object_text, write_array};
 
-use super::{Console, lock};
+use super::Console;
 use crate::identity;
 use crate::observers::recent::{Record, Ring};
 use crate::observers::sources::Sources;
@@ -64,8 +64,8 @@ pub fn state(
             server.integer("memory_limit_bytes", memory.limit());
         }
         server.end();
-        lock(&console.live).write(object, principal);
-        lock(&console.timelines).write(object, principal, now);
+        console.live.lock().write(object, principal);
+        console.timelines.lock().write(object, principal, now);
         match &sources.sessions {
             None => object.raw("sessions", "null"),
             Some(sessions) => {

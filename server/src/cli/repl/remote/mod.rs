@@ -18,9 +18,9 @@ use ptc_mcp::json::{Value, json};
 
 use super::commands;
 use super::completion::Vocabulary;
-use super::default_history;
 use super::editor::{LineEditor, Prompt};
 use super::forms::{self, Typed};
+use super::{conclusion, default_history};
 use crate::cli::input::{Input, Line};
 use crate::cli::{report, upstreams};
 use crate::options::flags::find;
@@ -220,7 +220,7 @@ impl Remote {
                 Line::Text(line) if typed.is_empty() && is_command(&line) => {
                     let command = commands::of_word(&line).map_or(line.trim(), |(command, _)| command);
                     if !self.obey(command).await {
-                        return self.end();
+                        return conclusion(self.failed.get(), self.terminal);
                     }
                 }
                 Line::Text(line) => {
@@ -242,16 +242,11 @@ impl Remote {
                     if self.terminal {
                         outln!("Goodbye.");
                     }
-                    return self.end();
+                    return conclusion(self.failed.get(), self.terminal);
                 }
                 Line::Failed(why) => return report::fault(&why),
             }
         }
-    }
-
-    /// The exit status of the conversation: a person has seen the failures, a script has not.
-    fn end(&self) -> ExitCode {
-        if self.failed.get() && !self.terminal { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
     /// Evaluates and prints. Ctrl-C abandons the program, which ends it on the server.

@@ -14,7 +14,6 @@ use ptc_agent::llm::{LlmResponse, ToolCall};
 use ptc_agent::run::RunOptions;
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::HostCalls;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -109,10 +108,7 @@ citations";
         LlmResponse::calls(vec![ToolCall::from_text(Some(id.into()), "lisp_eval", &arguments)])
     };
     let model = common::model(vec![program("call_1", collect), program("call_2", conclude)])?;
-    let options = RunOptions {
-        upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
-        ..RunOptions::new(model)
-    };
+    let options = RunOptions { upstreams: Some(aggregator.clone()), ..RunOptions::new(model) };
     let ran = agent.run(options).await;
     aggregator.shutdown().await;
     let step = ran?;

@@ -91,12 +91,13 @@
 )]
 
 pub use agent::{Agent, AgentBuilder, Mode, Output, Transport};
-pub use ptc_host::credentials::{Redactor, Secret};
-pub use ptc_host::engine::{Engine, EngineOptions};
-pub use ptc_host::environment::ProcessEnv;
+pub use ptc_base::environment::ProcessEnv;
+pub use ptc_base::json;
+pub use ptc_base::redactor::Redactor;
+pub use ptc_base::secret::Secret;
+pub use ptc_engine::{Engine, EngineOptions};
 #[cfg(feature = "http")]
-pub use ptc_host::http::Client as HttpClient;
-pub use ptc_host::json;
+pub use ptc_http::Client as HttpClient;
 #[cfg(feature = "typed")]
 pub use run::Answer;
 pub use run::{ChatState, Fail, FailReason, RunEvent, RunOptions, Step};
@@ -127,8 +128,8 @@ pub mod tool;
 
 /// Questions to people, and the [`RunOptions::asker`] that asks them.
 pub mod questions {
-    pub use ptc_host::engine::{Asker, Verdict};
-    pub use ptc_host::questions::*;
+    pub use ptc_engine::questions::*;
+    pub use ptc_engine::{Asker, Verdict};
 }
 
 /// The programs of the pages.

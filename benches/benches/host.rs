@@ -12,7 +12,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, EvalRequest, Limits};
 use ptc_mcp::json::{Value, json};
 use std::convert::Infallible;
 use std::future::Future;
@@ -129,7 +129,7 @@ impl World {
         let mut request = EvalRequest::new(program);
         request.limits =
             Limits { timeout: Duration::from_secs(60), steps: u64::MAX >> 1, ..Limits::aggregator() };
-        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(self.aggregator.clone());
         self.engine.eval(request).await.result.expect("a value").text
     }
 

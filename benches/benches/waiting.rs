@@ -46,7 +46,12 @@ struct Shop {
 }
 
 impl HostCalls for Shop {
-    fn answer(&self, _: Rc<RunContext>, request: HostRequest, desk: Desk) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        self: Arc<Self>,
+        _: Rc<RunContext>,
+        request: HostRequest,
+        desk: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let mut kept = Writer::new();
         request.write(&mut kept);
         let HostRequest::Upstream(call) = request else { panic!("a call of a tool: {request:?}") };

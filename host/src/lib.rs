@@ -41,7 +41,6 @@
 //! use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 //! use ptc_host::engine::{Engine, EngineOptions, EvalRequest};
 //! use ptc_host::json::json;
-//! use std::sync::Arc;
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let file = json!({"upstreams": {
@@ -56,7 +55,7 @@
 //! let program = r#"
 //!   (let [reply (tool/call {:server "notes" :tool "read" :args {:id 7}})]
 //!     (if (:ok reply) (:value reply) "notes are unavailable"))"#;
-//! let request = EvalRequest { upstreams: Some(Arc::new(upstreams)), ..EvalRequest::new(program) };
+//! let request = EvalRequest { upstreams: Some(upstreams), ..EvalRequest::new(program) };
 //! let outcome = engine.eval(request).await;
 //! let answer = outcome.result.map_err(|failure| failure.full_message())?;
 //! // No server listens there. Failed calls are data: the program decides, and the record has the cause.
@@ -103,57 +102,31 @@
 
 // Tests may read what clock they like.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
-#![cfg_attr(
-    not(feature = "upstreams"),
-    expect(dead_code, unreachable_pub, reason = "what upstreams alone use stays where it belongs")
-)]
 
 #[cfg(feature = "upstreams")]
 pub mod aggregator;
-mod answer_shape;
-pub mod audience;
-#[cfg(feature = "seals")]
-pub mod canonical_json;
 #[cfg(feature = "upstreams")]
 pub mod catalog;
-#[cfg(feature = "upstreams")]
-pub mod child;
-#[cfg(feature = "upstreams")]
-pub mod config;
-mod config_error;
-pub mod credentials;
-#[cfg(feature = "seals")]
-pub mod digest;
-pub mod engine;
-pub mod environment;
-#[cfg(feature = "upstreams")]
-mod former_variables;
+
+pub use ptc_base::{environment, json, maybe_ready, ordinary_file, pace, sync, text, time, visible};
+pub use ptc_engine::{self as engine, audience, questions};
 #[cfg(feature = "http")]
-pub mod http;
-pub mod json;
-#[cfg(feature = "upstreams")]
-mod json_schema;
-pub mod maybe_ready;
-#[cfg(feature = "upstreams")]
-pub mod mcp;
-mod memory;
-#[cfg(feature = "upstreams")]
-pub mod openapi;
-pub mod ordinary_file;
-pub mod output_schema;
-pub mod pace;
+pub use ptc_http as http;
+pub use ptc_schema::output_schema;
 #[cfg(feature = "seals")]
-mod private_file;
-pub mod questions;
-mod seen_shape;
+pub use ptc_secret::{canonical_json, digest};
+
+/// Secrets: their sources, their use in request headers, and their redaction everywhere else.
+pub mod credentials {
+    pub use ptc_base::redactor::{NoRoom, PROCESS, Redactor};
+    pub use ptc_base::secret::{REDACTED, Secret};
+    #[cfg(feature = "upstreams")]
+    pub use ptc_secret::credentials::CredentialStore;
+}
+#[cfg(feature = "seals")]
+pub use ptc_state as state;
 #[cfg(feature = "upstreams")]
-pub mod sign_in;
-#[cfg(feature = "upstreams")]
-pub mod similar;
-pub mod state;
-pub mod sync;
-pub mod text;
-pub mod time;
-#[cfg(feature = "upstreams")]
-pub mod upstream;
-pub mod visible;
+pub use {
+    ptc_base::similar,
+    ptc_upstreams::{child, config, mcp, openapi, sign_in, upstream},
+};

@@ -3,12 +3,11 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, EvalRequest, Limits};
 use ptc_mcp::json::json;
 use ptc_test_support::wait_until_async;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
-use std::sync::Arc;
 use std::time::Duration;
 
 #[global_allocator]
@@ -30,7 +29,7 @@ async fn a_thousand_waiting_programs_cost_less_than_20_kib_each() {
     let engine = Engine::start(EngineOptions { threads: 1, memory: None }).expect("threads");
     let mut request = EvalRequest::new("(let [r (tool/call {:server \"fake\" :tool \"hang\"})] (:value r))");
     request.limits = Limits { timeout: Duration::from_secs(300), ..Limits::aggregator() };
-    request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
+    request.upstreams = Some(aggregator.clone());
     let (_, handle) = aggregator.upstreams().next().expect("one upstream");
 
     let region = Region::new(ALLOCATOR);

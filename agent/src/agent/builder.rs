@@ -10,7 +10,7 @@ use crate::settings::{
 use crate::signature::{IntoSignature, Signature, SignatureError};
 use crate::template::Template;
 use crate::tool::{Extensions, ToolSpec};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

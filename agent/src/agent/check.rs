@@ -205,7 +205,7 @@ mod tests {
     use crate::agent::{Agent, Compaction, Transport};
     use crate::llm::RetryPolicy;
     use crate::tool::JsonMap;
-    use ptc_host::json::{Value as Json, json};
+    use ptc_base::json::{Value as Json, json};
     use std::time::Duration;
 
     fn tool() -> ToolSpec {

@@ -2,7 +2,7 @@
 
 use crate::signature::{integral, is_integer};
 use crate::tool::JsonMap;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use ring::digest::{SHA256, digest};
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn canonical(value: &Json) -> Option<Json> {
         // One number may be written in several ways (`1.50`, `15e-1`): its shortest form stands for all.
         Json::Number(number) => match (integral(number), number.as_f64()) {
             (Some(int), _) => int,
-            (None, Some(float)) => ptc_host::json::Number::from_f64(float).map(Json::Number)?,
+            (None, Some(float)) => ptc_base::json::Number::from_f64(float).map(Json::Number)?,
             (None, None) => return None,
         },
         other => other.clone(),
@@ -70,7 +70,7 @@ fn canonical(value: &Json) -> Option<Json> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     fn key(value: &Json) -> Option<CacheKey> {
         canonical_key("t", value.as_object().unwrap())

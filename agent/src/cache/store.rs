@@ -3,7 +3,7 @@
 use super::CacheKey;
 use super::kept::KeptResults;
 use bytes::Bytes;
-use ptc_host::sync::Mutex;
+use ptc_base::sync::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;

@@ -8,7 +8,7 @@ use crate::preview::forget;
 use crate::run::{ChatState, RunOptions, Step};
 use crate::settings::{Agent, Mode};
 use crate::template::Template;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::sync::Arc;
 
 /// The result of a chat turn.

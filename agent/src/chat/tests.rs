@@ -2,8 +2,8 @@ use crate::agent::{Agent, Output, Transport};
 use crate::llm::{LlmResponse, Message, ScriptedLlm, ToolCall};
 use crate::run::{ChatState, RunOptions};
 use crate::tool::{Expose, JsonMap, ToolSpec};
-use ptc_host::engine::{Engine, EngineOptions};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
+use ptc_engine::{Engine, EngineOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

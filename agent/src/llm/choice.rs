@@ -47,7 +47,7 @@ impl LlmRef {
 /// The client of a name that is in no registry.
 #[cfg(feature = "http")]
 fn by_name(name: &str) -> Result<Arc<dyn Llm>, super::ModelError> {
-    let env = ptc_host::environment::ProcessEnv::current();
+    let env = ptc_base::environment::ProcessEnv::current();
     super::ModelRef::parse(name, None, &env)?.connect(&env, &super::Connect::default())
 }
 

@@ -3,8 +3,8 @@
 use super::Image;
 use crate::signature::beyond_floats;
 use crate::tool::JsonMap;
-use ptc_host::json::Value as Json;
-use ptc_host::time::Instant;
+use ptc_base::json::Value as Json;
+use ptc_base::time::Instant;
 use serde::{Deserialize, Serialize};
 
 /// One request to a model.
@@ -160,7 +160,7 @@ impl ToolCallMsg {
     pub fn as_object(&self) -> Json {
         match self.object() {
             Some(arguments) => Json::Object(arguments),
-            None => ptc_host::json::json!({"invalid_json": self.arguments}),
+            None => ptc_base::json::json!({"invalid_json": self.arguments}),
         }
     }
 }
@@ -201,11 +201,11 @@ impl ToolCall {
     #[expect(clippy::disallowed_methods, reason = "entry point: ToolCall.from_text")]
     pub fn from_text(id: Option<String>, name: impl Into<String>, arguments: &str) -> ToolCall {
         let text = if arguments.trim().is_empty() { "{}" } else { arguments };
-        let (args, detail) = match ptc_host::json::from_str(text) {
+        let (args, detail) = match ptc_base::json::from_str(text) {
             Ok(Json::Object(args)) => match args.values().find_map(beyond_floats) {
                 None => (args, None),
                 Some(number) => {
-                    let number = ptc_host::text::with_dots(number.as_str(), 40);
+                    let number = ptc_base::text::with_dots(number.as_str(), 40);
                     (JsonMap::new(), Some(format!("the number {number} is beyond the largest float")))
                 }
             },

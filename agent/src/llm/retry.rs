@@ -2,7 +2,7 @@
 
 use super::{EventSink, Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
-use ptc_host::time::{self, Instant};
+use ptc_base::time::{self, Instant};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -194,7 +194,7 @@ impl<L: Llm> Llm for Retrying<L> {
 mod tests {
     use super::*;
     use crate::llm::ScriptedLlm;
-    use ptc_host::sync::Mutex;
+    use ptc_base::sync::Mutex;
 
     fn error(kind: LlmErrorKind, seconds: Option<u64>) -> LlmError {
         LlmError { retry_after: seconds.map(Duration::from_secs), ..LlmError::new(kind, "no") }

@@ -2,7 +2,7 @@
 
 use super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use futures_util::future::BoxFuture;
-use ptc_host::sync::Mutex;
+use ptc_base::sync::Mutex;
 use std::collections::VecDeque;
 use std::sync::MutexGuard;
 

@@ -2,8 +2,8 @@
 
 use super::{EventSink, Image, LlmEvent, LlmRequest, Message, ToolCallMsg, ToolDef};
 use proptest::prelude::*;
-use ptc_host::json::{Value as Json, json};
-use ptc_host::sync::Mutex;
+use ptc_base::json::{Value as Json, json};
+use ptc_base::sync::Mutex;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

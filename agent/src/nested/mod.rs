@@ -5,7 +5,7 @@ use crate::settings::{Agent, Output};
 use crate::signature::{Field, Signature, Type};
 use crate::tool::{JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
 use futures_util::future::BoxFuture;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 impl Agent {
     /// The agent as a tool of another one: its context is the tool's arguments, its answer the result.

@@ -2,7 +2,7 @@
 
 use crate::cache::canonical_map;
 use crate::tool::JsonMap;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::fmt::Write as _;
 
 /// Longest arguments that a hint spells out, in bytes.

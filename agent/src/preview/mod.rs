@@ -5,7 +5,7 @@ mod promise;
 mod shape;
 
 use crate::tool::{JsonMap, NativeResult, ToolSpec, panic_text};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use hint::hint;

@@ -1,6 +1,6 @@
 //! Previews of an earlier run, whose results no longer exist.
 
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Takes back the promise of a preview.
 #[expect(clippy::disallowed_methods, reason = "entry point: forget()")]

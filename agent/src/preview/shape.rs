@@ -2,7 +2,7 @@
 
 use crate::signature::is_integer;
 use crate::tool::JsonMap;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 use std::collections::HashMap;
 
 /// Properties that a schema shows.

@@ -1,6 +1,6 @@
 use super::{hint, preview};
 use crate::tool::{JsonMap, NativeResult, ToolSpec};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 use std::sync::Arc;
 
 fn tool() -> ToolSpec {

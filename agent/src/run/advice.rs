@@ -1,7 +1,7 @@
 //! Advice added to a program's failure from the agent's knowledge of its tools, which the machine lacks.
 
 use crate::settings::Config;
-use ptc_host::engine::Failure;
+use ptc_engine::Failure;
 use ptc_vm::Reason;
 
 /// Adds to a failure. `named` are the tools that the program names.

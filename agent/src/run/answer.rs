@@ -3,7 +3,7 @@
 use super::FailReason;
 use crate::settings::Config;
 use crate::signature::{Schema, Shape, Signature, Type, beyond_floats};
-use ptc_host::json::{Number, Value as Json};
+use ptc_base::json::{Number, Value as Json};
 
 /// Why a text is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn spoken(bare: &str) -> Option<Json> {
             return Some(Json::Bool(value));
         }
     }
-    [bare, bare.trim_end_matches('.')].into_iter().find_map(|text| ptc_host::json::from_str(text).ok())
+    [bare, bare.trim_end_matches('.')].into_iter().find_map(|text| ptc_base::json::from_str(text).ok())
 }
 
 /// A text without the decoration that models put around a value: a fence with its tag, marks of emphasis and code, quotes.
@@ -184,7 +184,7 @@ fn by_schema(schema: &Schema, structured: bool, text: &str) -> Result<Json, (Fai
 
 /// Why a number cannot be part of an answer.
 fn unheld(number: &Number) -> String {
-    format!("The number {} is beyond the largest float", ptc_host::text::with_dots(number.as_str(), 40))
+    format!("The number {} is beyond the largest float", ptc_base::text::with_dots(number.as_str(), 40))
 }
 
 /// A timestamp in UTC.
@@ -260,7 +260,7 @@ fn underscored(value: Json) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     fn read(signature: &str, text: &str) -> Result<Json, String> {
         typed(Some(&Signature::parse(signature).unwrap()), text).map_err(|rejected| rejected.message)

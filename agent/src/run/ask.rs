@@ -6,8 +6,8 @@ use crate::llm::{
 };
 use crate::telemetry::{Event, OpenSpan};
 use futures_util::FutureExt;
-use ptc_host::json::Value as Json;
-use ptc_host::time;
+use ptc_base::json::Value as Json;
+use ptc_base::time;
 use std::panic::AssertUnwindSafe;
 
 /// A turn that has begun.

@@ -3,9 +3,9 @@
 use super::program::{MAX_MESSAGE, ProgramOutcome};
 use super::shared::fault;
 use crate::tool::JsonMap;
-use ptc_host::engine::{Changed, Failure};
-use ptc_host::json::{Value as Json, json};
-use ptc_host::text::with_dots;
+use ptc_base::json::{Value as Json, json};
+use ptc_base::text::with_dots;
+use ptc_engine::{Changed, Failure};
 
 /// Most definitions that are listed.
 const MAX_NAMES: usize = 200;

@@ -6,7 +6,7 @@ use super::{Fail, FailReason, Run};
 use crate::llm::LlmResponse;
 use crate::settings::{CompletionMode, Config, MemoryStrategy, Mode};
 use crate::signature::Type;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Why the last turn did not end the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Run {
             }
         };
         let value = match &answer.json {
-            Some(Ok(text)) => ptc_host::json::from_str::<Json>(text).map_err(|error| error.to_string()),
+            Some(Ok(text)) => ptc_base::json::from_str::<Json>(text).map_err(|error| error.to_string()),
             Some(Err(error)) => Err(error.clone()),
             None => Ok(Json::Null),
         };

@@ -8,8 +8,8 @@ use crate::preview::{Preview, preview};
 use crate::settings::{Mode, native_name};
 use crate::tool::{JsonMap, Layer, NativeResult, ToolSpec};
 use futures_util::{StreamExt, stream};
-use ptc_host::json::{Value as Json, json};
-use ptc_host::time::{self, Instant};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::time::{self, Instant};
 use std::sync::Arc;
 
 /// Bytes of arguments that an error repeats.
@@ -133,7 +133,7 @@ async fn answer(
     if shared.is_none() && got.json.len() > max && !may_hold(&got.json) {
         return refused(too_large(got.json.len()));
     }
-    let mut value: Json = match ptc_host::json::from_slice(&got.json) {
+    let mut value: Json = match ptc_base::json::from_slice(&got.json) {
         Ok(value) => value,
         Err(error) => {
             return refused(failed(format!("the result cannot be read as JSON again: {error}"), None));

@@ -10,13 +10,13 @@ use crate::llm::ToolCall;
 use crate::settings::{Config, Mode};
 use crate::telemetry::Event;
 use crate::tool::{LISP_EVAL, Layer};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::text::with_dots;
 use ptc_compiler::CompileOptions;
-use ptc_host::engine::{
+use ptc_engine::{
     AppTools, CallRecord, CatalogOp, Changed, EvalOutcome, EvalRequest, Failure, FinalValue, HostCalls,
     Limits, Render, SessionRules,
 };
-use ptc_host::json::{Value as Json, json};
-use ptc_host::text::with_dots;
 use ptc_vm::meter::Allowance;
 use std::sync::Arc;
 

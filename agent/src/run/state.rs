@@ -1,12 +1,12 @@
 //! State that outlives a program: definitions, history, shared results, the last failure.
 
 use crate::cache::ToolCache;
-use ptc_host::engine::{
+use ptc_base::json::Value as Json;
+use ptc_base::sync::Mutex;
+use ptc_engine::{
     CallRecord, Engine, EngineError, SessionKey, SessionLimits, SessionReport, SessionRules, SessionStore,
     measure,
 };
-use ptc_host::json::Value as Json;
-use ptc_host::sync::Mutex;
 use ptc_vm::value::{Map, Set};
 use ptc_vm::{Value, print};
 use std::fmt;
@@ -60,7 +60,7 @@ impl ProgramState {
     /// Looks at the session on its worker; `None` if the engine is gone.
     async fn look<R: Send + 'static>(
         &self,
-        look: impl FnOnce(&ptc_host::engine::SessionState) -> R + Send + 'static,
+        look: impl FnOnce(&ptc_engine::SessionState) -> R + Send + 'static,
     ) -> Option<R> {
         let key = self.session.clone();
         let look = move |sessions: &SessionStore| sessions.open(&key).borrow().state().map(look);
@@ -69,7 +69,7 @@ impl ProgramState {
 
     /// Names of all definitions with a preview of each value, sorted.
     pub(crate) async fn definitions(&self) -> Vec<(String, String)> {
-        let look = |state: &ptc_host::engine::SessionState| {
+        let look = |state: &ptc_engine::SessionState| {
             let bindings = state.namespace.bindings();
             bindings
                 .iter()
@@ -81,7 +81,7 @@ impl ProgramState {
 
     /// The shapes of these definitions: kind and size, no text and no items.
     pub(crate) async fn shapes(&self, names: Vec<String>) -> Vec<String> {
-        let look = move |state: &ptc_host::engine::SessionState| {
+        let look = move |state: &ptc_engine::SessionState| {
             let shape_of = |name: &String| state.namespace.get(name).map(|binding| shape(&binding.value));
             names.iter().map(|name| shape_of(name).unwrap_or_default()).collect()
         };
@@ -90,7 +90,7 @@ impl ProgramState {
 
     /// The journal's ids with a preview of each value, and the summaries of steps that are done.
     pub(crate) async fn journal(&self) -> Journal {
-        let look = |state: &ptc_host::engine::SessionState| Journal {
+        let look = |state: &ptc_engine::SessionState| Journal {
             tasks: state
                 .journal
                 .iter()
@@ -251,7 +251,7 @@ fn shortened(value: &Value, max: u64) -> Value {
     match value {
         Value::Str(text) => {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
-            Value::str(format!("{}...", ptc_host::text::clip(text.as_str(), room)))
+            Value::str(format!("{}...", ptc_base::text::clip(text.as_str(), room)))
         }
         Value::Vector(items) => Value::vector(items.iter().take_while(fits).collect::<Vec<_>>()),
         Value::List(items) | Value::Queue(items) => {

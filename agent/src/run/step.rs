@@ -7,8 +7,8 @@ use crate::llm::{
 };
 use crate::telemetry::Observer;
 use crate::tool::{Extensions, JsonMap};
-use ptc_host::engine::{Asker, CallRecord, CatalogOp, Engine, HostCalls};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
+use ptc_engine::{Asker, CallRecord, CatalogOp, Engine, HostCalls};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Steps as JSON, by the names of agent.md 13.
 
 use super::{Journal, Step, StepUsage, ToolCallRecord, Turn};
-use ptc_host::engine::CatalogOp;
+use ptc_engine::CatalogOp;
 use serde::ser::{SerializeMap, SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use std::time::{Duration, SystemTime};
@@ -28,7 +28,7 @@ impl Serialize for CatalogOps<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.0.len()))?;
         for op in self.0 {
-            list.serialize_element(&ptc_host::json::json!({"operation": op.operation, "args": op.args.clone(),
+            list.serialize_element(&ptc_base::json::json!({"operation": op.operation, "args": op.args.clone(),
                 "outcome": op.outcome(), "reason": op.reason, "note": op.note.clone(), "duration_ms": millis(op.duration)}))?;
         }
         list.end()

@@ -6,7 +6,7 @@ use crate::settings::Agent;
 use crate::tool::Layer;
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use serde::Serialize;
 use std::fmt;
 use std::pin::Pin;

@@ -8,9 +8,9 @@ use crate::llm::{StopReason, ToolCall};
 use crate::settings::{MemoryStrategy, Mode};
 use crate::signature::Type;
 use crate::tool::{LISP_EVAL, Layer};
-use ptc_host::json::Value as Json;
-use ptc_host::text::with_dots;
-use ptc_host::time::{self, Instant};
+use ptc_base::json::Value as Json;
+use ptc_base::text::with_dots;
+use ptc_base::time::{self, Instant};
 
 /// Bytes of a rejected answer that the model reads again.
 const MAX_DISPLAYED_ANSWER: usize = 2000;

@@ -6,8 +6,8 @@ use super::tools::ToolAnswer;
 use super::{Fail, Run, answer, extract, feedback, program};
 use crate::llm::{LlmResponse, StopReason, ToolCall};
 use crate::tool::LISP_EVAL;
-use ptc_host::json::Value as Json;
-use ptc_host::time;
+use ptc_base::json::Value as Json;
+use ptc_base::time;
 
 const REMINDER: &str = "In ptc_transport: :tool_call, call the lisp_eval tool with the program instead of returning fenced code.";
 

@@ -8,10 +8,10 @@ use crate::telemetry::{Event, OpenSpan, ToolCallEvent, args, summary};
 use crate::tool::{JsonMap, Layer, ToolContext, ToolError, ToolSpec, fitted, invoke};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use ptc_host::engine::AppTools;
-use ptc_host::json::Value as Json;
-use ptc_host::sync::Mutex;
-use ptc_host::time::{self, Instant};
+use ptc_base::json::Value as Json;
+use ptc_base::sync::Mutex;
+use ptc_base::time::{self, Instant};
+use ptc_engine::AppTools;
 use ptc_vm::machine::{ForkNote, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ pub(super) async fn get(
 /// The part of a result that telemetry receives: its beginning, without images.
 #[expect(clippy::disallowed_methods, reason = "entry point: told()")]
 fn told(json: &[u8]) -> String {
-    let value = if may_hold(json) { ptc_host::json::from_slice::<Json>(json).ok() } else { None };
+    let value = if may_hold(json) { ptc_base::json::from_slice::<Json>(json).ok() } else { None };
     if let Some(mut value) = value {
         lift(&mut value, false);
         return value.to_string();
@@ -368,7 +368,7 @@ impl AppTools for ProgramTools {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     #[test]
     fn results_are_as_long_as_they_may_be_and_no_longer() {

@@ -3,7 +3,7 @@
 use super::{Fail, FailReason, RunOptions, Step};
 use crate::settings::Agent;
 use crate::signature::{Signature, Type};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::ops::Deref;

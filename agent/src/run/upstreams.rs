@@ -5,9 +5,9 @@ use super::tools::{kept, report};
 use crate::tool::{JsonMap, Layer};
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use ptc_host::engine::{Desk, HostCalls, RunContext};
-use ptc_host::json::Value as Json;
-use ptc_host::time;
+use ptc_base::json::Value as Json;
+use ptc_base::time;
+use ptc_engine::{Desk, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply, UpstreamCall};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl HostCalls for SharedCalls {
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         context: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,
@@ -34,7 +34,7 @@ impl HostCalls for SharedCalls {
         {
             return Box::pin(std::future::ready(Reply::success(payload)));
         }
-        self.inner.answer(context, request, desk)
+        self.inner.clone().answer(context, request, desk)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::llm::{LlmRef, LlmRegistry, RetryPolicy};
 use crate::signature::Signature;
 use crate::template::Template;
 use crate::tool::{Expose, Extensions, NativeResult, ToolSpec};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Checks JSON against types.
 
 use super::{Field, Type};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::fmt;
 
 /// Mismatches that are spelled out.
@@ -44,7 +44,7 @@ impl Type {
 ///
 /// # Errors
 /// As [`Type::check`].
-pub(crate) fn check_fields(fields: &[Field], object: &ptc_host::json::Map) -> Result<(), Mismatches> {
+pub(crate) fn check_fields(fields: &[Field], object: &ptc_base::json::Map) -> Result<(), Mismatches> {
     let mut found = Mismatches::default();
     each_field(fields, object, &mut Vec::new(), &mut found);
     found.into_result()
@@ -52,7 +52,7 @@ pub(crate) fn check_fields(fields: &[Field], object: &ptc_host::json::Map) -> Re
 
 fn each_field<'a>(
     fields: &'a [Field],
-    object: &ptc_host::json::Map,
+    object: &ptc_base::json::Map,
     path: &mut Vec<std::borrow::Cow<'a, str>>,
     out: &mut Mismatches,
 ) {
@@ -68,7 +68,7 @@ fn each_field<'a>(
 }
 
 /// The field that `name` means in an object: as it is written, or with `-` and `_` exchanged.
-pub(super) fn field<'a>(object: &'a ptc_host::json::Map, name: &str) -> Option<&'a Json> {
+pub(super) fn field<'a>(object: &'a ptc_base::json::Map, name: &str) -> Option<&'a Json> {
     object
         .get(name)
         .or_else(|| object.get(&name.replace('-', "_")))
@@ -185,14 +185,14 @@ impl Mismatches {
 }
 
 /// Why a number is no float.
-pub(super) fn out_of_range(number: &ptc_host::json::Number) -> String {
-    let shown = ptc_host::text::with_dots(number.as_str(), 40);
+pub(super) fn out_of_range(number: &ptc_base::json::Number) -> String {
+    let shown = ptc_base::text::with_dots(number.as_str(), 40);
     format!("expected float, got {shown}, which is beyond the largest float")
 }
 
 /// The first number of a value that is written with a fraction or an exponent and that no float holds, such as `1e999`.
 /// Programs and Rust's floats would take it for infinity.
-pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_host::json::Number> {
+pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_base::json::Number> {
     match value {
         Json::Number(number) => {
             (!is_integer(number) && !number.as_f64().is_some_and(f64::is_finite)).then_some(number)
@@ -204,7 +204,7 @@ pub(crate) fn beyond_floats(value: &Json) -> Option<&ptc_host::json::Number> {
 }
 
 /// Whether a number is written without fraction and exponent.
-pub(crate) fn is_integer(number: &ptc_host::json::Number) -> bool {
+pub(crate) fn is_integer(number: &ptc_base::json::Number) -> bool {
     !number.as_str().contains(['.', 'e', 'E'])
 }
 

@@ -1,7 +1,7 @@
 //! Coercion of tool arguments before validation (agent.md 5: input coercion is lenient).
 
 use super::{Field, Type, check};
-use ptc_host::json::{Number, Value as Json};
+use ptc_base::json::{Number, Value as Json};
 
 /// A value after coercion.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +26,8 @@ impl Type {
 /// [`Type::coerce`] for the fields of an object, such as the arguments of a tool.
 pub(crate) fn coerce_fields(
     fields: &[Field],
-    mut object: ptc_host::json::Map,
-) -> (ptc_host::json::Map, Vec<String>) {
+    mut object: ptc_base::json::Map,
+) -> (ptc_base::json::Map, Vec<String>) {
     let mut warnings = Vec::new();
     for Field { name, ty } in fields {
         let key = [name.clone(), name.replace('-', "_"), name.replace('_', "-")]
@@ -42,7 +42,7 @@ pub(crate) fn coerce_fields(
 }
 
 /// [`Type::coerce`] for the fields of an object whose keys stay as they are written.
-pub(crate) fn coerce_in_place(fields: &[Field], object: &mut ptc_host::json::Map) {
+pub(crate) fn coerce_in_place(fields: &[Field], object: &mut ptc_base::json::Map) {
     let mut warnings = Vec::new();
     for (key, value) in object.iter_mut() {
         if let Some(field) = fields.iter().find(|field| field.is_called(key)) {

@@ -134,7 +134,7 @@ impl Type {
     pub fn of<T: schemars::JsonSchema>() -> Result<Type, SchemaError> {
         let schema =
             schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
-        let json = ptc_host::json::to_value(&schema)
+        let json = ptc_base::json::to_value(&schema)
             .map_err(|error| SchemaError { place: "#".into(), message: error.to_string() })?;
         Type::from_json_schema(&json)
     }
@@ -143,7 +143,7 @@ impl Type {
     ///
     /// # Errors
     /// The first place of the schema that could not be checked.
-    pub fn from_json_schema(schema: &ptc_host::json::Value) -> Result<Type, SchemaError> {
+    pub fn from_json_schema(schema: &ptc_base::json::Value) -> Result<Type, SchemaError> {
         Schema::new(schema).map(Type::Schema)
     }
 

@@ -1,7 +1,7 @@
 //! Types to JSON Schema.
 
 use super::{Field, Signature, Type};
-use ptc_host::json::{Map, Value as Json, json};
+use ptc_base::json::{Map, Value as Json, json};
 
 impl Type {
     /// The type as JSON Schema. A `?` shows in the `required` of the object around it.

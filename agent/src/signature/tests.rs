@@ -1,5 +1,5 @@
 use super::{Signature, Type};
-use ptc_host::json::json;
+use ptc_base::json::json;
 
 fn parse(text: &str) -> Signature {
     Signature::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -1,8 +1,8 @@
 //! Delivery of events to `tracing` and the observer.
 
 use super::{Event, Observer, Scope, TARGET, ToolCallEvent};
-use ptc_host::json::{Value as Json, json};
-use ptc_host::time::{self, Instant};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::time::{self, Instant};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,7 +23,7 @@ fn random_hex(bytes: usize) -> String {
 
 /// The start of a text, for an event.
 pub(crate) fn summary(text: &str) -> &str {
-    ptc_host::text::clip(text, MAX_RESULT)
+    ptc_base::text::clip(text, MAX_RESULT)
 }
 
 /// Arguments as an event shows them.
@@ -40,7 +40,7 @@ pub(crate) struct Emitter {
     pub(crate) trace_id: String,
     run_span: String,
     parent: Option<String>,
-    turn_span: ptc_host::sync::Mutex<String>,
+    turn_span: ptc_base::sync::Mutex<String>,
     turn: AtomicU32,
     started: Instant,
     stopped: AtomicBool,
@@ -77,7 +77,7 @@ impl Emitter {
             trace_id,
             run_span: random_hex(4),
             parent,
-            turn_span: ptc_host::sync::Mutex::default(),
+            turn_span: ptc_base::sync::Mutex::default(),
             turn: AtomicU32::new(0),
             started: time::now(),
             stopped: AtomicBool::new(false),
@@ -186,7 +186,7 @@ const CONTENTS: [(&str, &str); 7] = [
 fn take_contents(event: &Event<'_>, fields: &mut Json) -> Option<Json> {
     let Json::Object(fields) = fields else { return None };
     let message = matches!(event, Event::ToolException { .. }).then_some(("message", "message_bytes"));
-    let mut contents = ptc_host::json::Map::new();
+    let mut contents = ptc_base::json::Map::new();
     for (key, size) in CONTENTS.into_iter().chain(message) {
         let Some(content) = fields.shift_remove(key).filter(|content| !content.is_null()) else { continue };
         let bytes = match &content {

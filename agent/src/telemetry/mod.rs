@@ -5,7 +5,7 @@
 
 mod emit;
 
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 pub use ptc_vm::machine::ForkKind;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::{Part, Template, tag};
 use crate::tool::JsonMap;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Largest text that a template grows to, in bytes: lists within lists multiply.
 const MAX_BYTES: usize = 4 << 20;
@@ -121,7 +121,7 @@ fn push(value: &Json, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     fn filled(template: &str) -> String {
         let context = json!({"a": "{{b}}", "b": 1, "deep": {"x": [2]}, "none": [], "no": false,

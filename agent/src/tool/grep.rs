@@ -2,7 +2,7 @@
 
 use super::{JsonMap, ToolError, ToolSpec};
 use crate::signature::{Field, Signature, Type};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// Both tools. Case does not matter.
 pub(crate) fn grep_tools() -> Vec<(String, ToolSpec)> {
@@ -47,7 +47,7 @@ fn text_argument(arguments: &JsonMap, key: &str) -> Result<String, ToolError> {
         Some(Json::String(text)) => Ok(text.clone()),
         other => {
             let got = other.map_or_else(|| json!(null).to_string(), Json::to_string);
-            Err(ToolError(format!("`{key}` must be text, got {}", ptc_host::text::clip(&got, 80))))
+            Err(ToolError(format!("`{key}` must be text, got {}", ptc_base::text::clip(&got, 80))))
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{JsonMap, ToolContext, ToolError, ToolSpec};
 use crate::signature::{Schema, check_fields, coerce_fields};
-use ptc_host::json::Value as Json;
-use ptc_host::time;
+use ptc_base::json::Value as Json;
+use ptc_base::time;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;

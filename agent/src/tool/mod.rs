@@ -8,8 +8,8 @@ mod spec;
 mod typed;
 
 use futures_util::future::BoxFuture;
-use ptc_host::json::{Map, Value as Json};
-use ptc_host::time::Instant;
+use ptc_base::json::{Map, Value as Json};
+use ptc_base::time::Instant;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;

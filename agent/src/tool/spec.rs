@@ -4,7 +4,7 @@ use super::ToolHandler;
 #[cfg(feature = "typed")]
 use super::typed::{Typed, TypedHandler};
 use crate::signature::{IntoSignature, Schema, Signature, Type};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 #[cfg(feature = "typed")]
 use schemars::JsonSchema;
 #[cfg(feature = "typed")]

@@ -1,6 +1,6 @@
 use super::{JsonMap, Layer, ToolContext, ToolSpec, fitted, invoke};
 use crate::signature::Signature;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -44,7 +44,7 @@ async fn panics_and_silence_are_failures() {
 
 mod typed {
     use super::*;
-    use ptc_host::sync::Mutex;
+    use ptc_base::sync::Mutex;
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 

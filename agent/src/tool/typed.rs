@@ -2,7 +2,7 @@
 
 use super::{JsonMap, ToolContext, ToolError, ToolHandler};
 use futures_util::future::BoxFuture;
-use ptc_host::json::{Value as Json, to_value};
+use ptc_base::json::{Value as Json, to_value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;

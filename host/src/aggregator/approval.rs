@@ -8,18 +8,18 @@ use ptc_vm::machine::UpstreamCall;
 
 use super::runtime::Aggregator;
 use crate::catalog::ToolEntry;
-use crate::config::UpstreamConfig;
-use crate::credentials::Redactor;
-use crate::engine::{Asker, Desk, Keep, Verdict};
-use crate::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
-use crate::questions::{
+use ptc_base::visible::visible_line;
+use ptc_engine::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
+use ptc_engine::questions::{
     Action, Answer, Answered, AnsweredBy, ArgumentsDigest, Form, Level, Mode, OpenQuestion, Question,
     QuestionId, QuestionKind, Unanswered,
 };
-use crate::state::time_of_day_by;
-use crate::upstream::{CallFault, FaultReason};
-use crate::visible::visible_line;
+use ptc_engine::{Asker, Desk, Keep, Verdict};
 use ptc_mcp::json::Value;
+use ptc_secret::credentials::Redactor;
+use ptc_state::time_of_day_by;
+use ptc_upstreams::config::UpstreamConfig;
+use ptc_upstreams::upstream::{CallFault, FaultReason};
 
 /// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
 const MOST_TIMES: usize = 3;

@@ -6,17 +6,17 @@ use super::page_keys::page_keys;
 use super::runtime::Aggregator;
 use super::seen::SeenTool;
 use crate::catalog::ToolEntry;
-use crate::config::UpstreamConfig;
-use crate::credentials::Redactor;
-use crate::engine::{
+use bytes::Bytes;
+use ptc_base::time::{self, Instant};
+use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};
+use ptc_engine::{
     AnswerBlocks, CallAuth, CallRecord, CallStatus, PageRecord, RunContext, ValueSource, whole_millis,
 };
-use crate::questions::{AnsweredBy, ArgumentsDigest};
-use crate::seen_shape::SAMPLE_BYTES;
-use crate::time::{self, Instant};
-use crate::upstream::FaultReason;
-use crate::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
-use bytes::Bytes;
+use ptc_schema::seen_shape::SAMPLE_BYTES;
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::config::UpstreamConfig;
+use ptc_upstreams::upstream::FaultReason;
+use ptc_upstreams::upstream::{BlockMember, CallFault, CallReply, ReplyBlock, ReplyPayload};
 use ptc_vm::machine::{BlockMember as Member, ContentBlock, Payload, Reply};
 use ptc_vm::paging::Asked;
 use ptc_vm::value::ReplyWatch;
@@ -372,7 +372,7 @@ fn recorded_arguments(arguments: &[u8], redactor: &Redactor) -> Option<Box<str>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credentials::Secret;
+    use ptc_secret::credentials::Secret;
 
     #[test]
     fn records_keep_short_arguments_without_their_secrets() {

@@ -1,8 +1,8 @@
 //! The record of calls for an operator.
 
-use crate::engine::EvalId;
-use crate::questions::{AnsweredBy, ArgumentsDigest};
-use crate::upstream::FaultReason;
+use ptc_engine::EvalId;
+use ptc_engine::questions::{AnsweredBy, ArgumentsDigest};
+use ptc_upstreams::upstream::FaultReason;
 
 /// Receives each call of an upstream that a program or a client made or tried to make.
 pub trait CallAudit: Send + Sync {

@@ -1,7 +1,7 @@
 //! The identity for which a program calls upstreams.
 
-use crate::engine::RunContext;
-use crate::upstream::Caller;
+use ptc_engine::RunContext;
+use ptc_upstreams::upstream::Caller;
 
 /// The principal of a program, and who listens.
 pub(super) fn caller_of(run: &RunContext) -> Caller<'_> {

@@ -2,9 +2,9 @@
 
 use super::runtime::Aggregator;
 use super::usage::Usage;
-use crate::engine::RunContext;
-use crate::time::timeout_at;
-use crate::upstream::CallFault;
+use ptc_base::time::timeout_at;
+use ptc_engine::RunContext;
+use ptc_upstreams::upstream::CallFault;
 
 /// Why an upstream did not start.
 pub(super) struct NotStarted {

@@ -2,18 +2,20 @@
 
 use super::input_progress::{Progress, Wanted};
 use super::runtime::Aggregator;
-use crate::digest::sha256_of_parts;
-use crate::engine::{Desk, Keep, RunContext};
-use crate::questions::{Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered};
-use crate::time;
-use crate::upstream::{
+use futures_util::FutureExt as _;
+use ptc_base::time;
+use ptc_base::visible::visible;
+use ptc_engine::questions::{
+    Action, Answer, Answered, Form, Level, Mode, Question, QuestionKind, Unanswered,
+};
+use ptc_engine::{Desk, Keep, RunContext};
+use ptc_mcp::json::from_str;
+use ptc_mcp::text::clip;
+use ptc_secret::digest::sha256_of_parts;
+use ptc_upstreams::upstream::{
     Again, Asked, AskedSampling, Asking, Call, CallFault, CallLimits, CallReply, Caller, Elicitation,
     ElicitationMode, InputRequest, InputRequired, NotAskable, SamplingFault, Takes, Unfinished, Upstream,
 };
-use crate::visible::visible;
-use futures_util::FutureExt as _;
-use ptc_mcp::json::from_str;
-use ptc_mcp::text::clip;
 use ptc_vm::machine::UpstreamCall;
 use std::fmt::Write as _;
 use std::rc::Rc;

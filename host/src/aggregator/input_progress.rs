@@ -1,6 +1,6 @@
 //! The persisted progress of a call whose upstream asked for input, while its program is suspended (waiting.md 2.4).
 
-use crate::upstream::{
+use ptc_upstreams::upstream::{
     Elicitation, ElicitationMode, InputRequest, InputRequired, MAX_REQUEST_STATE, MAX_TASK_ID, TaskAnswer,
 };
 use serde_json::value::RawValue;

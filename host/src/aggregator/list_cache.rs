@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use ptc_mcp::json::{Value, json};
 
 use crate::catalog::ServerEntry;
-use crate::config::{Routing, Transport, UpstreamConfig, named_variables};
-use crate::credentials::Redactor;
-use crate::ordinary_file;
-use crate::time;
-use crate::upstream::{Introduction, Offers, ToolInfo};
-use crate::visible::visible_line;
+use ptc_base::ordinary_file;
+use ptc_base::time;
+use ptc_base::visible::visible_line;
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::config::{Routing, Transport, UpstreamConfig, named_variables};
+use ptc_upstreams::upstream::{Introduction, Offers, ToolInfo};
 
 /// Longest file that is read or written, in bytes.
 const MAX_BYTES: usize = 8 << 20;
@@ -191,8 +191,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::config::StdioConfig;
-    use crate::credentials::Secret;
+    use ptc_secret::credentials::Secret;
+    use ptc_upstreams::config::StdioConfig;
 
     fn upstream(command: &str) -> UpstreamConfig {
         UpstreamConfig::new("s", Transport::Stdio(StdioConfig::for_command(command)))

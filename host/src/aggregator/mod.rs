@@ -1,7 +1,7 @@
 //! The aggregator: one runtime that owns all configured upstreams and answers programs' requests.
 //!
 //! [`Aggregator::start`] turns a checked configuration into running upstreams and a catalog. Programs reach it through
-//! [`HostCalls`](crate::engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
+//! [`HostCalls`](ptc_engine::HostCalls): `tool/call` and the discovery forms. World faults are returned as data; a
 //! defect of the program is an error (upstreams.md 1).
 
 mod approval;

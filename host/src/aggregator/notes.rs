@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use ptc_vm::value::{KeyName, MissedKey};
 
 use super::notes_on_pages::notes_on_pages;
-use crate::engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
-use crate::seen_shape::are_names;
-use crate::text::string_literal;
-use crate::upstream::FaultReason;
+use ptc_base::text::string_literal;
+use ptc_engine::{CallRecord, CallStatus, CatalogOp, EvalOutcome, ValueSource};
+use ptc_schema::seen_shape::are_names;
+use ptc_upstreams::upstream::FaultReason;
 
 /// Most tools, kinds of failures and misses that notes name.
 pub(super) const MOST: usize = 3;

@@ -1,7 +1,7 @@
 //! Notes on answers that are not all there is: one for a tool (decision 184).
 
 use super::notes::MOST;
-use crate::engine::{CallRecord, PageRecord};
+use ptc_engine::{CallRecord, PageRecord};
 use ptc_vm::paging::{More, Standing, Way};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::approval::{Wanted, allowed_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
-use crate::engine::{Asker, whole_millis};
-use crate::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
-use crate::time;
-use crate::upstream::{Call, CallFault, CallReply};
+use ptc_base::time;
+use ptc_engine::questions::{ArgumentsDigest, MAX_ASKED_BYTES};
+use ptc_engine::{Asker, whole_millis};
+use ptc_upstreams::upstream::{Call, CallFault, CallReply};
 
 impl Aggregator {
     /// Calls a tool of `server` under the same policy as programs: where it needs an approval, `asker` has it given. The time
     /// of the call's limits begins when it is sent.
     ///
     /// # Errors
-    /// As [`Upstream::call`](crate::upstream::Upstream::call). A call that was not allowed is not sent.
+    /// As [`Upstream::call`](ptc_upstreams::upstream::Upstream::call). A call that was not allowed is not sent.
     pub async fn call_outside(
         &self,
         server: &str,

@@ -10,9 +10,9 @@ use std::fmt;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::credentials::Redactor;
-use crate::engine::ResultOverview;
-use crate::upstream::ReplyPayload;
+use ptc_engine::ResultOverview;
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::upstream::ReplyPayload;
 
 /// Keys of a map, or entries of it, that are shown.
 const KEYS: usize = 8;
@@ -189,7 +189,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::credentials::Secret;
+    use ptc_secret::credentials::Secret;
 
     fn of(json: &str) -> (String, String, &'static str) {
         let overview =

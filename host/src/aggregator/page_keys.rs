@@ -1,6 +1,6 @@
 //! The arguments of a call that choose a page, for its record (decision 184).
 
-use crate::engine::PageRecord;
+use ptc_engine::PageRecord;
 use ptc_mcp::json::{Map, Value};
 use ptc_vm::paging::{Parameters, Scalar, Sent};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

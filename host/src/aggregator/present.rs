@@ -4,10 +4,10 @@
 use super::cold_start::start;
 use super::runtime::{Aggregator, Member};
 use crate::catalog::{Answer, Catalog, DiscoveryFault, Query, ToolRef, changed_shape};
-use crate::engine::RunContext;
-use crate::time;
-use crate::upstream::{CallFault, Phase};
+use ptc_base::time;
+use ptc_engine::RunContext;
 use ptc_mcp::json::Value;
+use ptc_upstreams::upstream::{CallFault, Phase};
 
 /// The catalog of now, for a call that the one at hand speaks against; `None` if the upstream still says the same.
 ///

@@ -1,7 +1,7 @@
 //! Refusals for rate, and how long the upstream wants to be left alone (decision 184).
 
-use crate::text::clip;
-use crate::upstream::{CallFault, FaultReason};
+use ptc_base::text::clip;
+use ptc_upstreams::upstream::{CallFault, FaultReason};
 use std::time::Duration;
 
 /// Times that a call is sent again.

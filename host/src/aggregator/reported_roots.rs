@@ -6,10 +6,10 @@ use ptc_mcp::json::Value;
 
 use super::runtime::Member;
 use crate::catalog::ServerEntry;
-use crate::credentials::Redactor;
-use crate::text::clip;
-use crate::upstream::{Again, Call, CallLimits, Caller};
-use crate::visible::visible_line;
+use ptc_base::text::clip;
+use ptc_base::visible::visible_line;
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::upstream::{Again, Call, CallLimits, Caller};
 
 /// The tool with which file servers tell it.
 const TELLS: &str = "list_allowed_directories";

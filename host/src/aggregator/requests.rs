@@ -2,26 +2,26 @@
 
 use super::runtime::Aggregator;
 use super::{call, discovery, features};
-use crate::engine::{Desk, HostCalls, RunContext};
-use crate::questions::Unanswered;
 use futures_util::future::LocalBoxFuture;
+use ptc_engine::questions::Unanswered;
+use ptc_engine::{Desk, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use ptc_vm::{Error, Reason};
 use std::rc::Rc;
 use std::sync::Arc;
 
-impl HostCalls for Arc<Aggregator> {
+impl HostCalls for Aggregator {
     fn max_request_bytes(&self) -> usize {
         self.limits.max_request_bytes
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         run: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,
     ) -> LocalBoxFuture<'static, Reply> {
-        let aggregator = self.clone();
+        let aggregator = self;
         match request {
             HostRequest::Upstream(call) => Box::pin(call::answer(aggregator, run, call, desk)),
             HostRequest::Discovery { form, arguments, shown } => {

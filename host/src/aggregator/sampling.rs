@@ -3,12 +3,12 @@
 use super::audit::AuditedSampling;
 use super::input::Exchange;
 use super::runtime::Aggregator;
-use crate::engine::{RunContext, whole_millis};
-use crate::questions::ArgumentsDigest;
-use crate::time::{self, Instant};
-use crate::upstream::{Sampled, SamplingFault, SamplingFaultKind, SamplingRequest};
-use crate::visible::visible;
 use futures_util::future::BoxFuture;
+use ptc_base::time::{self, Instant};
+use ptc_base::visible::visible;
+use ptc_engine::questions::ArgumentsDigest;
+use ptc_engine::{RunContext, whole_millis};
+use ptc_upstreams::upstream::{Sampled, SamplingFault, SamplingFaultKind, SamplingRequest};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

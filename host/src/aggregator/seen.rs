@@ -1,14 +1,14 @@
 //! The shapes of answers of tools that describe none, as each principal has seen them; `doc` shows them (ruling 56). Those of
 //! earlier starts are read once, so that a call never changes an advertised text.
 
-use crate::sync::RwLock;
+use ptc_base::sync::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shape_file::{Former, ShapeFile, ShapeRow};
-use crate::answer_shape::{answer_shape, common_shape};
 use crate::catalog::{ServerEntry, ToolEntry};
-use crate::credentials::Redactor;
+use ptc_schema::answer_shape::{answer_shape, common_shape};
+use ptc_secret::credentials::Redactor;
 
 /// Principals whose shapes are kept; a further one takes the place of another.
 const MAX_PRINCIPALS: usize = 256;
@@ -177,7 +177,7 @@ impl SeenShapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credentials::Secret;
+    use ptc_secret::credentials::Secret;
 
     #[test]
     fn a_principal_sees_the_shape_of_its_own_answers() {

@@ -1,7 +1,7 @@
 //! The file in which shapes of answers outlive their process: beside the cached lists of the same configuration, for its owner
 //! alone. It names principals by a digest, and holds keys and types only.
 
-use crate::sync::Mutex;
+use ptc_base::sync::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,8 @@ use ptc_mcp::json::{Value, json};
 
 use super::list_cache::{read_json, write_text};
 use super::seen::SeenTool;
-use crate::digest::short_hash;
-use crate::time;
+use ptc_base::time;
+use ptc_secret::digest::short_hash;
 
 /// The most rows of the file.
 const MAX_ROWS: usize = 4096;

@@ -4,12 +4,12 @@ use ptc_vm::machine::{Feature, FeatureRequest, UpstreamCall};
 
 use super::runtime::{Aggregator, Member};
 use super::usage::{cap_exhausted, give_back, give_back_discovery, take_call, take_discovery};
-use crate::digest::sha256_of_parts;
-use crate::engine::{Desk, Keep, RunContext};
-use crate::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
-use crate::sign_in::Site;
-use crate::upstream::{CallFault, FaultReason, Visits};
-use crate::visible::visible_line;
+use ptc_base::visible::visible_line;
+use ptc_engine::questions::{Action, Answered, AskedPage, Level, Mode, Question, QuestionKind, Unanswered};
+use ptc_engine::{Desk, Keep, RunContext};
+use ptc_secret::digest::sha256_of_parts;
+use ptc_upstreams::sign_in::Site;
+use ptc_upstreams::upstream::{CallFault, FaultReason, Visits};
 use std::sync::Arc;
 
 /// Most sign-ins that one call waits for: another missing permission may turn up behind each of them.

@@ -2,13 +2,13 @@
 
 use super::input::Exchange;
 use super::input_progress::{Progress, Wanted};
-use crate::engine::RunContext;
-use crate::mcp::unfinished::{TaskState, read_task, read_task_result};
-use crate::time;
-use crate::upstream::{
+use bytes::Bytes;
+use ptc_base::time;
+use ptc_engine::RunContext;
+use ptc_upstreams::mcp::unfinished::{TaskState, read_task, read_task_result};
+use ptc_upstreams::upstream::{
     CallFault, CallLimits, CallReply, Caller, InputRequired, MAX_INPUT_REQUESTS, Query, TaskAnswer, Upstream,
 };
-use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;

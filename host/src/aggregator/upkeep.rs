@@ -1,8 +1,8 @@
 //! Background tasks that keep the catalog up to date.
 
 use super::runtime::Aggregator;
-use crate::time::{self, Instant};
-use crate::upstream::{FaultReason, UpstreamEvent};
+use ptc_base::time::{self, Instant};
+use ptc_upstreams::upstream::{FaultReason, UpstreamEvent};
 use std::sync::Weak;
 use std::time::Duration;
 use tokio::sync::broadcast;

@@ -1,8 +1,8 @@
 //! The upstream usage of one program.
 
-use crate::engine::RunContext;
-use crate::upstream::{CallFault, FaultReason};
 use ahash::AHashMap;
+use ptc_engine::RunContext;
+use ptc_upstreams::upstream::{CallFault, FaultReason};
 use std::cell::{Cell, RefCell};
 
 /// The usage of one program. The engine carries it with the program without knowing its type.

@@ -4,9 +4,9 @@
 use ptc_mcp::json::Value;
 
 use super::types::{ordered_arguments, structure};
-use crate::json_schema::views;
-use crate::text::literal::{literal, literals};
-use crate::text::{argument_key, bounded_line};
+use ptc_base::text::literal::{literal, literals};
+use ptc_base::text::{argument_key, bounded_line};
+use ptc_schema::json_schema::views;
 
 /// Longest description of an argument and longest list of its values, in bytes.
 const MAX_BYTES: usize = 2048;

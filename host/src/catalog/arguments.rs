@@ -14,8 +14,8 @@ use ptc_mcp::json::Value;
 use ptc_vm::machine::ToolArguments;
 
 use super::types::needed_arguments;
-use crate::json_schema::{admits_null, views};
-use crate::text::clip;
+use ptc_base::text::clip;
+use ptc_schema::json_schema::{admits_null, views};
 
 /// Nesting up to which keys are respelled; JSON that goes deeper is copied as it is.
 const MAX_DEPTH: usize = 128;

@@ -12,10 +12,10 @@ use super::payload::may_wrap;
 use super::rest_arguments::check_rest_arguments;
 use super::unknown_arguments::note_on_unknown;
 use super::{Catalog, ServerEntry, ToolEntry};
-use crate::json_schema::properties;
-use crate::pace::{AT_ONCE, apart};
-use crate::similar::most_similar;
-use crate::text::{argument_key, string_literal, with_dots};
+use ptc_base::pace::{AT_ONCE, apart};
+use ptc_base::similar::most_similar;
+use ptc_base::text::{argument_key, string_literal, with_dots};
+use ptc_schema::json_schema::properties;
 
 /// Names that a hint shows at most.
 pub(super) const MAX_HINTED: usize = 8;

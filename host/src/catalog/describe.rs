@@ -6,7 +6,7 @@ use super::access::{marked_name, writes};
 use super::search::server_description;
 use super::shape::{MAX_CHARS, MAX_FULL_CHARS, Shapes};
 use super::{Catalog, ServerEntry, doc};
-use crate::text::{cut, named, short_line, string_literal};
+use ptc_base::text::{cut, named, short_line, string_literal};
 
 /// Longest description of a tool, in characters.
 const TOOL_DESCRIPTION: usize = 120;
@@ -349,7 +349,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixtures;
-    use crate::credentials::Redactor;
+    use ptc_secret::credentials::Redactor;
 
     fn loaded() -> Catalog {
         let all = fixtures::catalog();

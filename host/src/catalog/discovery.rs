@@ -9,11 +9,11 @@ use super::call::{unknown_server, unknown_tool};
 use super::doc::{server_doc, tool_doc, tool_meta, with_nearest};
 use super::search::apropos;
 use super::{Catalog, ServerEntry, ToolEntry};
-use crate::engine::CatalogOp;
-use crate::pace::apart;
-use crate::similar::most_similar;
-use crate::text::literal::literal;
-use crate::text::{clip, named, short_line, string_literal};
+use ptc_base::pace::apart;
+use ptc_base::similar::most_similar;
+use ptc_base::text::literal::literal;
+use ptc_base::text::{clip, named, short_line, string_literal};
+use ptc_engine::CatalogOp;
 use ptc_vm::builtins::words::query_words;
 
 /// Longest description in a line of `dir`, in characters.

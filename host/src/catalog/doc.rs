@@ -8,9 +8,9 @@ use super::search::find_tools;
 use super::shape::{MAX_FULL_CHARS, Shapes};
 use super::types::{arguments_type, needed_arguments, result_type};
 use super::{Catalog, ServerEntry, ToolEntry};
-use crate::json_schema::properties;
-use crate::similar::most_similar;
-use crate::text::{argument_key, bounded_line, clip, named, short_line, string_literal};
+use ptc_base::similar::most_similar;
+use ptc_base::text::{argument_key, bounded_line, clip, named, short_line, string_literal};
+use ptc_schema::json_schema::properties;
 
 /// Longest description, in bytes.
 const DESCRIPTION: usize = 2048;
@@ -256,8 +256,8 @@ pub fn tool_meta(server: &ServerEntry, tool: &ToolEntry) -> Value {
 mod tests {
     use super::*;
     use crate::catalog::fixtures;
-    use crate::credentials::Redactor;
-    use crate::upstream::{Introduction, Offers};
+    use ptc_secret::credentials::Redactor;
+    use ptc_upstreams::upstream::{Introduction, Offers};
 
     fn doc_of(tool: Value) -> String {
         let server = fixtures::server("server", vec![tool]);
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn a_server_without_a_description_is_described_by_itself() {
         let redactor = Redactor::new();
-        redactor.register([&crate::credentials::Secret::new("tok-tok-tok")]).unwrap();
+        redactor.register([&ptc_secret::credentials::Secret::new("tok-tok-tok")]).unwrap();
         let described = |description: &str, title: &str, instructions: &str| {
             let upstream = fixtures::upstream("s", json!({"description": description}));
             let introduction = Introduction {

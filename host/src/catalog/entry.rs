@@ -10,11 +10,11 @@ use ptc_vm::paging::Parameters;
 use super::paging::parameters;
 use super::tokens::Tokens;
 use super::types::needed_arguments;
-use crate::config::{Transport, UpstreamConfig, hint};
-use crate::credentials::Redactor;
-use crate::pace::AT_ONCE;
-use crate::upstream::{Introduction, Offers};
-use crate::visible::{has_hidden, visible, without_controls};
+use ptc_base::pace::AT_ONCE;
+use ptc_base::visible::{has_hidden, visible, without_controls};
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::config::{Transport, UpstreamConfig, hint};
+use ptc_upstreams::upstream::{Introduction, Offers};
 
 /// The most tools kept of one upstream; a longer list is cut.
 const MAX_TOOLS: usize = 1000;
@@ -400,7 +400,7 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixtures;
-    use crate::credentials::Secret;
+    use ptc_secret::credentials::Secret;
 
     #[test]
     fn tools_keep_their_order_and_are_found_by_name() {

@@ -3,8 +3,8 @@
 use ptc_mcp::json::{Value, json};
 
 use super::{Catalog, ServerEntry};
-use crate::config::{LoadOptions, ProcessEnv, UpstreamConfig, UpstreamsConfig};
-use crate::credentials::Redactor;
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::config::{LoadOptions, ProcessEnv, UpstreamConfig, UpstreamsConfig};
 
 /// A stdio upstream with these keys in its entry.
 pub(super) fn upstream(name: &str, keys: Value) -> UpstreamConfig {

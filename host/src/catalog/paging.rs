@@ -3,8 +3,8 @@
 use ptc_mcp::json::Value;
 use ptc_vm::paging::{Kind, Parameter, Parameters};
 
-use crate::json_schema::{properties, views};
-use crate::text::clip;
+use ptc_base::text::clip;
+use ptc_schema::json_schema::{properties, views};
 
 /// Bytes of a description in which a bound is looked for.
 const MOST_PROSE: usize = 400;

@@ -2,7 +2,7 @@
 
 use ptc_mcp::json::Value;
 
-use crate::json_schema::{properties, resolve};
+use ptc_schema::json_schema::{properties, resolve};
 
 /// The part of an answer's schema that describes `:value`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Bounds of numbers that only prose names: `page size, max 100`, `Results per page (1-50)`.
 
-use crate::text::clip;
+use ptc_base::text::clip;
 
 /// Bytes of a description that are looked at.
 const LOOKED_AT: usize = 2048;

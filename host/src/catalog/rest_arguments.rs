@@ -8,11 +8,11 @@ use ptc_mcp::json::{Map, Value};
 use super::arguments::Spelled;
 use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
-use crate::json_schema::properties;
-use crate::openapi::misfit;
-use crate::similar::most_similar;
-use crate::text::literal::literal;
-use crate::text::{argument_key, bounded_line, clip, string_literal};
+use ptc_base::similar::most_similar;
+use ptc_base::text::literal::literal;
+use ptc_base::text::{argument_key, bounded_line, clip, string_literal};
+use ptc_schema::json_schema::properties;
+use ptc_upstreams::openapi::misfit;
 
 /// Longest value that a message shows, in bytes.
 const MAX_SHOWN: usize = 120;

@@ -1,8 +1,8 @@
 //! The lexical search of `apropos` (upstreams.md 13.4).
 
 use super::entry::{Catalog, ServerEntry, ToolEntry};
-use crate::pace::Pace;
-use crate::text::{named, one_line, short_line};
+use ptc_base::pace::Pace;
+use ptc_base::text::{named, one_line, short_line};
 use ptc_vm::builtins::words::{score, tokenize};
 use std::cmp::Ordering;
 
@@ -123,7 +123,7 @@ fn line(found: &Match<'_>) -> String {
     if server.sign_in_needed {
         format!("{name}: {description}. Needs sign-in: a person must run ptc login {name}.")
     } else {
-        let literal = crate::text::string_literal(name);
+        let literal = ptc_base::text::string_literal(name);
         format!("{name}: {description}. Catalog not loaded. Use (dir {literal} {{:limit 20}}).")
     }
 }
@@ -135,7 +135,8 @@ pub(super) fn server_description(server: &ServerEntry) -> Option<String> {
         .into_iter()
         .find(|line| !line.is_empty())
         .unwrap_or_else(own);
-    let text = crate::text::cut(one_line(&line).trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
+    let text =
+        ptc_base::text::cut(one_line(&line).trim_end_matches(['.', ' ']).to_owned(), SERVER_DESCRIPTION);
     (!text.is_empty()).then_some(text)
 }
 
@@ -156,8 +157,8 @@ mod tests {
 
     use super::*;
     use crate::catalog::fixtures;
-    use crate::pace::PIECE;
-    use crate::pace::tests::take_work;
+    use ptc_base::pace::PIECE;
+    use ptc_base::pace::work::take_work;
 
     fn apropos(catalog: &Catalog, query: &str, limit: usize, load: bool) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

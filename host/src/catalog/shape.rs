@@ -6,8 +6,8 @@ use super::ToolEntry;
 use super::payload::payload_schema;
 use super::prose::maximum_in;
 use super::types::ordered_arguments;
-use crate::json_schema::{resolve, views};
-use crate::text::{argument_key, cut, one_line, string_literal};
+use ptc_base::text::{argument_key, cut, one_line, string_literal};
+use ptc_schema::json_schema::{resolve, views};
 
 /// The most arguments, and the most keys of a result, that a shape shows.
 const MAX_NAMES: usize = 12;

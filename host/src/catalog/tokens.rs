@@ -19,7 +19,7 @@ pub(super) struct Tokens {
 
 impl Tokens {
     pub(super) fn of_tool(name: &str, description: &str, input: &Value, annotations: Option<&Value>) -> Self {
-        let keys = crate::json_schema::properties(input).into_iter().flat_map(|p| p.keys());
+        let keys = ptc_schema::json_schema::properties(input).into_iter().flat_map(|p| p.keys());
         let hints = annotations.and_then(Value::as_object).into_iter().flatten().flat_map(|(key, value)| {
             let value = match value {
                 Value::String(text) => tokenize(text),

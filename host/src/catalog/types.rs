@@ -4,9 +4,9 @@ use ahash::{AHashMap, AHashSet};
 use ptc_mcp::json::{Map, Value};
 
 use super::payload::payload_schema;
-use crate::json_schema::{properties, required, resolve};
-use crate::text::literal::{json_beginning, literal, literals};
-use crate::text::{argument_key, clip, cut};
+use ptc_base::text::literal::{json_beginning, literal, literals};
+use ptc_base::text::{argument_key, clip, cut};
+use ptc_schema::json_schema::{properties, required, resolve};
 
 /// Longest type of one argument, in bytes; longer ones end in three dots.
 const MAX_ARGUMENT_BYTES: usize = 400;

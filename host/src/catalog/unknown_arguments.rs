@@ -7,9 +7,9 @@ use ptc_mcp::json::Value;
 
 use super::call::MAX_HINTED;
 use super::{ServerEntry, ToolEntry};
-use crate::json_schema::views;
-use crate::similar::most_similar;
-use crate::text::{bounded_line, clip, string_literal};
+use ptc_base::similar::most_similar;
+use ptc_base::text::{bounded_line, clip, string_literal};
+use ptc_schema::json_schema::views;
 
 /// Longest name that a note shows, in bytes.
 const MAX_NAME: usize = 60;

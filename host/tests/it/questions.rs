@@ -59,7 +59,7 @@ fn question(tool: &str, arguments: &str) -> Question {
 
 impl HostCalls for Asking {
     fn answer(
-        &self,
+        self: Arc<Self>,
         run: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,

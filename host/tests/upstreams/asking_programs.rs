@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, Verdict};
+use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Verdict};
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Mode, OpenQuestion, QuestionId, QuestionKind,
 };
@@ -205,7 +205,7 @@ pub(crate) async fn start(entry: Value, tasks: bool) -> Arc<Aggregator> {
 pub(crate) fn request(aggregator: &Arc<Aggregator>, program: &str, person: &Arc<Person>) -> EvalRequest {
     let mut request = EvalRequest::new(program);
     request.limits = Limits { timeout: AMPLE, ..Limits::aggregator() };
-    request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
+    request.upstreams = Some(aggregator.clone());
     request.asker = Some(person.clone());
     request
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits};
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::text;
@@ -111,7 +111,7 @@ impl World {
         let engine = Engine::start(EngineOptions { threads: 1, memory: None }).unwrap();
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout, ..Limits::aggregator() };
-        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(self.aggregator.clone());
         engine.eval(request).await
     }
 

@@ -282,7 +282,7 @@ fn eval_options(
         shaper: Shaper::new(settings.profile, limits.max_result_bytes),
         max_attached_bytes: settings.aggregator.limits.max_binary_bytes,
         fits_client: limits.fits_client,
-        upstreams: upstreams.map(|upstreams| Arc::new(upstreams.clone()) as Arc<dyn HostCalls>),
+        upstreams: upstreams.map(|upstreams| upstreams.clone() as Arc<dyn HostCalls>),
         card: upstreams.map(card),
         read_only: settings.aggregator.read_only,
         redactor: redactor.clone(),

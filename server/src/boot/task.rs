@@ -40,7 +40,7 @@ pub(super) fn task(
         engine: engine.clone(),
         model,
         model_name,
-        upstreams: Arc::new(aggregator.clone()),
+        upstreams: aggregator.clone(),
         snapshot: snapshot(&catalog, mode, settings.aggregator.catalog_bytes),
         planner: PlannerConfig::load(planner, &summary)?,
         summary,

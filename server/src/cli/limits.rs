@@ -124,7 +124,7 @@ impl LimitArgs {
         // As the MCP server does: a misspelt context key is an error, not nil.
         request.strict_data = true;
         request.max_attached_bytes = self.aggregator_limits().max_binary_bytes;
-        request.upstreams = aggregator.clone().map(|aggregator| Arc::new(aggregator) as Arc<dyn HostCalls>);
+        request.upstreams = aggregator.clone().map(|aggregator| aggregator as Arc<dyn HostCalls>);
         Ok((request, aggregator))
     }
 }

@@ -58,7 +58,7 @@ impl HostCalls for Lawful {
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         run: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,

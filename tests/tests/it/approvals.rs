@@ -11,8 +11,7 @@ use ptc_host::aggregator::{
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::credentials::Secret;
 use ptc_host::engine::{
-    Asker, CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, Resume, Suspended,
-    Verdict,
+    Asker, CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Resume, Suspended, Verdict,
 };
 use ptc_host::questions::{
     Action, Answer, AnsweredBy, Channel, Level, OpenQuestion, QuestionId, QuestionKind,
@@ -77,7 +76,7 @@ impl World {
     fn request(&self, program: &str, asker: Option<&Arc<Person>>) -> EvalRequest {
         EvalRequest {
             limits: Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() },
-            upstreams: Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>),
+            upstreams: Some(self.aggregator.clone()),
             asker: asker.cloned().map(|person| person as Arc<dyn Asker>),
             principal: Some("alice".into()),
             ..EvalRequest::new(program)
@@ -469,7 +468,7 @@ fn calls_leave_by_two_doors_alone() {
             "host/src/aggregator/input.rs",
             "host/src/aggregator/outside.rs",
             "host/src/aggregator/reported_roots.rs",
-            "host/src/upstream/per_principal.rs"
+            "upstreams/src/upstream/per_principal.rs"
         ],
         "whoever calls an upstream asks for the approval first (of programs in call.rs); the third reads one tool that only tells its folders and needs none; the last one hands on what came by the others"
     );

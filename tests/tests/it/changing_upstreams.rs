@@ -3,7 +3,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, EvalRequest, Limits};
 use ptc_host::time::Clock;
 use ptc_host::upstream::Phase;
 use ptc_mcp::json::json;
@@ -46,7 +46,7 @@ impl World {
     async fn eval(&self, program: &str) -> String {
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
-        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(self.aggregator.clone());
         match self.engine.eval(request).await.result {
             Ok(answer) => answer.text.to_string(),
             Err(failure) => failure.message.to_string(),

@@ -3,9 +3,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{
-    Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget, SessionKey,
-};
+use ptc_host::engine::{Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget, SessionKey};
 
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
@@ -44,7 +42,7 @@ impl World {
     async fn eval_in(&self, session: Option<&str>, program: &str) -> EvalOutcome {
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
-        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(self.aggregator.clone());
         request.max_attached_bytes = 1000;
         request.session = session.map(SessionKey::from);
         self.engine.eval(request).await

@@ -236,13 +236,13 @@ fn cases() -> Vec<Case> {
 const ELSEWHERE: [(&str, &str, &str); 107] = [
     (
         "questions of one answer or task, 64; their keys, 1 024 bytes",
-        "host/src/mcp/unfinished.rs",
+        "upstreams/src/mcp/unfinished.rs",
         "a_request_for_input_that_cannot_be_met_says_why",
     ),
-    ("pages of one error, 64", "host/src/mcp/protocol.rs", "an_error_may_want_pages_to_be_visited"),
+    ("pages of one error, 64", "upstreams/src/mcp/protocol.rs", "an_error_may_want_pages_to_be_visited"),
     (
         "schemas that one look visits, 64",
-        "host/src/json_schema.rs",
+        "schema/src/json_schema.rs",
         "views_see_through_combinations_and_are_bounded",
     ),
     (
@@ -257,34 +257,34 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
     ),
     (
         "arguments that go into headers, 64; their paths, 4 096 bytes",
-        "host/src/mcp/http/mirror.rs",
+        "upstreams/src/mcp/http/mirror.rs",
         "mirrored_arguments_are_few_and_their_paths_short",
     ),
     ("scopes of one text, 1 000", "oauth/src/scopes.rs", "scopes_beyond_the_limit_are_none"),
     (
         "lines about tools that are left out, 20",
-        "host/src/mcp/tools.rs",
+        "upstreams/src/mcp/tools.rs",
         "tools_that_are_left_out_are_told_a_few_times",
     ),
     (
         "secrets that are scrubbed, 256 KiB; of one principal 64 KiB",
-        "host/src/credentials/redactor/tests.rs",
+        "base/src/redactor/tests.rs",
         "secrets_that_have_no_room_are_refused_and_change_nothing",
     ),
     (
         "secrets of all principals, 1 MiB",
-        "host/src/credentials/redactor/tests.rs",
+        "base/src/redactor/tests.rs",
         "secrets_of_idle_principals_give_way_to_others",
     ),
     (
         "work of looking for secrets",
-        "host/src/credentials/redactor/tests.rs",
+        "base/src/redactor/tests.rs",
         "a_secret_that_repeats_itself_takes_no_more_than_its_share_of_work",
     ),
     ("tokens and codes, 16 KiB", "oauth/src/grants/answer.rs", "tokens_are_as_long_as_a_header_at_most"),
     (
         "header values of the operator, 16 KiB",
-        "host/src/credentials/headers.rs",
+        "secret/src/credentials/headers.rs",
         "refuses_bad_static_headers",
     ),
     (
@@ -292,7 +292,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "host/tests/it/oauth/signing_in.rs",
         "a_principal_that_begins_sign_ins_without_end_leaves_sixteen",
     ),
-    ("files of the operator", "host/src/ordinary_file.rs", "files_are_read_up_to_their_limit"),
+    ("files of the operator", "base/src/ordinary_file.rs", "files_are_read_up_to_their_limit"),
     ("--max-attached-bytes", "tests/tests/it/features.rs", "a_reply_carries_so_much_and_no_more"),
     (
         "--max-frame-bytes",
@@ -357,7 +357,7 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
     ),
     (
         "--max-session-history-entry-bytes",
-        "host/src/engine/session/lock.rs",
+        "engine/src/session/lock.rs",
         "an_oversized_result_is_remembered_as_a_preview_that_fits",
     ),
     (
@@ -557,33 +557,33 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "server/src/tools/sessions/tests.rs",
         "a_thousand_long_titles_do_not_make_a_long_list",
     ),
-    ("complaints about an answer's schema", "host/src/output_schema/tests.rs", "complaints_are_bounded"),
+    ("complaints about an answer's schema", "schema/src/output_schema/tests.rs", "complaints_are_bounded"),
     (
         "nesting of a tool's arguments",
         "host/src/catalog/arguments.rs",
         "hostile_schemas_and_depth_cost_little",
     ),
-    ("pages and tools of a listing", "host/src/mcp/tools.rs", "lists_end_however_hostile"),
+    ("pages and tools of a listing", "upstreams/src/mcp/tools.rs", "lists_end_however_hostile"),
     ("a line of a child", "mcp/src/lines.rs", "a_line_at_the_cap_passes_and_one_byte_more_does_not"),
     ("a body of an upstream", "host/tests/upstreams/http.rs", "bodies_are_capped"),
     (
         "events of a stream in a second",
-        "host/src/mcp/http/event_rate.rs",
+        "upstreams/src/mcp/http/event_rate.rs",
         "a_stream_has_a_thousand_events_in_each_second",
     ),
     (
         "input of an encoded body that becomes nothing",
-        "host/src/http/body.rs",
+        "http/src/body.rs",
         "input_that_becomes_nothing_is_read_in_pieces_up_to_a_megabyte",
     ),
     (
         "empty members of an encoded body",
-        "host/src/http/encoding.rs",
+        "http/src/encoding.rs",
         "members_without_anything_in_them_may_follow_each_other_so_often",
     ),
     (
         "requests of a server during a call",
-        "host/src/mcp/http/post.rs",
+        "upstreams/src/mcp/http/post.rs",
         "so_many_requests_are_answered_during_one_call",
     ),
     (
@@ -591,10 +591,10 @@ const ELSEWHERE: [(&str, &str, &str); 107] = [
         "host/src/catalog/tokens.rs",
         "a_tool_has_64_words_of_which_its_description_leaves_some_to_its_arguments",
     ),
-    ("an OpenAPI document", "host/src/openapi/document.rs", "files_have_a_cap"),
+    ("an OpenAPI document", "upstreams/src/openapi/document.rs", "files_have_a_cap"),
     (
         "calls of an upstream at a time",
-        "host/src/upstream/slots.rs",
+        "upstreams/src/upstream/slots.rs",
         "a_full_house_is_waited_for_until_the_deadline",
     ),
     ("turns of an agent", "agent/src/run/tests/limits.rs", "a_model_that_never_stops_is_stopped"),

@@ -1,11 +1,10 @@
 //! Many upstreams at once, with the default limits: all are started together, and one program calls them all.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use ptc_host::aggregator::{Aggregator, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, EvalRequest, Limits};
 use ptc_mcp::json::{Map, Value, json};
 
 const SERVERS: usize = 24;
@@ -34,7 +33,7 @@ async fn all_of_them(mode: SnapshotMode) {
     request.limits = Limits::aggregator();
     // The time is the program's, and of a start in live mode: a machine that does much else is slow to start 24 programs.
     request.limits.timeout = std::time::Duration::from_secs(60);
-    request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
+    request.upstreams = Some(aggregator.clone());
     let outcome = engine.eval(request).await;
     let text = outcome.result.map_or_else(|failure| failure.full_message(), |answer| answer.text);
     assert_eq!(text, format!("{{true {SERVERS}}}"));

@@ -3,8 +3,8 @@
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{
-    AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits, MemoryBudget,
-    SessionLimits, SessionReport, SessionRules,
+    AppTools, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, MemoryBudget, SessionLimits,
+    SessionReport, SessionRules,
 };
 use ptc_mcp::json::json;
 use ptc_test_support::wait_until_async;
@@ -79,7 +79,7 @@ async fn a_waiting_program_keeps_its_share_until_it_is_dropped() {
         Aggregator::start(config.expect("a right file"), options).await.expect("the fake starts");
     let with_upstreams = |program: &str| {
         let mut request = request(program);
-        request.upstreams = Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(aggregator.clone());
         request
     };
     let waiting = "(let [v (vec (map inc (range 150000)))]

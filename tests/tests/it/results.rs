@@ -2,7 +2,7 @@
 
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode, notes};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, HostCalls, Limits};
+use ptc_host::engine::{CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits};
 use ptc_mcp::json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl World {
     async fn eval(&self, program: &str) -> EvalOutcome {
         let mut request = EvalRequest::new(program);
         request.limits = Limits { timeout: Duration::from_secs(60), ..Limits::aggregator() };
-        request.upstreams = Some(Arc::new(self.aggregator.clone()) as Arc<dyn HostCalls>);
+        request.upstreams = Some(self.aggregator.clone());
         self.engine.eval(request).await
     }
 

@@ -14,7 +14,7 @@ struct Store;
 
 impl HostCalls for Store {
     fn answer(
-        &self,
+        self: Arc<Self>,
         _: Rc<RunContext>,
         request: HostRequest,
         _: Desk,

@@ -9,7 +9,7 @@ mod tests;
 use super::endpoint::{Endpoint, endpoint_client, read_events};
 use super::{EventSink, LlmError, LlmRequest, LlmResponse};
 use http::{HeaderName, HeaderValue};
-use ptc_host::credentials::Secret;
+use ptc_base::secret::Secret;
 use std::sync::Arc;
 
 /// The revision of the protocol.

@@ -2,7 +2,7 @@
 
 use super::super::message::{instructions, tells_error};
 use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// The longest answer, where the request does not say: the protocol demands a number.
 const MAX_TOKENS: u32 = 4096;

@@ -2,7 +2,7 @@
 
 use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Blocks of one response: far more than a model sends.
 pub(super) const MAX_BLOCKS: usize = 1024;

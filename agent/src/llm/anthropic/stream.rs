@@ -3,7 +3,7 @@
 use super::super::endpoint::{EventStream, Flow};
 use super::super::{EventSink, LlmError, LlmErrorKind, LlmEvent, LlmResponse, ToolCall, Usage, emit};
 use super::response::{MAX_BLOCKS, assemble, failure, too_many_blocks, usage};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Joins events.
 pub(super) struct Reader {
@@ -123,7 +123,7 @@ impl Reader {
 impl EventStream for Reader {
     #[expect(clippy::disallowed_methods, reason = "entry point: Reader.event")]
     fn event(&mut self, data: &str) -> Result<Flow, LlmError> {
-        let json: Json = ptc_host::json::from_str(data).map_err(|error| {
+        let json: Json = ptc_base::json::from_str(data).map_err(|error| {
             LlmError::new(
                 LlmErrorKind::Malformed,
                 format!("an event of the stream is not JSON ({error}): {data}"),

@@ -1,7 +1,7 @@
 //! Credentials that authorize requests to AWS.
 
-use ptc_host::credentials::Secret;
-use ptc_host::environment::ProcessEnv;
+use ptc_base::environment::ProcessEnv;
+use ptc_base::secret::Secret;
 
 /// Keys that sign requests, or a token in their place.
 #[derive(Debug, Clone)]

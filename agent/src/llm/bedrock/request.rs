@@ -4,7 +4,7 @@ use super::super::image::lower;
 use super::super::message::{instructions, schema_in_words, tells_error};
 use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message};
 use super::concession::{Made, NO_CACHE, NO_FORCED_TOOL, NO_STATUS, NO_TOOL_IMAGES};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// Longest id of a call, in characters.
 const MAX_ID: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::super::endpoint::Endpoint;
 use super::super::{Image, LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// Tool calls of one response: far more than a run would answer.
 const MAX_CALLS: usize = 1024;

@@ -3,7 +3,7 @@
 use super::super::endpoint::Address;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
-use ptc_host::credentials::Secret;
+use ptc_base::secret::Secret;
 use ring::{digest, hmac};
 use std::fmt::Write as _;
 

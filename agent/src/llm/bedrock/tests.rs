@@ -8,8 +8,8 @@ use crate::llm::testing::{
     Act, PNG_BASE64, Provider, answer, any_answer, full_request, notes, ok, with_images,
 };
 use crate::llm::{Image, Llm, LlmErrorKind, LlmRequest, Message, StopReason, Usage};
-use ptc_host::credentials::Secret;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::secret::Secret;
 
 const MODEL: &str = "anthropic.claude-3-haiku-20240307-v1:0";
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";

@@ -20,7 +20,7 @@ macro_rules! endpoint_client {
 
             /// Sends requests over the connections of this HTTP client, which also defines the trusted certificates.
             #[must_use]
-            pub fn http(mut self, http: ptc_host::http::Client) -> $client {
+            pub fn http(mut self, http: ptc_http::Client) -> $client {
                 self.endpoint.set_http(http);
                 self
             }

@@ -18,10 +18,11 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
-use ptc_host::credentials::{Redactor, Secret};
-use ptc_host::http::{Body, Client, HttpError, Limits, Request, Target};
-use ptc_host::json::Value as Json;
-use ptc_host::time::{self, Instant};
+use ptc_base::json::Value as Json;
+use ptc_base::redactor::Redactor;
+use ptc_base::secret::Secret;
+use ptc_base::time::{self, Instant};
+use ptc_http::{Body, Client, HttpError, Limits, Request, Target};
 use std::time::Duration;
 
 /// Bytes of a refusal's body that are read.
@@ -202,7 +203,7 @@ impl EndpointResponse {
         while let Some(chunk) = self.chunk().await? {
             whole.extend_from_slice(&chunk);
         }
-        ptc_host::json::from_slice(&whole).map_err(|error| {
+        ptc_base::json::from_slice(&whole).map_err(|error| {
             let display = endpoint.scrub(&String::from_utf8_lossy(&whole));
             LlmError::new(LlmErrorKind::Malformed, format!("the answer is not JSON ({error}): {display}"))
         })

@@ -5,8 +5,8 @@ use super::now;
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use ptc_host::credentials::Redactor;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
+use ptc_base::redactor::Redactor;
 use std::time::Duration;
 
 /// Characters of an endpoint's text that an error shows.
@@ -90,7 +90,7 @@ fn http_date(text: &str) -> Option<Timestamp> {
 mod tests {
     use super::*;
     use http::HeaderValue;
-    use ptc_host::credentials::Secret;
+    use ptc_base::secret::Secret;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()

@@ -2,8 +2,8 @@
 
 use super::super::{LlmError, LlmErrorKind};
 use super::{Endpoint, EndpointResponse};
-use ptc_host::http::{Event, SseDecoder};
-use ptc_host::time;
+use ptc_base::time;
+use ptc_http::{Event, SseDecoder};
 use std::time::Duration;
 
 /// How long the end of a stream may take once the model has said that it is done.

@@ -10,7 +10,7 @@ mod tests;
 use super::endpoint::{Address, Endpoint, endpoint_client, joined, read_events};
 use super::{EventSink, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use http::HeaderName;
-use ptc_host::credentials::Secret;
+use ptc_base::secret::Secret;
 use std::sync::Arc;
 
 /// The revision of the protocol, where the base URL has none.

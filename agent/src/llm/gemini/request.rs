@@ -3,7 +3,7 @@
 use super::super::message::{instructions, schema_in_words, tells_error};
 use super::super::{Image, LlmError, LlmErrorKind, LlmRequest, Message, ToolCallMsg};
 use super::state::{Known, State, wire_id};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// Stands for the signature of a call that no model of this family made; from its third generation on they insist on one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";

@@ -3,7 +3,7 @@
 use super::super::endpoint::{Endpoint, kind_of_status, retry_delay};
 use super::super::{Image, LlmError, LlmErrorKind, LlmResponse, StopReason, ToolCall, Usage};
 use super::state::{CallState, State};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Tool calls of one response: far more than a run would answer.
 const MAX_CALLS: usize = 1024;

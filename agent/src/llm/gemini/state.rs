@@ -1,7 +1,7 @@
 //! Provider state that the protocol requires back with a message: signatures of the thinking, and the ids of calls.
 
 use crate::llm::ToolCallMsg;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use serde::{Deserialize, Serialize};
 
 /// The state of one message, kept under `gemini` in the message's `provider_state`.
@@ -34,16 +34,16 @@ impl State {
     #[expect(clippy::disallowed_methods, reason = "entry point: State.of")]
     pub(super) fn of(provider_state: Option<&Json>) -> Option<State> {
         let state = provider_state?.get("gemini")?;
-        ptc_host::json::from_str(&state.to_string()).ok()
+        ptc_base::json::from_str(&state.to_string()).ok()
     }
 
     /// As a message keeps it; nothing if there is nothing to keep.
     pub(super) fn keep(&self) -> Option<Json> {
-        let state = ptc_host::json::to_value(self).ok()?;
+        let state = ptc_base::json::to_value(self).ok()?;
         let idle = self.text.is_none()
             && self.images.iter().all(Option::is_none)
             && self.calls.iter().all(|call| *call == CallState::default());
-        (!idle).then(|| ptc_host::json::json!({"gemini": state}))
+        (!idle).then(|| ptc_base::json::json!({"gemini": state}))
     }
 }
 

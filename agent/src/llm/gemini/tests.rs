@@ -7,8 +7,8 @@ use crate::llm::testing::{
     Act, PNG_BASE64, Provider, answer, any_answer, events, full_request, notes, ok, with_images,
 };
 use crate::llm::{Image, Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, Message, StopReason, Usage};
-use ptc_host::credentials::Secret;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::secret::Secret;
 use std::time::Duration;
 
 const KEY: &str = "sekrit-key-123";

@@ -4,7 +4,7 @@
 use super::super::Message;
 use super::Image;
 use crate::tool::JsonMap;
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Images of one result that a model is given.
 const MAX_IMAGES: usize = 8;
@@ -88,7 +88,7 @@ pub(crate) fn lower(messages: &[Message]) -> Option<Vec<Message>> {
 mod tests {
     use super::*;
     use crate::llm::image::tests::PNG;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     #[test]
     fn images_of_a_result_are_lifted_out_of_it() {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Uri;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Features that compatible endpoints reject, and their substitutes.
 
 use super::super::{LlmError, LlmErrorKind, LlmRequest, Message};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A set of concessions.

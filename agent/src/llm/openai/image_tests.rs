@@ -2,7 +2,7 @@ use super::OpenAi;
 use super::request::body;
 use crate::llm::testing::{Act, PNG_BASE64, Provider, answer, events, notes, ok, with_images};
 use crate::llm::{Image, Llm, LlmRequest, LlmResponse, Message};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 fn request(messages: Vec<Message>) -> LlmRequest {
     LlmRequest { messages, ..LlmRequest::default() }

@@ -15,7 +15,7 @@ use super::endpoint::{Endpoint, endpoint_client, read_events};
 use super::{EventSink, LlmError, LlmRequest, LlmResponse};
 use concession::Concessions;
 use http::header::AUTHORIZATION;
-use ptc_host::credentials::Secret;
+use ptc_base::secret::Secret;
 use std::sync::Arc;
 
 /// A model served at `POST {base}/chat/completions`.

@@ -8,7 +8,7 @@ use super::concession::{
     NO_TOOL_IMAGES, VALID_ARGUMENTS,
 };
 use super::strict::strict;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 /// The body of a request, spelled so that it makes the concessions in `made`.
 pub(super) fn body(model: &str, request: &LlmRequest, made: Made, stream: bool) -> Json {

@@ -4,7 +4,7 @@ use super::super::endpoint::{Endpoint, kind_of_status};
 use super::super::{
     Image, LlmError, LlmErrorKind, LlmResponse, MAX_CALLS, StopReason, ToolCall, Usage, too_many_calls,
 };
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// The response in an answer's body.
 pub(super) fn read(json: &Json, endpoint: &Endpoint) -> Result<LlmResponse, LlmError> {

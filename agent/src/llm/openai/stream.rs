@@ -6,7 +6,7 @@ use super::super::{
     too_many_calls,
 };
 use super::response::{arguments, assemble, failure, images, text, usage};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Joins chunks.
 pub(super) struct Reader {
@@ -107,7 +107,7 @@ impl EventStream for Reader {
         if data.trim() == "[DONE]" {
             return Ok(Flow::End);
         }
-        let json: Json = ptc_host::json::from_str(data).map_err(|error| {
+        let json: Json = ptc_base::json::from_str(data).map_err(|error| {
             LlmError::new(
                 LlmErrorKind::Malformed,
                 format!("an event of the stream is not JSON ({error}): {data}"),

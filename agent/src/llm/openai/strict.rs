@@ -1,7 +1,7 @@
 //! JSON Schema for OpenAI's strict mode: every property required and optional ones nullable, no further properties,
 //! alternatives as `anyOf`, references by themselves, and only the keywords that the endpoint knows.
 
-use ptc_host::json::{Map, Value as Json, json};
+use ptc_base::json::{Map, Value as Json, json};
 
 /// Keywords that are sent as they are.
 const KEPT: [&str; 11] = [

@@ -6,8 +6,8 @@ use super::stream::Reader;
 use crate::llm::endpoint::{Endpoint, EventStream};
 use crate::llm::testing::{Act, Provider, STREAM, answer, any_answer, events, full_request, notes, ok};
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, StopReason, TimeLimits, Usage};
-use ptc_host::credentials::Secret;
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
+use ptc_base::secret::Secret;
 use std::time::Duration;
 
 const KEY: &str = "sekrit-key-123";

@@ -1,6 +1,6 @@
 //! The first difference of JSON values.
 
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 
 /// Characters of a value that a message shows.
 const MAX_DISPLAYED: usize = 120;
@@ -71,7 +71,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_host::json::json;
+    use ptc_base::json::json;
 
     #[test]
     fn the_first_difference_is_named() {

@@ -11,7 +11,7 @@ pub use recorder::Recorder;
 pub use replayer::{ReplayError, Replayer};
 
 use super::{LlmError, LlmResponse};
-use ptc_host::json::Value as Json;
+use ptc_base::json::Value as Json;
 use serde::{Deserialize, Serialize};
 
 /// One line of a recording.

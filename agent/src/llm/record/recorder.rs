@@ -3,8 +3,8 @@
 use super::super::{EventSink, Llm, LlmError, LlmRequest, LlmResponse};
 use super::Exchange;
 use futures_util::future::BoxFuture;
-use ptc_host::credentials::Redactor;
-use ptc_host::sync::Mutex;
+use ptc_base::redactor::Redactor;
+use ptc_base::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -47,11 +47,11 @@ impl<L: Llm> Recorder<L> {
     /// Writes one exchange. A failed write is reported once and does not end the conversation.
     fn write(&self, request: &LlmRequest, result: &Result<LlmResponse, LlmError>) {
         let exchange = Exchange {
-            request: ptc_host::json::to_value(request).unwrap_or_default(),
+            request: ptc_base::json::to_value(request).unwrap_or_default(),
             response: result.as_ref().ok().cloned(),
             error: result.as_ref().err().cloned(),
         };
-        let mut line = ptc_host::json::to_value(&exchange).unwrap_or_default();
+        let mut line = ptc_base::json::to_value(&exchange).unwrap_or_default();
         self.redactor.scrub_json(&mut line);
         let mut file = self.file.lock();
         let written = file.write_all(format!("{line}\n").as_bytes());

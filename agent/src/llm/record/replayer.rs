@@ -4,9 +4,9 @@ use super::super::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse};
 use super::Exchange;
 use super::difference::first_difference;
 use futures_util::future::BoxFuture;
-use ptc_host::credentials::Redactor;
-use ptc_host::json::Value as Json;
-use ptc_host::sync::Mutex;
+use ptc_base::json::Value as Json;
+use ptc_base::redactor::Redactor;
+use ptc_base::sync::Mutex;
 use std::path::Path;
 use std::sync::MutexGuard;
 
@@ -122,7 +122,7 @@ impl Replayer {
 
     #[expect(clippy::disallowed_methods, reason = "entry point: Replayer.answer")]
     fn answer(&self, request: &LlmRequest) -> Result<LlmResponse, LlmError> {
-        let mut asked = ptc_host::json::to_value(request).unwrap_or_default();
+        let mut asked = ptc_base::json::to_value(request).unwrap_or_default();
         self.redactor.lock().scrub_json(&mut asked);
         // As text and back, since that is how the recorded one came.
         let asked: Json = serde_json::from_str(&asked.to_string()).unwrap_or_default();

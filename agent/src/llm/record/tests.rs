@@ -1,8 +1,9 @@
 use super::{Recorder, ReplayError, Replayer};
 use crate::llm::testing::full_request;
 use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRequest, LlmResponse, ScriptedLlm, ToolCall, Usage};
-use ptc_host::credentials::{Redactor, Secret};
-use ptc_host::json::json;
+use ptc_base::json::json;
+use ptc_base::redactor::Redactor;
+use ptc_base::secret::Secret;
 use std::time::Duration;
 
 fn redactor() -> Redactor {

@@ -8,9 +8,10 @@ pub use provider::Provider;
 
 use super::endpoint::Address;
 use super::{Llm, LlmError, LlmErrorKind, OnRetry, RetryPolicy, Retrying, TimeLimits};
-use ptc_host::credentials::{Redactor, Secret};
-use ptc_host::environment::ProcessEnv;
-use ptc_host::http::Client;
+use ptc_base::environment::ProcessEnv;
+use ptc_base::redactor::Redactor;
+use ptc_base::secret::Secret;
+use ptc_http::Client;
 use std::fmt;
 use std::sync::Arc;
 

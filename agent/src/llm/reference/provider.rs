@@ -3,8 +3,8 @@
 #[cfg(feature = "bedrock")]
 use super::super::AwsCredentials;
 use super::super::endpoint::Address;
-use ptc_host::credentials::Secret;
-use ptc_host::environment::ProcessEnv;
+use ptc_base::environment::ProcessEnv;
+use ptc_base::secret::Secret;
 use std::fmt;
 
 /// A model provider.

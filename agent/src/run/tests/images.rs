@@ -3,7 +3,7 @@ use crate::agent::{Agent, Output};
 use crate::llm::{Image, LlmError, LlmRequest, LlmResponse, Message, Recorder, Replayer, ScriptedLlm};
 use crate::run::RunOptions;
 use crate::tool::{JsonMap, ToolSpec};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 use std::sync::Arc;
 
 fn png() -> Image {

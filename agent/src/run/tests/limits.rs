@@ -5,7 +5,7 @@ use crate::agent::{Output, Transport};
 use crate::run::{Fail, OnBudgetExceeded, TraceMode};
 use crate::tool::{Expose, ToolContext, ToolError, ToolHandler};
 use futures_util::future::BoxFuture;
-use ptc_host::sync::Mutex;
+use ptc_base::sync::Mutex;
 
 fn text() -> AgentBuilder {
     Agent::builder("p").output(Output::Text).max_turns(6)

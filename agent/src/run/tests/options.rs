@@ -6,7 +6,7 @@ use crate::llm::{Llm, LlmError, LlmErrorKind, LlmRegistry, RetryPolicy};
 use crate::run::Progress;
 use crate::telemetry::{Event, Scope};
 use crate::tool::{Expose, NativeResult};
-use ptc_host::sync::Mutex;
+use ptc_base::sync::Mutex;
 
 fn text() -> AgentBuilder {
     Agent::builder("p").output(Output::Text)

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::{Output, Transport};
 use crate::telemetry::{Event, Scope};
 use crate::tool::Expose;
-use ptc_host::sync::Mutex;
+use ptc_base::sync::Mutex;
 
 type Seen = Arc<Mutex<Vec<(Scope, &'static str, Json)>>>;
 

@@ -5,8 +5,8 @@ use crate::run::{ChatState, RunOptions, Step};
 use crate::tool::{Expose, JsonMap, ToolContext, ToolError, ToolHandler, ToolSpec};
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use ptc_host::engine::{Desk, HostCalls, RunContext};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
+use ptc_engine::{Desk, HostCalls, RunContext};
 use ptc_vm::machine::{HostRequest, Payload, Reply};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +39,12 @@ impl ToolHandler for Upstream {
 }
 
 impl HostCalls for Upstream {
-    fn answer(&self, _: Rc<RunContext>, request: HostRequest, _: Desk) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        self: Arc<Self>,
+        _: Rc<RunContext>,
+        request: HostRequest,
+        _: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let HostRequest::Upstream(call) = request else { panic!("{request:?}") };
         let arguments = serde_json::from_slice(&call.arguments.expect("arguments").json).expect("an object");
         let text = Json::from(self.text(&arguments)).to_string();

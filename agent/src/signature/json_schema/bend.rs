@@ -5,7 +5,7 @@ use super::super::coerce::{note, number};
 use super::super::integral;
 use super::validate::{is_of, looks};
 use super::{Schema, members};
-use ptc_host::json::{Map, Value as Json};
+use ptc_base::json::{Map, Value as Json};
 
 /// How deep schemas within schemas are followed.
 const MAX_DEPTH: usize = 200;

@@ -2,7 +2,7 @@
 
 use super::validate::list;
 use super::{Schema, Shape, members};
-use ptc_host::json::{Map, Value as Json, json};
+use ptc_base::json::{Map, Value as Json, json};
 use std::collections::HashSet;
 use std::fmt;
 

@@ -10,7 +10,7 @@ mod describe;
 mod read;
 mod validate;
 
-use ptc_host::json::{Map, Value as Json};
+use ptc_base::json::{Map, Value as Json};
 use regex_automata::meta::Regex;
 use std::collections::HashMap;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Reads schema documents: a keyword that cannot be checked is refused when an agent is built, not skipped when it runs.
 
 use super::{Document, Schema};
-use ptc_host::json::{Map, Number, Value as Json};
+use ptc_base::json::{Map, Number, Value as Json};
 use regex_automata::meta::Regex;
 use std::collections::HashMap;
 use std::sync::Arc;

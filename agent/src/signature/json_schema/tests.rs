@@ -1,5 +1,5 @@
 use super::{Schema, Shape};
-use ptc_host::json::{Value as Json, json};
+use ptc_base::json::{Value as Json, json};
 
 fn read(schema: Json) -> Schema {
     Schema::new(&schema).unwrap_or_else(|error| panic!("{schema}: {error}"))
@@ -11,7 +11,7 @@ fn check(schema: &Json, value: Json) -> Result<(), String> {
 
 /// The schema that `schemars` makes of a Rust type.
 fn of<T: schemars::JsonSchema>() -> Schema {
-    read(ptc_host::json::to_value(&schemars::schema_for!(T)).unwrap())
+    read(ptc_base::json::to_value(&schemars::schema_for!(T)).unwrap())
 }
 
 #[test]

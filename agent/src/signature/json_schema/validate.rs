@@ -2,7 +2,7 @@
 
 use super::super::check::{Mismatches, is_integer, label};
 use super::{Schema, members};
-use ptc_host::json::{Map, Number, Value as Json};
+use ptc_base::json::{Map, Number, Value as Json};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -510,7 +510,7 @@ fn is_uuid(text: &str) -> bool {
 fn shown(value: &Json) -> String {
     match value {
         Json::Array(_) | Json::Object(_) | Json::Null => label(value).to_owned(),
-        scalar => ptc_host::text::with_dots(&scalar.to_string(), MAX_SHOWN),
+        scalar => ptc_base::text::with_dots(&scalar.to_string(), MAX_SHOWN),
     }
 }
 

@@ -1,18 +1,20 @@
 //! Requests for an upstream's resources, prompts and completions, within its filters.
 
 use crate::catalog::shown;
-use crate::config::NameFilter;
-use crate::credentials::Redactor;
-use crate::engine::{EvalId, RunContext, whole_millis};
-use crate::mcp::features::{ItemPages, read_completion};
-use crate::memory::{ReplyCharge, ReplyMemory};
-use crate::pace::apart;
-use crate::questions::ArgumentsDigest;
-use crate::time::{self, Instant};
-use crate::upstream::{Arrivals, CallFault, CallLimits, Caller, FaultReason, Offers, Query, Upstream};
-use crate::visible::{has_hidden, visible};
 use bytes::Bytes;
+use ptc_base::memory::{ReplyCharge, ReplyMemory};
+use ptc_base::pace::apart;
+use ptc_base::time::{self, Instant};
+use ptc_base::visible::{has_hidden, visible};
+use ptc_engine::questions::ArgumentsDigest;
+use ptc_engine::{EvalId, RunContext, whole_millis};
 use ptc_mcp::json::{Object, Raw, Value, json, object_text};
+use ptc_secret::credentials::Redactor;
+use ptc_upstreams::config::NameFilter;
+use ptc_upstreams::mcp::features::{ItemPages, read_completion};
+use ptc_upstreams::upstream::{
+    Arrivals, CallFault, CallLimits, Caller, FaultReason, Offers, Query, Upstream,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -281,7 +283,7 @@ impl<'a> Features<'a> {
     /// The `result` of `resources/read`.
     ///
     /// # Errors
-    /// The fault of the request; [`FaultReason::UpstreamError`](crate::upstream::FaultReason::UpstreamError) where the upstream
+    /// The fault of the request; [`FaultReason::UpstreamError`](ptc_upstreams::upstream::FaultReason::UpstreamError) where the upstream
     /// has no resources or the configuration hides this one.
     pub async fn read(
         &self,

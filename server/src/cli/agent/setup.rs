@@ -202,8 +202,7 @@ impl Host {
             Some(_) => A_DAY,
             None => timeout.saturating_mul(3),
         };
-        self.calls =
-            Some(Arc::new(WatchedCalls { inner: Arc::new(upstreams.clone()), screen: self.screen.clone() }));
+        self.calls = Some(Arc::new(WatchedCalls { inner: upstreams.clone(), screen: self.screen.clone() }));
         if self.settings.mode == Mode::Text {
             self.calls = None;
             return Ok(());

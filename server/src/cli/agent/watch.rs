@@ -80,7 +80,7 @@ impl HostCalls for WatchedCalls {
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         run: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,
@@ -95,7 +95,7 @@ impl HostCalls for WatchedCalls {
             },
             _ => None,
         };
-        let answer = self.inner.answer(run, request, desk);
+        let answer = self.inner.clone().answer(run, request, desk);
         let Some((server, tool)) = names else { return answer };
         let (screen, started) = (self.screen.clone(), time::now());
         async move {

@@ -12,7 +12,7 @@ mod upstream;
 use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, SnapshotMode};
 use ptc_host::catalog::{CatalogMode, describe};
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
-use ptc_host::engine::{Engine, EngineOptions, HostCalls, Limits};
+use ptc_host::engine::{Engine, EngineOptions, Limits};
 use ptc_mcp::json::{Value, json};
 
 use super::report;
@@ -111,7 +111,7 @@ fn server(aggregator: &Arc<Aggregator>) -> Result<Service, String> {
         shaper: Shaper::new(Profile::Debug, 128 << 10),
         max_attached_bytes: 5 << 20,
         fits_client: false,
-        upstreams: Some(Arc::new(aggregator.clone()) as Arc<dyn HostCalls>),
+        upstreams: Some(aggregator.clone()),
         card: Some(SharedCard::new(UpstreamCard { servers, catalog, whole: None, max_calls })),
         read_only: true,
         redactor: aggregator.redactor().clone(),

@@ -40,7 +40,7 @@ const REGION: &str =
 
 impl HostCalls for Upstreams {
     fn answer(
-        &self,
+        self: Arc<Self>,
         _: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,

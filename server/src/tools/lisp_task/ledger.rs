@@ -138,7 +138,7 @@ impl HostCalls for Ledger {
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         run: Rc<RunContext>,
         request: HostRequest,
         desk: Desk,
@@ -147,15 +147,14 @@ impl HostCalls for Ledger {
             HostRequest::Upstream(call) => self.note(call),
             _ => None,
         };
-        let answer = self.inner.answer(run.clone(), request, desk);
+        let answer = self.inner.clone().answer(run.clone(), request, desk);
         let Some(number) = number else { return answer };
-        let ledger = self.clone();
         Box::pin(async move {
             let reply = answer.await;
             // The upstreams record a call right before they answer it, on this thread: the last record is ours.
             let recorded = matches!(reply, Reply::Success { .. } | Reply::Fault { .. });
             let record = recorded.then(|| run.log.last()).flatten();
-            ledger.close(number, record);
+            self.close(number, record);
             reply
         })
     }

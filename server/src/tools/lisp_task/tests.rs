@@ -18,7 +18,12 @@ use crate::principal::Principal;
 struct Fs(Mutex<Vec<String>>);
 
 impl HostCalls for Fs {
-    fn answer(&self, run: Rc<RunContext>, request: HostRequest, _: Desk) -> LocalBoxFuture<'static, Reply> {
+    fn answer(
+        self: Arc<Self>,
+        run: Rc<RunContext>,
+        request: HostRequest,
+        _: Desk,
+    ) -> LocalBoxFuture<'static, Reply> {
         let HostRequest::Upstream(call) = request else { return Box::pin(std::future::pending()) };
         let tool = call.tool.unwrap_or_default();
         self.0.lock().push(tool.clone());

@@ -18,8 +18,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use ptc_host::engine::Engine;
+use ptc_host::http::HyperTimer;
 use ptc_host::maybe_ready::{Eager, MaybeReady, Start};
-use ptc_host::time::{self, HyperTimer};
+use ptc_host::time;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 

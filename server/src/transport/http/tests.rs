@@ -1021,7 +1021,7 @@ async fn large_bodies_are_read_in_turns() {
     over.store(true, Ordering::SeqCst);
     let most = most.load(Ordering::SeqCst);
     // Usually a few. A task that has yielded several times does not yield again, and at most sixteen tasks have their
-    // turn between two polls (host/src/engine/scheduler.rs).
+    // turn between two polls (engine/src/scheduler.rs).
     assert!((1..=16).contains(&most), "{most} bodies were read between two looks at the sockets");
     server.stop.notify_one();
     server.running.await.unwrap();

@@ -13,15 +13,15 @@ const TIME_OF_DAY: [(&str, &str); 23] = [
     ("agent/src/run/native.rs", "when a step began, for whoever reads the journal"),
     ("agent/src/run/text.rs", "the same"),
     ("agent/src/run/tool_call.rs", "the same"),
-    ("host/src/engine/begin.rs", "what a program is told when it asks for the time"),
-    ("host/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
+    ("engine/src/begin.rs", "what a program is told when it asks for the time"),
+    ("upstreams/src/mcp/inbound.rs", "when an upstream's message came, for the page"),
     (
-        "host/src/state/shared_time.rs",
+        "state/src/shared_time.rs",
         "whether a token has ended, which its issuer dated, and when an HTTP session or a run began, for whatever process reads it; by the clock of the store that processes share",
     ),
-    ("host/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
-    ("host/src/time/clock.rs", "the one clock"),
-    ("host/src/time/mod.rs", "the same"),
+    ("upstreams/src/sign_in/store/file.rs", "which files of abandoned sign-ins are old"),
+    ("base/src/time/clock.rs", "the one clock"),
+    ("base/src/time/mod.rs", "the same"),
     ("server/src/cli/questions.rs", "when a question was answered at the terminal"),
     ("server/src/cli/sign_in/announce.rs", "how long a token or a code is valid, for whoever signs in"),
     ("server/src/cli/sign_in/desk.rs", "the same, in the list of sign-ins"),
@@ -52,7 +52,7 @@ const READING: [&str; 7] = [
 ];
 
 /// The clocks of sessions and of stores read the time of day once, and from then on count by a clock that cannot be set.
-const ANCHORED: [&str; 2] = ["server/src/tools/sessions/directory.rs", "host/src/state/clock.rs"];
+const ANCHORED: [&str; 2] = ["server/src/tools/sessions/directory.rs", "state/src/clock.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -69,7 +69,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn the_time_of_day_decides_nothing() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut files = Vec::new();
-    for part in ["vm", "compiler", "host", "agent", "server"] {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("the workspace's manifest");
+    let product = manifest.split("\ndefault-members = [").nth(1).and_then(|rest| rest.split(']').next());
+    for part in product.expect("default members").split('"').skip(1).step_by(2) {
         sources(&root.join(part).join("src"), &mut files);
     }
     let mut reading: Vec<String> = Vec::new();

@@ -2,7 +2,7 @@
 //! limit, its account and where it gives way. `clippy.toml` finds the functions, which say in an attribute that they have a row; this
 //! holds the attributes and the rows together.
 
-use super::SOURCES;
+use super::product_sources;
 use super::accounts::{compare, rows};
 use super::modules::is_of_tests;
 use super::shared_state::Places;
@@ -10,8 +10,6 @@ use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ImplItemFn, Item, ItemFn, ItemImpl, Lit, Meta, Token, TraitItemFn, Type};
 
-/// The crates that make up the product.
-const CRATES: [&str; 7] = ["vm", "mcp", "oauth", "compiler", "host", "agent", "server"];
 /// How the reason of an attribute begins; the name of the function follows.
 const REASON: &str = "entry point: ";
 
@@ -19,7 +17,7 @@ const REASON: &str = "entry point: ";
 fn whatever_reads_a_whole_input_has_a_row() {
     let mut found = Places::new();
     let mut wrong = Vec::new();
-    for source in SOURCES.iter().filter(|source| CRATES.contains(&source.house.folder.as_str())) {
+    for source in product_sources(&[]) {
         for (file, text) in &source.files {
             let path = format!("{}/src/{file}", source.house.folder);
             let mut finder = Finder::default();

@@ -108,6 +108,14 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     houses().into_iter().map(source).collect()
 });
 
+/// The sources of the crates that make up the product, but for those in `without`.
+fn product_sources(without: &[&str]) -> impl Iterator<Item = &'static Source> {
+    let folders = manifest::product(&read(&root().join("Cargo.toml")));
+    let is_asked = |folder: &String| !without.contains(&folder.as_str());
+    let folders: Vec<String> = folders.into_iter().filter(is_asked).collect();
+    SOURCES.iter().filter(move |source| folders.contains(&source.house.folder))
+}
+
 fn product(house: &House) -> (Files, Crate) {
     let mut files = Files::new();
     let folder = root().join(&house.folder).join("src");

@@ -1,0 +1,32 @@
+//! What the crates above the machine share.
+//!
+//! | Module | Content |
+//! |---|---|
+//! | [`time`], [`pace`], [`maybe_ready`] | the clock, which tests can set ahead; cooperative yielding; futures that are often ready |
+//! | [`memory`] | the memory that all programs of a process share |
+//! | [`sync`] | locks without poison |
+//! | [`text`], [`visible`], [`similar`] | truncation and literals; hidden characters made visible; similar names for error messages |
+//! | [`json`] | JSON values |
+//! | [`secret`], [`redactor`] | texts that only a transport may read; their redaction everywhere else |
+//! | [`environment`], [`former_variables`] | environment variables, and their former names |
+//! | [`config_error`] | faults of configuration |
+//! | [`ordinary_file`] | bounded reading of configuration and key files |
+
+// Tests may read what clock they like.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+pub mod config_error;
+pub mod environment;
+pub mod former_variables;
+pub mod json;
+pub mod maybe_ready;
+pub mod memory;
+pub mod ordinary_file;
+pub mod pace;
+pub mod redactor;
+pub mod secret;
+pub mod similar;
+pub mod sync;
+pub mod text;
+pub mod time;
+pub mod visible;

@@ -1,0 +1,119 @@
+//! Where one call of a program asks.
+
+use super::board::Kept;
+use crate::context::RunContext;
+use crate::questions::{Answered, Question};
+use ptc_vm::graph::Writer;
+use ptc_vm::machine::{CallId, FeatureRequest, HostRequest, UpstreamCall};
+use std::rc::Rc;
+
+/// Where one call of a program asks people.
+#[derive(Clone)]
+pub struct Desk {
+    run: Rc<RunContext>,
+    call: CallId,
+}
+
+/// How a waiting call continues once its program has left this process.
+#[derive(Debug)]
+pub enum Keep {
+    /// Its request is answered again from the start, with the same answers at hand: each question of the same binding has its
+    /// answer at once.
+    Again {
+        /// The request, as [`HostRequest::write`](ptc_vm::machine::HostRequest::write) writes it.
+        request: Vec<u8>,
+        /// The progress that the answering code saves; [`Desk::progress`] returns it.
+        progress: Option<Vec<u8>>,
+    },
+    /// It cannot: a connection is held open.
+    Pinned,
+}
+
+impl Keep {
+    /// Of a call of an upstream's tool, with the progress that the answering code saves.
+    pub fn upstream(call: &UpstreamCall, progress: Option<Vec<u8>>) -> Keep {
+        Keep::again(&HostRequest::Upstream(call.clone()), progress)
+    }
+
+    /// Of a request for something that an upstream has besides tools.
+    pub fn feature(request: &FeatureRequest) -> Keep {
+        Keep::again(&HostRequest::Feature(request.clone()), None)
+    }
+
+    fn again(request: &HostRequest, progress: Option<Vec<u8>>) -> Keep {
+        let mut written = Writer::new();
+        request.write(&mut written);
+        Keep::Again { request: written.into_bytes(), progress }
+    }
+}
+
+impl Desk {
+    /// The desk of one call.
+    pub(crate) fn new(run: Rc<RunContext>, call: CallId) -> Desk {
+        Desk { run, call }
+    }
+
+    /// The progress that this call saved when its program was suspended.
+    pub fn progress(&self) -> Option<Vec<u8>> {
+        self.run.board.progress(self.call)
+    }
+
+    /// Reports the sign-ins that this call waited for when its program was suspended, and that were answered since. `question`:
+    /// the request for a sign-in at its upstream.
+    pub fn tell_sign_ins(&self, question: impl FnOnce() -> Option<Question>) {
+        self.run.board.tell_sign_ins(self.call, question);
+    }
+
+    /// Whether there is an asker.
+    pub fn has_asker(&self) -> bool {
+        self.run.board.asker().is_some()
+    }
+
+    /// Questions that the program may ask in all.
+    pub fn most_questions(&self) -> u32 {
+        self.run.board.most_questions()
+    }
+
+    /// Registers `is_stuck`, which says whether this call is blocked on others of its program, until the result is dropped.
+    pub fn may_queue(&self, is_stuck: impl Fn() -> bool + 'static) -> MayQueue<'_> {
+        self.run.board.may_queue(self.call, Box::new(is_stuck));
+        MayQueue(self)
+    }
+
+    /// Asks, and waits until all is answered: one answer for each question, in their order. While it waits, the call counts as
+    /// not under way. Dropped, it asks no longer.
+    pub async fn ask(&self, questions: Vec<Question>, keep: Keep) -> Vec<Answered> {
+        let count = questions.len();
+        if count == 0 {
+            return Vec::new();
+        }
+        let kept = match keep {
+            Keep::Again { request, progress } => Some(Kept { request, progress }),
+            Keep::Pinned => None,
+        };
+        let told = match self.run.board.ask(self.call, questions, kept) {
+            Ok(answered) => return answered,
+            Err(told) => told,
+        };
+        let _withdrawn = Withdraw(self);
+        told.await.unwrap_or_else(|_| vec![Answered::Unanswerable; count])
+    }
+}
+
+/// A call that may have to wait for others.
+pub struct MayQueue<'a>(&'a Desk);
+
+impl Drop for MayQueue<'_> {
+    fn drop(&mut self) {
+        self.0.run.board.queues_no_more(self.0.call);
+    }
+}
+
+/// Withdraws the questions of a call when dropped.
+struct Withdraw<'a>(&'a Desk);
+
+impl Drop for Withdraw<'_> {
+    fn drop(&mut self) {
+        self.0.run.board.withdraw(self.0.call);
+    }
+}

@@ -1,0 +1,280 @@
+//! The start of an eval: the machine is built from the request and has its first turn.
+
+#[cfg(feature = "saved-sessions")]
+use super::asking::{NotReturned, Resume, Returned, restore as restore_program};
+use super::call_log::CallLog;
+use super::compile::compiled;
+use super::conclude::conclude;
+use super::context::RunContext;
+use super::limits::whole_nanos;
+use super::outcome::{EvalOutcome, Failure, SessionFault};
+use super::request::EvalRequest;
+#[cfg(feature = "saved-sessions")]
+use super::restore::restore;
+use super::run::{Run, SLICE_STEPS, show_progress};
+#[cfg(feature = "saved-sessions")]
+use super::session::saved::Trouble;
+use super::session::{SessionKey, SessionLock};
+use super::stack::{nanoseconds, nanoseconds_at};
+use super::work::Done;
+use super::worker::Worker;
+use ptc_base::memory::{MemoryBudget, MemoryReservation, ReplyMemory};
+use ptc_base::time::{self, Instant};
+use ptc_vm::builtins::library;
+use ptc_vm::machine::{Limits as VmLimits, Namespace, Setup};
+use ptc_vm::meter::{Account, Deadline, Reservation};
+use ptc_vm::{Machine, Program, Reason, Step, Value, json, meter};
+use std::rc::Rc;
+use std::time::UNIX_EPOCH;
+
+/// The first turn of an eval that was asked for when it was `started`. Runs on a stack of its own.
+pub(super) fn begin(worker: &Worker, request: Box<EvalRequest>, started: Instant) -> Done {
+    let memory = worker.memory.as_ref().map(|memory| memory.of(request.principal.as_ref()));
+    #[cfg(feature = "saved-sessions")]
+    if let Some(resume) = request.resume.clone() {
+        return go_on(worker, request, &resume, memory, started);
+    }
+    let Prepared { mut machine, session, granted } = match prepare(worker, &request, memory.as_ref(), started)
+    {
+        Ok(prepared) => prepared,
+        Err(refused) => {
+            let NotBegun { failure, fault } = *refused;
+            let outcome = EvalOutcome::not_run(failure, time::since(started));
+            return Done::Outcome(EvalOutcome { session_fault: fault, ..outcome });
+        }
+    };
+    let step = machine.resume(SLICE_STEPS);
+    if matches!(step, Step::Done) {
+        // The usual short program never waits: nothing is set up for that.
+        show_progress(&request, &mut machine, &mut 0);
+        return Done::Outcome(conclude(
+            machine,
+            &request,
+            session,
+            &CallLog::default(),
+            worker.memory.as_ref(),
+            started,
+        ));
+    }
+    will_wait(Prepared { machine, session, granted }, request, memory, started, step)
+}
+
+/// A program that waits for something at the end of its first turn. Apart from [`begin`], whose frame lies below that of the
+/// compiler.
+fn will_wait(
+    prepared: Prepared,
+    request: Box<EvalRequest>,
+    memory: Option<MemoryBudget>,
+    started: Instant,
+    step: Step,
+) -> Done {
+    let Prepared { machine, session, granted } = prepared;
+    let memory = ReplyMemory::new(request.limits.memory_bytes, memory);
+    let mut context =
+        RunContext::new(request.id, started, started + request.limits.timeout, memory, request.asker.clone());
+    context.principal = request.principal.clone();
+    context.run_id = request.run_id.clone();
+    context.audience = request.audience.clone();
+    Box::new(Run::new(machine, request, context, session, granted)).run_on(step)
+}
+
+/// The first turn of an eval whose program has begun elsewhere.
+#[cfg(feature = "saved-sessions")]
+fn go_on(
+    worker: &Worker,
+    request: Box<EvalRequest>,
+    resume: &Resume,
+    memory: Option<MemoryBudget>,
+    started: Instant,
+) -> Done {
+    match restore_program(worker, &request, resume, memory, started) {
+        Ok(Returned { machine, context, pending, granted }) => {
+            let waits = (pending, resume.gate.clone());
+            Done::Waiting(Box::new(Run::returned(machine, request, context, waits, granted)))
+        }
+        Err(NotReturned { failure, fault }) => {
+            let outcome = EvalOutcome::not_run(failure, time::since(started));
+            Done::Outcome(EvalOutcome { resume_fault: fault, ..outcome })
+        }
+    }
+}
+
+/// A machine before its first step, and the data that belongs to it.
+struct Prepared {
+    machine: Machine,
+    session: Option<SessionLock>,
+    granted: Option<Rc<MemoryReservation>>,
+}
+
+/// Why a program does not begin.
+struct NotBegun {
+    failure: Failure,
+    /// The fault of its session, if that is the cause.
+    fault: Option<SessionFault>,
+}
+
+impl From<Failure> for Box<NotBegun> {
+    fn from(failure: Failure) -> Box<NotBegun> {
+        Box::new(NotBegun { failure, fault: None })
+    }
+}
+
+/// Checks and compiles the program, reads its context and takes its session. `memory` is the budget that all programs of its
+/// principal share.
+fn prepare(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    started: Instant,
+) -> Result<Prepared, Box<NotBegun>> {
+    let deadline = deadline(request, started);
+    let program = checked(worker, request, memory, deadline)?;
+    ready(worker, request, memory, deadline, program)
+}
+
+/// The machine of a program that is compiled. Apart from [`prepare`], whose frame lies below that of the compiler.
+fn ready(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+    program: Rc<Program>,
+) -> Result<Prepared, Box<NotBegun>> {
+    let (context, granted) = match request.context.as_deref() {
+        None => (Value::Nil, None),
+        Some(text) => granted_context(text, memory)?,
+    };
+    let mut setup = setup(worker, request, memory, context, deadline);
+    let session = match &request.session {
+        None => None,
+        Some(key) => Some(take_session(worker, request, key, memory, &mut setup)?),
+    };
+    let mut machine = Machine::new(program, setup);
+    if let Some(upstreams) = &request.upstreams {
+        machine.set_max_request_bytes(upstreams.max_request_bytes());
+    }
+    Ok(Prepared { machine, session, granted })
+}
+
+/// The request's program, unless it is too large or cannot be compiled.
+pub(super) fn checked(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    deadline: Deadline,
+) -> Result<Rc<Program>, Failure> {
+    let (size, limit) = (request.program.len(), request.limits.program_bytes);
+    if size > limit {
+        let text = format!("program size {size} bytes exceeds limit of {limit}");
+        return Err(Failure::new(Reason::ProgramTooLarge, text));
+    }
+    compiled(worker, request, memory, deadline).map_err(|error| Failure::from(&error))
+}
+
+/// The context as a value, and its share of the memory of all programs. It is granted data: the limit of the program's own
+/// memory does not count it (language.md 11).
+fn granted_context(
+    text: &str,
+    budget: Option<&MemoryBudget>,
+) -> Result<(Value, Option<Rc<MemoryReservation>>), Failure> {
+    let reservation = budget.map(|budget| Rc::new(MemoryReservation::new(budget.clone())));
+    let mut account =
+        if reservation.is_some() { Account::reserving(u64::MAX) } else { Account::new(u64::MAX) };
+    let value = {
+        let shared = reservation.clone().map(|reservation| reservation as Rc<dyn Reservation>);
+        let _installed = account.install_with(shared, None);
+        // What it asked for last may not have been large enough to ask first.
+        json::parse(text.as_bytes()).and_then(|value| meter::check_memory().map(|()| value))
+    };
+    match value {
+        Ok(Some(value @ Value::Map(_))) => {
+            let held = u64::try_from(account.live).unwrap_or(0);
+            // It has at least as much: this releases what was reserved in advance.
+            let fits = reservation.as_ref().is_none_or(|reservation| reservation.resize(held));
+            debug_assert!(fits, "a reservation shrinks");
+            Ok((value, reservation))
+        }
+        Ok(_) => Err(Failure::new(Reason::InvalidConfig, "the context must be a JSON object")),
+        Err(error) => Err(Failure::from(&error)),
+    }
+}
+
+/// When the program has to end, compilation included.
+pub(super) fn deadline(request: &EvalRequest, started: Instant) -> Deadline {
+    let limits = &request.limits;
+    Deadline {
+        clock: nanoseconds,
+        at: nanoseconds_at(started).saturating_add(whole_nanos(limits.timeout)),
+        allowed_ms: limits.timeout_ms(),
+    }
+}
+
+/// The machine's initial state, without its session.
+fn setup(
+    worker: &Worker,
+    request: &EvalRequest,
+    memory: Option<&MemoryBudget>,
+    context: Value,
+    deadline: Deadline,
+) -> Setup {
+    let limits = &request.limits;
+    let tools = request.tools.as_deref();
+    // All members are named: a default would make an empty map of its own for each program.
+    Setup {
+        namespace: Namespace::new(library()),
+        context,
+        strict_data: request.strict_data,
+        upstreams: request.upstreams.is_some(),
+        tools: tools.map(|tools| tools.names().into_iter().map(Rc::from).collect()).unwrap_or_default(),
+        limits: VmLimits { memory_bytes: limits.memory_bytes, steps: limits.steps },
+        reservation: memory
+            .cloned()
+            .map(|budget| Rc::new(MemoryReservation::new(budget)) as Rc<dyn Reservation>),
+        deadline: Some(deadline),
+        max_attached_bytes: request.max_attached_bytes,
+        note_forks: tools.is_some_and(|tools| tools.watches_forks()),
+        started_at: millis_of_day(),
+        history: Default::default(),
+        budget: worker.no_budget.clone(),
+        journal: None,
+    }
+}
+
+/// Takes the session's state for the program, and puts the machine's part of it into `setup`.
+fn take_session(
+    worker: &Worker,
+    request: &EvalRequest,
+    key: &SessionKey,
+    memory: Option<&MemoryBudget>,
+    setup: &mut Setup,
+) -> Result<SessionLock, Box<NotBegun>> {
+    #[cfg(feature = "saved-sessions")]
+    let place = match (&request.saved_session, setup.deadline) {
+        (Some(saved), Some(deadline)) => {
+            restore(worker, key, saved, memory, deadline).map_err(|trouble| match trouble {
+                Trouble::Refused(error) => Box::from(Failure::from(&error)),
+                Trouble::Fault(fault) => {
+                    let failure = Failure::new(Reason::InvalidConfig, fault.to_string());
+                    Box::new(NotBegun { failure, fault: Some(fault) })
+                }
+            })?
+        }
+        _ => worker.sessions.open(key),
+    };
+    #[cfg(not(feature = "saved-sessions"))]
+    let place = worker.sessions.open(key);
+    let taken = SessionLock::take(place, request.session_rules.clone(), memory);
+    let (lock, namespace) = taken
+        .ok_or_else(|| Failure::new(Reason::InvalidConfig, "an eval is already running for this session"))?;
+    setup.namespace = namespace;
+    setup.history = lock.history();
+    setup.journal = lock.journal();
+    Ok(lock)
+}
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+fn millis_of_day() -> i64 {
+    time::time_of_day()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,196 @@
+//! State shared by a program's calls.
+
+use super::asking::{Asker, Board};
+use super::call_log::CallLog;
+use super::outcome::CatalogOp;
+use super::request::EvalId;
+use crate::audience::Audience;
+use ptc_base::memory::{ReplyCharge, ReplyMemory};
+use ptc_base::time::Instant;
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// State that all calls of one program share (upstreams.md 1: the run context).
+pub struct RunContext {
+    /// When the program began, later by as long as it has waited for people.
+    started: Cell<Instant>,
+    /// When the program's time is up.
+    deadline: Cell<Instant>,
+    /// Which eval it is.
+    pub eval: EvalId,
+    /// The run that it is part of.
+    pub run_id: Option<Arc<str>>,
+    /// The principal it runs for.
+    pub principal: Option<Arc<str>>,
+    /// Receivers of upstreams' messages about its calls.
+    pub audience: Option<Arc<Audience>>,
+    /// Calls that the program has made, refused ones included.
+    pub calls: Cell<u32>,
+    /// Requests of upstreams that a model was to answer on behalf of the program.
+    pub samplings: Cell<u32>,
+    /// Discovery operations that took a number of their cap.
+    pub discoveries: Cell<u32>,
+    /// Milliseconds that the program has asked to wait in all.
+    pub(super) slept_ms: Cell<u32>,
+    /// Calls of the program that are waits.
+    sleeping: Cell<usize>,
+    /// Steps that the program had left when it came to wait.
+    steps_left: Cell<u64>,
+    /// Steps of work that was done for it since.
+    owed_steps: Cell<u64>,
+    /// Records of calls.
+    pub log: CallLog,
+    /// Records of discovery operations, in order of completion.
+    pub catalog_ops: RefCell<Vec<CatalogOp>>,
+    /// The memory of replies in flight.
+    pub memory: Arc<ReplyMemory>,
+    /// Charges of replies that are about to become values of the machine.
+    pub arrived: RefCell<Vec<ReplyCharge>>,
+    extension: OnceCell<Box<dyn Any>>,
+    /// Whether the program has been suspended, to be resumed elsewhere.
+    left: Cell<bool>,
+    /// The questions of its calls to people.
+    pub(super) board: Board,
+}
+
+impl RunContext {
+    /// A fresh context for a program that began at `started`, must end at `deadline`, and whose replies are charged to
+    /// `memory`. `asker` answers the questions of its calls.
+    pub(super) fn new(
+        eval: EvalId,
+        started: Instant,
+        deadline: Instant,
+        memory: Arc<ReplyMemory>,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> RunContext {
+        RunContext {
+            eval,
+            started: Cell::new(started),
+            deadline: Cell::new(deadline),
+            run_id: None,
+            principal: None,
+            audience: None,
+            calls: Cell::new(0),
+            samplings: Cell::new(0),
+            discoveries: Cell::new(0),
+            slept_ms: Cell::new(0),
+            sleeping: Cell::new(0),
+            steps_left: Cell::new(0),
+            owed_steps: Cell::new(0),
+            log: CallLog::default(),
+            catalog_ops: RefCell::new(Vec::new()),
+            memory,
+            arrived: RefCell::default(),
+            extension: OnceCell::new(),
+            left: Cell::new(false),
+            board: Board::new(asker),
+        }
+    }
+
+    /// When the program began. Time spent waiting for people does not count: it moves the moment forward.
+    pub fn started(&self) -> Instant {
+        self.started.get()
+    }
+
+    /// When the program's time is up.
+    pub fn deadline(&self) -> Instant {
+        self.deadline.get()
+    }
+
+    /// Whether the program has left this process, to be resumed elsewhere: another process waits for the work that its calls
+    /// have begun.
+    pub fn has_left(&self) -> bool {
+        self.left.get()
+    }
+
+    /// Notes that.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn leaves(&self) {
+        self.left.set(true);
+    }
+
+    /// The used part of the program's caps: calls, requests for a model's answer, discoveries, milliseconds of waits.
+    #[cfg(feature = "saved-sessions")]
+    pub(super) fn taken(&self) -> [&Cell<u32>; 4] {
+        [&self.calls, &self.samplings, &self.discoveries, &self.slept_ms]
+    }
+
+    /// Whether all of `calls` calls are waits.
+    pub(super) fn only_sleeps(&self, calls: usize) -> bool {
+        calls > 0 && self.sleeping.get() == calls
+    }
+
+    /// Counts a wait as long as the guard lives.
+    pub(super) fn sleeps(self: &Rc<Self>) -> Sleeping {
+        self.sleeping.set(self.sleeping.get() + 1);
+        Sleeping(self.clone())
+    }
+
+    /// Charges the program for work that it causes outside its machine. Whether it has as many steps left; if not, it ends.
+    pub fn charge(&self, steps: u64) -> bool {
+        let owed = self.owed_steps.get().saturating_add(steps);
+        self.owed_steps.set(owed);
+        owed <= self.steps_left.get()
+    }
+
+    /// Takes the owed steps, to be charged to the machine.
+    pub(super) fn take_owed(&self) -> u64 {
+        self.owed_steps.take()
+    }
+
+    /// Notes how many steps the program has left.
+    pub(super) fn note_steps_left(&self, steps: u64) {
+        self.steps_left.set(steps);
+    }
+
+    /// Takes back time that was not the program's.
+    pub(super) fn pause(&self, waited: Duration) {
+        self.started.set(self.started.get() + waited);
+        self.deadline.set(self.deadline.get() + waited);
+    }
+
+    /// State of the code that answers this program's calls, made at first use. Its type is that code's own: the engine stores
+    /// it without looking inside.
+    ///
+    /// # Panics
+    /// If another type was asked for before: a program has one answerer.
+    pub fn extension<T: Default + 'static>(&self) -> &T {
+        let extension = self.extension.get_or_init(|| Box::new(T::default()));
+        extension.downcast_ref().expect("one answerer asks, for one type")
+    }
+}
+
+/// A wait of a program.
+pub(super) struct Sleeping(Rc<RunContext>);
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        self.0.sleeping.set(self.0.sleeping.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_for_a_program_is_charged_up_to_the_steps_that_it_has_left() {
+        let now = Instant::now();
+        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
+        run.note_steps_left(10);
+        assert!(run.charge(6) && run.charge(4));
+        assert!(!run.charge(1));
+        assert_eq!((run.take_owed(), run.take_owed()), (11, 0));
+    }
+
+    #[test]
+    fn an_extension_lasts_as_long_as_its_run() {
+        let now = Instant::now();
+        let run = RunContext::new(EvalId::new(), now, now, ReplyMemory::new(0, None), None);
+        run.extension::<Cell<u32>>().set(7);
+        assert_eq!(run.extension::<Cell<u32>>().get(), 7);
+    }
+}

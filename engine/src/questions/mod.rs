@@ -1,0 +1,27 @@
+//! Questions to people that a program waits for, and their answers (waiting.md 3).
+//!
+//! * [`Question`], [`Answer`] — a question to a person and the answer; the engine collects them (`engine::asking`).
+//! * [`Form`] — the fields to fill in.
+//! * [`Level`] — how independent of the model an answer must be.
+//! * [`approval`] — the question before a call that policy does not admit by itself.
+
+mod answer;
+#[cfg(feature = "seals")]
+pub mod approval;
+mod argument_rows;
+mod arguments_digest;
+mod form;
+mod level;
+mod question;
+mod unanswered;
+
+pub use answer::{Action, Answer, Answered, AnsweredBy, Channel};
+pub use argument_rows::{ArgumentRow, argument_rows};
+pub use arguments_digest::ArgumentsDigest;
+pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
+pub use level::Level;
+pub use question::{
+    AskedCall, AskedPage, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId,
+    QuestionKind,
+};
+pub use unanswered::Unanswered;

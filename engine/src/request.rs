@@ -1,0 +1,174 @@
+//! The request of an eval.
+
+use super::asking::Asker;
+#[cfg(feature = "saved-sessions")]
+use super::asking::Resume;
+use super::limits::Limits;
+use super::outcome::SavedSession;
+use super::session::{SessionKey, SessionRules};
+use super::sleeping::RunPermit;
+use super::tools::{AppTools, HostCalls};
+use crate::audience::Audience;
+use ptc_schema::output_schema::OutputSchema;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+/// Number of an eval, unique in the process: joins log, trace, metrics and debug record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EvalId(u64);
+
+impl EvalId {
+    /// The next number.
+    #[expect(clippy::new_without_default, reason = "each call gives another id, which no default should")]
+    pub fn new() -> EvalId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        EvalId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The bare number, for places that have room for nothing else.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Appends its printed form.
+    pub fn write(self, out: &mut Vec<u8>) {
+        let digits = (16 - self.0.leading_zeros() as usize / 4).max(8);
+        out.extend_from_slice(b"ev_");
+        out.extend((0..digits).rev().map(|at| b"0123456789abcdef"[(self.0 >> (4 * at)) as usize & 15]));
+    }
+
+    /// The eval of that number.
+    pub const fn from_number(number: u64) -> EvalId {
+        EvalId(number)
+    }
+}
+
+impl fmt::Display for EvalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ev_{:08x}", self.0)
+    }
+}
+
+/// The progress of a program's upstream calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallsSoFar {
+    /// Calls that the program has made.
+    pub made: u32,
+    /// Those of them that have ended, whichever way.
+    pub ended: u32,
+}
+
+/// The wanted form and size of the value.
+#[derive(Clone, Copy, Debug)]
+pub struct Render {
+    /// Most bytes of the value's text; `None` for all of it.
+    pub max_text_bytes: Option<usize>,
+    /// Whether the value is wanted as JSON too.
+    pub json: bool,
+}
+
+/// A program and its inputs.
+#[derive(Clone)]
+pub struct EvalRequest {
+    /// The program's text.
+    pub program: Arc<str>,
+    /// The granted context: the text of a JSON object.
+    pub context: Option<Arc<str>>,
+    /// The session whose definitions and history the program shares.
+    pub session: Option<SessionKey>,
+    /// The stored version of that session, if it outlives its process; otherwise the resident session is used in any state.
+    pub saved_session: Option<SavedSession>,
+    /// Limits of the session's content; `None` for no limits.
+    pub session_rules: Option<Arc<dyn SessionRules>>,
+    /// The principal it runs for: principals share the workers equally, independent of how many programs each of them has. All
+    /// unnamed ones are one principal.
+    pub principal: Option<Arc<str>>,
+    /// Limits.
+    pub limits: Limits,
+    /// Whether reading a context key that is not there is an error.
+    pub strict_data: bool,
+    /// The wanted form of the value.
+    pub render: Render,
+    /// Items of each collection that the value's text shows; `None` for all that fit.
+    pub shown_items: Option<usize>,
+    /// The schema of the value; a value that violates it makes the program fail.
+    pub output_schema: Option<Arc<OutputSchema>>,
+    /// Bytes of binary content that may be attached to the reply in all; 0 if the reply cannot carry any.
+    pub max_attached_bytes: u64,
+    /// Answers `tool/call` and discovery over upstreams.
+    pub upstreams: Option<Arc<dyn HostCalls>>,
+    /// Answers `(tool/NAME …)`.
+    pub tools: Option<Arc<dyn AppTools>>,
+    /// Receives each print when the program makes it, besides the log in the outcome. The output of branches of `pmap` and
+    /// `pcalls` arrives when they are joined. If the receiver is gone, the program is not affected.
+    pub print_sink: Option<UnboundedSender<String>>,
+    /// Told whenever upstream calls begin or end, while the program runs.
+    pub progress: Option<watch::Sender<CallsSoFar>>,
+    /// Receives upstreams' messages about its calls while they run.
+    pub audience: Option<Arc<Audience>>,
+    /// Its permit within its host's concurrency limit: given back while it only waits by `sleep-ms`.
+    pub permit: Option<Arc<dyn RunPermit>>,
+    /// Obtains answers to questions of the program, its upstreams or the operator's policy; `None`: questions cannot be asked.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// The program has begun already, and resumes where it waited.
+    #[cfg(feature = "saved-sessions")]
+    pub resume: Option<Arc<Resume>>,
+    /// The run that it is part of, whose id is valid in all processes; records name it beside the eval.
+    pub run_id: Option<Arc<str>>,
+    /// Which eval this is.
+    pub id: EvalId,
+}
+
+impl EvalRequest {
+    /// A request for `program` with the limits of a program without upstreams and nothing else.
+    pub fn new(program: impl Into<Arc<str>>) -> EvalRequest {
+        EvalRequest::with_id(program, EvalId::new())
+    }
+
+    /// As [`new`](Self::new), for an eval that was given its id already.
+    pub fn with_id(program: impl Into<Arc<str>>, id: EvalId) -> EvalRequest {
+        EvalRequest {
+            program: program.into(),
+            context: None,
+            session: None,
+            saved_session: None,
+            session_rules: None,
+            principal: None,
+            limits: Limits::plain(),
+            strict_data: false,
+            render: Render { max_text_bytes: None, json: false },
+            shown_items: None,
+            output_schema: None,
+            max_attached_bytes: 0,
+            upstreams: None,
+            tools: None,
+            print_sink: None,
+            progress: None,
+            audience: None,
+            permit: None,
+            asker: None,
+            #[cfg(feature = "saved-sessions")]
+            resume: None,
+            run_id: None,
+            id,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_written_as_it_is_printed() {
+        for number in [0, 1, 0x2a, 0xffff_ffff, 0x1_0000_0000, u64::MAX] {
+            let id = EvalId::from_number(number);
+            let mut written = Vec::new();
+            id.write(&mut written);
+            assert_eq!(String::from_utf8(written).unwrap(), id.to_string());
+        }
+    }
+}

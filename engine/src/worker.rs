@@ -1,0 +1,162 @@
+//! The state of one worker thread.
+
+use super::cache::ProgramCache;
+use super::compile::Compiled;
+use super::outcome::EvalOutcome;
+use super::request::EvalRequest;
+use super::run::Begun;
+use super::scheduler::Scheduler;
+use super::session::SessionStore;
+use super::work::{Done, Work};
+use ptc_base::maybe_ready::MaybeReady;
+use ptc_base::memory::{MemoryBudget, MemoryReservation};
+use ptc_base::time::Instant;
+use ptc_vm::Value;
+use ptc_vm::meter::Account;
+use ptc_vm::value::{Map, forget_patterns, pattern_bytes};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Most bytes that the caches of all workers together may take of each kind.
+const CACHES_BYTES: u64 = 64 << 20;
+/// Caches never take more than this part of the memory of all programs.
+const CACHES_PART: u64 = 8;
+
+/// The size of all workers' caches of an engine.
+#[derive(Debug, Default)]
+pub(super) struct CacheBytes {
+    pub(super) programs: AtomicU64,
+    pub(super) patterns: AtomicU64,
+}
+
+/// The state that the programs of one worker thread share.
+pub(super) struct Worker {
+    cache: RefCell<ProgramCache>,
+    pub(super) sessions: SessionStore,
+    pub(super) scheduler: Rc<Scheduler>,
+    pub(super) memory: Option<MemoryBudget>,
+    /// The value of `budget/remaining`: an empty map, which all programs share.
+    pub(super) no_budget: Value,
+    /// Number of the engine in the process.
+    pub(super) engine: usize,
+    /// Number of the worker in its engine.
+    pub(super) index: usize,
+    /// Most bytes of its compiled patterns.
+    patterns_limit: u64,
+    /// The memory reserved for patterns.
+    patterns: Option<MemoryReservation>,
+    /// The sizes reported to `caches`: bytes of programs, of patterns.
+    reported: Cell<(u64, u64)>,
+    caches: Arc<CacheBytes>,
+}
+
+impl Worker {
+    /// Worker `index` of so many, without programs and sessions yet, which keeps `load` and `caches` up to date.
+    pub(super) fn new(
+        engine: usize,
+        (index, workers): (usize, usize),
+        memory: Option<MemoryBudget>,
+        (load, caches): (Arc<AtomicUsize>, Arc<CacheBytes>),
+    ) -> Worker {
+        let all =
+            memory.as_ref().map_or(CACHES_BYTES, |budget| CACHES_BYTES.min(budget.limit() / CACHES_PART));
+        let share = all / workers.max(1) as u64;
+        Worker {
+            cache: RefCell::new(ProgramCache::new(usize::try_from(share).unwrap_or(usize::MAX))),
+            sessions: SessionStore::default(),
+            scheduler: Scheduler::new(memory.clone(), load),
+            patterns_limit: share,
+            patterns: memory.clone().map(MemoryReservation::new),
+            memory,
+            no_budget: Value::Map(Map::new()),
+            engine,
+            index,
+            reported: Cell::default(),
+            caches,
+        }
+    }
+
+    /// The program of this text, if the worker knows it.
+    pub(super) fn known(&self, source: &str) -> Option<Compiled> {
+        // What has to go for it is dropped when the cache is no longer borrowed.
+        let known = self.cache.borrow_mut().get(source);
+        known.map(|(program, _discarded)| program)
+    }
+
+    /// Remembers a program.
+    pub(super) fn remember(&self, source: &Arc<str>, program: &Compiled) {
+        let discarded = self.cache.borrow_mut().insert(source.clone(), program.clone());
+        drop(discarded);
+    }
+
+    /// Counts the data kept between programs and trims it to its bounds.
+    pub(super) fn settle(&self) {
+        let limit = self.patterns_limit;
+        if pattern_bytes() as u64 > limit {
+            forget_patterns();
+            if pattern_bytes() as u64 > limit {
+                // Those that are left belong to constants, most of them of programs that are only remembered.
+                self.forget_programs();
+            }
+        }
+        let fits = |bytes: usize| self.patterns.as_ref().is_none_or(|held| held.resize(bytes as u64));
+        if !fits(pattern_bytes()) {
+            self.shed();
+            // Those that are in use may not fit at all; their programs have been charged for them.
+            let _counted = fits(pattern_bytes());
+        }
+        self.report();
+    }
+
+    /// Drops everything cached for future programs, because there is no memory for running ones.
+    pub(super) fn shed(&self) {
+        self.forget_programs();
+        forget_patterns();
+        if let Some(patterns) = &self.patterns {
+            let left = patterns.bytes().min(pattern_bytes() as u64);
+            let fits = patterns.resize(left);
+            debug_assert!(fits, "a reservation shrinks");
+        }
+        self.report();
+    }
+
+    fn forget_programs(&self) {
+        // What is dropped is nobody's who runs now.
+        let mut nobody = Account::new(u64::MAX);
+        let _installed = nobody.install();
+        let Ok(mut cache) = self.cache.try_borrow_mut() else { return };
+        let programs = cache.clear();
+        drop(cache);
+        drop(programs);
+    }
+
+    fn report(&self) {
+        let programs = self.cache.try_borrow().map_or(self.reported.get().0, |cache| cache.bytes() as u64);
+        let patterns = pattern_bytes() as u64;
+        let before = self.reported.replace((programs, patterns));
+        if before != (programs, patterns) {
+            // Together they are never less than nothing, so wrapping differences add up.
+            self.caches.programs.fetch_add(programs.wrapping_sub(before.0), Ordering::Relaxed);
+            self.caches.patterns.fetch_add(patterns.wrapping_sub(before.1), Ordering::Relaxed);
+        }
+    }
+
+    /// Begins an eval that was asked for when it was `started`.
+    pub(super) fn begin(
+        self: &Rc<Self>,
+        request: Box<EvalRequest>,
+        started: Instant,
+    ) -> MaybeReady<EvalOutcome, Begun> {
+        match self.scheduler.run(Work::Begin(self.clone(), request, started)) {
+            MaybeReady::Ready(Done::Outcome(outcome)) => {
+                self.settle();
+                MaybeReady::Ready(outcome)
+            }
+            MaybeReady::Ready(Done::Waiting(run)) => MaybeReady::Waiting(Begun::Waiting(run)),
+            MaybeReady::Ready(Done::Freed) => MaybeReady::Ready(EvalOutcome::lost()),
+            MaybeReady::Waiting(ticket) => MaybeReady::Waiting(Begun::Queued(ticket)),
+        }
+    }
+}

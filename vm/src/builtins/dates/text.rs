@@ -250,7 +250,7 @@ pub(super) fn duration(text: &str) -> Option<i64> {
         let whole: i64 = reader.run()?.parse().ok()?;
         let (micros, fraction) = reader.fraction()?;
         let unit = reader.0.chars().next()?;
-        reader.0 = &reader.0[1..];
+        reader.0 = &reader.0[unit.len_utf8()..];
         let (rank, scale) = match (unit, in_time) {
             ('D', false) => (1, 86_400_000),
             ('H', true) => (2, 3_600_000),
@@ -266,7 +266,7 @@ pub(super) fn duration(text: &str) -> Option<i64> {
         let part = whole.checked_mul(scale)?.checked_add(micros / 1000)?;
         millis = millis.checked_add(if minus { -part } else { part })?;
     }
-    (parts > 0).then_some(if negative { -millis } else { millis })
+    if negative { millis.checked_neg() } else { Some(millis) }.filter(|_| parts > 0)
 }
 
 #[cfg(test)]
@@ -359,7 +359,10 @@ mod tests {
         ] {
             assert_eq!(duration(text), Some(millis), "{text}");
         }
-        for text in ["", "P", "PT", "1H", "PT1", "PT1M1H", "P1M", "PT1.5H", "P1DT", "PT99999999999999999999S"]
+        let least = "PT-1M-9223372036854715.808S";
+        assert_eq!((duration(least), duration(&format!("-{least}"))), (Some(i64::MIN), None));
+        for text in
+            ["", "P", "PT", "1H", "PT1", "PT1M1H", "P1M", "PT1.5H", "P1DT", "PT99999999999999999999S", "P1é"]
         {
             assert_eq!(duration(text), None, "{text}");
         }

@@ -2,6 +2,7 @@
 
 use super::zone::{Zone, offset_text};
 use crate::meter;
+use jiff::{ToSpan, civil};
 use std::cmp::Ordering;
 
 /// A point or span of time as a value. Made with [`Temporal::date`], [`Temporal::instant`], [`Temporal::duration`],
@@ -187,77 +188,77 @@ pub(crate) fn local_iso(micros: i64, offset: i32, digits: u8, brief: bool) -> St
 
 /// A day of the proleptic Gregorian calendar, year 0 being 1 BC.
 ///
-/// The arithmetic is our own because that of jiff ends with the year 9999, while a date here may lie a million years from
-/// 1970 and an instant 292 000. Within the years that jiff knows, a test holds one against the other.
+/// The calendar is that of jiff, which ends with the year 9999, while a date here may lie a million years from 1970 and an
+/// instant 292 000. So years are counted in eras of 400, after which leap years and days of the week repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Day {
-    /// Astronomical year.
-    pub year: i64,
-    /// Month, 1 to 12.
-    pub month: u8,
-    /// Day of the month, from 1.
-    pub day: u8,
+pub(crate) struct Day {
+    era: i64,
+    /// In the years 0 to 399.
+    of_era: civil::Date,
 }
+
+const YEARS_PER_ERA: i64 = 400;
+const DAYS_PER_ERA: i64 = 146_097;
+const FIRST_OF_ERA: civil::Date = civil::date(0, 1, 1);
+/// Days from 0000-01-01 to 1970-01-01.
+const EPOCH: i64 = 719_528;
 
 impl Day {
     /// The day, if the calendar has it.
-    pub(crate) fn new(year: i64, month: u8, day: u8) -> Option<Day> {
-        let real = (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
-        real.then_some(Day { year, month, day })
+    pub(crate) fn new(year: i64, month: i64, day: i64) -> Option<Day> {
+        let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+        let of_era = civil::Date::new(year.rem_euclid(YEARS_PER_ERA) as i16, month, day).ok()?;
+        Some(Day { era: year.div_euclid(YEARS_PER_ERA), of_era })
     }
 
     /// The day that is `days` after 1970-01-01.
     pub(crate) fn from_epoch(days: i64) -> Day {
-        // Years are counted from March, so that the leap day is the last of its year, in eras of 400 years.
-        let shifted = days + 719_468;
-        let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let day = (of_year - (153 * from_march + 2) / 5 + 1) as u8;
-        let month = (if from_march < 10 { from_march + 3 } else { from_march - 9 }) as u8;
-        Day { year: year_of_era + era * 400 + i64::from(month <= 2), month, day }
+        let days = days + EPOCH;
+        let of_era = FIRST_OF_ERA + days.rem_euclid(DAYS_PER_ERA).days();
+        Day { era: days.div_euclid(DAYS_PER_ERA), of_era }
     }
 
     /// Days since 1970-01-01.
     pub(crate) fn to_epoch(self) -> i64 {
-        let year = self.year - i64::from(self.month <= 2);
-        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-        let from_march = (i64::from(self.month) + 9) % 12;
-        let of_year = (153 * from_march + 2) / 5 + i64::from(self.day) - 1;
-        era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year - 719_468
+        let seconds = self.of_era.duration_since(FIRST_OF_ERA).as_secs();
+        self.era * DAYS_PER_ERA + seconds / SECONDS_PER_DAY - EPOCH
     }
 
     /// The same day of the month `months` later; the last day of that month where it is shorter.
     pub(crate) fn plus_months(self, months: i64) -> Option<Day> {
-        let total = self.year.checked_mul(12)?.checked_add(i64::from(self.month) - 1)?.checked_add(months)?;
-        let (year, month) = (total.div_euclid(12), (total.rem_euclid(12) + 1) as u8);
-        Some(Day { year, month, day: self.day.min(days_in_month(year, month)) })
+        let eras = self.era + months.div_euclid(12 * YEARS_PER_ERA);
+        let moved = self.of_era + months.rem_euclid(12 * YEARS_PER_ERA).months();
+        Day::new(eras * YEARS_PER_ERA + i64::from(moved.year()), moved.month().into(), moved.day().into())
+    }
+
+    pub(crate) fn year(self) -> i64 {
+        self.era * YEARS_PER_ERA + i64::from(self.of_era.year())
+    }
+
+    /// Month, 1 to 12.
+    pub(crate) fn month(self) -> i64 {
+        self.of_era.month().into()
+    }
+
+    /// Day of the month, from 1.
+    pub(crate) fn of_month(self) -> i64 {
+        self.of_era.day().into()
     }
 
     /// Day of the year, from 1.
     pub(crate) fn of_year(self) -> i64 {
-        self.to_epoch() - Day { year: self.year, month: 1, day: 1 }.to_epoch() + 1
+        self.of_era.day_of_year().into()
+    }
+
+    /// Day of the week: 1 is Monday, 7 is Sunday.
+    pub(crate) fn of_week(self) -> i64 {
+        self.of_era.weekday().to_monday_one_offset().into()
     }
 
     /// `2024-01-02`; at least four digits of the year, with a minus sign before year 0.
     pub(crate) fn iso(self) -> String {
-        let sign = if self.year < 0 { "-" } else { "" };
-        format!("{sign}{:04}-{:02}-{:02}", self.year.abs(), self.month, self.day)
-    }
-}
-
-/// Day of the week of a day since the epoch: 1 is Monday, 7 is Sunday.
-pub(crate) fn day_of_week(days: i64) -> i64 {
-    (days + 3).rem_euclid(7) + 1
-}
-
-fn days_in_month(year: i64, month: u8) -> u8 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+        let sign = if self.year() < 0 { "-" } else { "" };
+        format!("{sign}{:04}-{:02}-{:02}", self.year().abs(), self.month(), self.of_month())
     }
 }
 
@@ -265,7 +266,7 @@ fn days_in_month(year: i64, month: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn day(year: i64, month: u8, day: u8) -> Day {
+    fn day(year: i64, month: i64, day: i64) -> Day {
         Day::new(year, month, day).expect("a real day")
     }
 
@@ -276,27 +277,65 @@ mod tests {
             (-1, "1969-12-31"),
             (19_723, "2024-01-01"),
             (19_782, "2024-02-29"),
+            (-719_528, "0000-01-01"),
+            (-719_529, "-0001-12-31"),
             (-735_525, "-0044-03-15"),
+            (-4_371_587, "-9999-01-01"),
             (2_932_896, "9999-12-31"),
             (2_932_897, "10000-01-01"),
+            (364_522_972, "1000000-01-01"),
+            (-365_962_028, "-1000000-01-01"),
         ] {
             let day = Day::from_epoch(days);
             assert_eq!((day.iso().as_str(), day.to_epoch()), (text, days));
         }
-        let mut before = Day::from_epoch(-800_000);
-        for days in -799_999..800_000 {
-            let day = Day::from_epoch(days);
-            assert_eq!(day.to_epoch(), days);
-            assert!((before.year, before.month, before.day) < (day.year, day.month, day.day));
-            before = day;
+    }
+
+    /// Days in a month by the rule of the calendar, in arithmetic that is not jiff's.
+    fn length(year: i64, month: i64) -> i64 {
+        match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
+    /// Walks through the calendar, in five places, for more than an era: before and after the years of jiff, over the years 0 and 1970.
+    #[test]
+    fn days_follow_each_other_as_in_the_gregorian_calendar() {
+        for (first, years) in [(-300_400, 410), (-10_001, 5), (-401, 810), (1_969, 40), (9_990, 410)] {
+            let mut days = day(first, 1, 1).to_epoch();
+            let mut of_week = Day::from_epoch(days).of_week();
+            for year in first..first + years {
+                let mut of_year = 1;
+                for month in 1..=12 {
+                    let last = length(year, month);
+                    for of_month in 1..=last {
+                        let day = Day::from_epoch(days);
+                        assert_eq!((day.year(), day.month(), day.of_month()), (year, month, of_month));
+                        assert_eq!((day.of_year(), day.of_week(), day.to_epoch()), (of_year, of_week, days));
+                        assert_eq!(Day::new(year, month, of_month), Some(day));
+                        (days, of_year, of_week) = (days + 1, of_year + 1, of_week % 7 + 1);
+                    }
+                    assert_eq!(Day::new(year, month, last + 1), None, "{year}-{month}");
+                }
+            }
         }
     }
 
     #[test]
     fn impossible_days_do_not_exist() {
-        for (y, m, d) in
-            [(2023, 2, 29), (1900, 2, 29), (2024, 13, 1), (2024, 0, 1), (2024, 4, 31), (2024, 1, 0)]
-        {
+        for (y, m, d) in [
+            (2023, 2, 29),
+            (1900, 2, 29),
+            (2024, 13, 1),
+            (2024, 0, 1),
+            (2024, 4, 31),
+            (2024, 1, 0),
+            (2024, 1 + 256, 1),
+            (2024, 1, i64::MIN),
+        ] {
             assert_eq!(Day::new(y, m, d), None, "{y}-{m}-{d}");
         }
         assert!(Day::new(2000, 2, 29).is_some());
@@ -307,14 +346,27 @@ mod tests {
         assert_eq!(day(2024, 1, 31).plus_months(1), Some(day(2024, 2, 29)));
         assert_eq!(day(2024, 1, 31).plus_months(-2), Some(day(2023, 11, 30)));
         assert_eq!(day(2024, 2, 29).plus_months(12), Some(day(2025, 2, 28)));
-        assert_eq!(day(2024, 5, 31).plus_months(i64::MAX), None);
+        for year in [-12_345, -1, 0, 399, 1999, 9_999] {
+            for (month, of_month) in (1..=12).flat_map(|month| [(month, 1), (month, length(year, month))]) {
+                for months in [-120_001, -4_801, -13, -1, 0, 1, 2, 11, 12, 25, 4_800, 99_999_999] {
+                    let (to, at) =
+                        (year + (month - 1 + months).div_euclid(12), (month - 1 + months).rem_euclid(12) + 1);
+                    let moved = day(year, month, of_month).plus_months(months);
+                    assert_eq!(
+                        moved,
+                        Some(day(to, at, of_month.min(length(to, at)))),
+                        "{year}-{month} {months}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
     fn weeks_begin_on_monday() {
-        assert_eq!(day_of_week(0), 4);
-        assert_eq!(day_of_week(day(2024, 1, 1).to_epoch()), 1);
-        assert_eq!(day_of_week(day(1969, 12, 28).to_epoch()), 7);
+        assert_eq!(Day::from_epoch(0).of_week(), 4);
+        assert_eq!(day(2024, 1, 1).of_week(), 1);
+        assert_eq!(day(1969, 12, 28).of_week(), 7);
         assert_eq!(day(2024, 12, 31).of_year(), 366);
     }
 
@@ -332,35 +384,5 @@ mod tests {
         assert!(Temporal::instant(9, 0) < Temporal::duration(0));
         assert!(Temporal::date(1) < Temporal::date(2));
         assert_eq!(Temporal::instant(5, 0), Temporal::instant(5, 3));
-    }
-
-    #[test]
-    fn the_calendar_is_that_of_jiff_within_its_years() {
-        use jiff::{ToSpan, civil};
-        let parts = |day: civil::Date| (i64::from(day.year()), day.month() as u8, day.day() as u8);
-        let epoch = civil::date(1970, 1, 1);
-        let (first, last) = (day(-9999, 1, 1).to_epoch(), day(9999, 12, 31).to_epoch());
-        // A prime, so that all days of the month and of the week come up.
-        for days in (first..=last).step_by(41).chain([last]) {
-            let (ours, theirs) = (Day::from_epoch(days), epoch + days.days());
-            assert_eq!((ours.year, ours.month, ours.day), parts(theirs), "{days}");
-            assert_eq!(Day::new(ours.year, ours.month, ours.day).map(Day::to_epoch), Some(days));
-            assert_eq!(day_of_week(days), i64::from(theirs.weekday().to_monday_one_offset()));
-            assert_eq!(ours.of_year(), i64::from(theirs.day_of_year()));
-            for months in [-1201, -13, -1, 1, 2, 11, 12, 25, 4800] {
-                let moved = ours.plus_months(months).expect("far from overflow");
-                match theirs.checked_add(months.months()) {
-                    Ok(theirs) => assert_eq!((moved.year, moved.month, moved.day), parts(theirs)),
-                    Err(_) => assert!(moved.year.abs() > 9999, "{moved:?}"),
-                }
-            }
-        }
-        for (year, month, day) in (-9999..=9999)
-            .step_by(7)
-            .flat_map(|year| (0..=13u8).flat_map(move |month| (0..=32u8).map(move |day| (year, month, day))))
-        {
-            let theirs = civil::Date::new(year, month as i8, day as i8);
-            assert_eq!(Day::new(year.into(), month, day).is_some(), theirs.is_ok(), "{year}-{month}-{day}");
-        }
     }
 }

@@ -152,10 +152,10 @@ fn by_calendar(unit: &str, fixed: Option<i64>, from: (i64, i64), to: (i64, i64))
 /// Whole months from day `a` to day `b`, toward zero.
 fn whole_months(a: i64, b: i64) -> i64 {
     let (from, to) = (Day::from_epoch(a), Day::from_epoch(b));
-    let months = (to.year - from.year) * 12 + i64::from(to.month) - i64::from(from.month);
+    let months = (to.year() - from.year()) * 12 + to.month() - from.month();
     match months {
-        m if m > 0 && to.day < from.day => m - 1,
-        m if m < 0 && to.day > from.day => m + 1,
+        m if m > 0 && to.of_month() < from.of_month() => m - 1,
+        m if m < 0 && to.of_month() > from.of_month() => m + 1,
         m => m,
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::print;
-use crate::value::{Day, Str, Value, day_of_week, local_iso, offset_text};
+use crate::value::{Day, Str, Value, local_iso, offset_text};
 
 /// The meaning of a formatter: a pattern, or one of the constants of ISO 8601, which are strings of their names.
 enum Formatter {
@@ -211,7 +211,7 @@ pub(super) fn format(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 /// `(day-name d)`: of a date, a point in time, or the number of a day.
 pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let number = match When::of(&args[0]) {
-        Some(when) => Some(day_of_week(when.parts().0)),
+        Some(when) => Some(Day::from_epoch(when.parts().0).of_week()),
         None => number(&args[0]),
     };
     named(&WEEKDAYS, number).ok_or_else(|| {
@@ -222,7 +222,7 @@ pub(super) fn day_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> 
 /// `(month-name d)`: of a date, a point in time, or the number of a month.
 pub(super) fn month_name(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let number = match When::of(&args[0]) {
-        Some(when) => Some(i64::from(Day::from_epoch(when.parts().0).month)),
+        Some(when) => Some(Day::from_epoch(when.parts().0).month()),
         None => number(&args[0]),
     };
     named(&MONTHS, number)

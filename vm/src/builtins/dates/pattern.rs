@@ -4,7 +4,7 @@
 
 use super::text::Stamp;
 use super::when::{Moment, SECOND, When};
-use crate::value::{Day, Zone, day_of_week};
+use crate::value::{Day, Zone};
 
 /// Names of the months.
 pub(super) const MONTHS: [&str; 12] = [
@@ -109,22 +109,22 @@ impl DatePattern {
                 Item::Field(letter, count) => (*letter, *count),
             };
             let number = match letter {
-                'y' | 'u' if count == 2 => date.year.rem_euclid(100),
+                'y' | 'u' if count == 2 => date.year().rem_euclid(100),
                 'y' | 'u' => {
-                    if date.year < 0 {
+                    if date.year() < 0 {
                         out.push('-');
                     }
-                    date.year.abs()
+                    date.year().abs()
                 }
                 'M' | 'L' if count >= 3 => {
-                    let name = MONTHS[usize::from(date.month - 1)];
+                    let name = MONTHS[(date.month() - 1) as usize];
                     out.push_str(if count == 3 { &name[..3] } else { name });
                     continue;
                 }
-                'M' | 'L' => i64::from(date.month),
-                'd' => i64::from(date.day),
+                'M' | 'L' => date.month(),
+                'd' => date.of_month(),
                 'E' => {
-                    let name = WEEKDAYS[(day_of_week(days) - 1) as usize];
+                    let name = WEEKDAYS[(date.of_week() - 1) as usize];
                     out.push_str(if count == 4 { name } else { &name[..3] });
                     continue;
                 }
@@ -355,19 +355,18 @@ impl Fields {
         let (Some(year), Some(month), Some(day)) = (self.year, self.month, self.day) else {
             return Err(Misfit::Meaning("the pattern must have a year, a month and a day"));
         };
-        let date = Day::new(year, month as u8, day as u8).ok_or(Misfit::Meaning("there is no such date"))?;
-        let days = date.to_epoch();
-        if self.weekday.is_some_and(|weekday| weekday != day_of_week(days)) {
+        let date = Day::new(year, month, day).ok_or(Misfit::Meaning("there is no such date"))?;
+        if self.weekday.is_some_and(|weekday| weekday != date.of_week()) {
             return Err(Misfit::Meaning("the date is another day of the week"));
         }
         if !has_time {
-            return Ok(When::Day(days));
+            return Ok(When::Day(date.to_epoch()));
         }
         let hour = match self.afternoon {
             Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
             None => self.hour,
         };
-        let seconds = days * 86_400 + (hour * 60 + self.minute) * 60 + self.second;
+        let seconds = date.to_epoch() * 86_400 + (hour * 60 + self.minute) * 60 + self.second;
         let local = Moment { micros: seconds * SECOND + self.micros, digits: self.digits };
         let when = Stamp::new(local, self.offset, self.zone).when();
         when.ok_or(Misfit::Meaning("an offset is at most 18 hours"))
@@ -418,11 +417,11 @@ mod tests {
         DatePattern::new(pattern).expect("a pattern").read(text).map(When::settled)
     }
 
-    fn days(year: i64, month: u8, day: u8) -> i64 {
-        Day { year, month, day }.to_epoch()
+    fn days(year: i64, month: i64, day: i64) -> i64 {
+        Day::new(year, month, day).expect("a real day").to_epoch()
     }
 
-    fn moment(date: (i64, u8, u8), seconds: i64, micros: i64, digits: u8) -> Result<When, Misfit> {
+    fn moment(date: (i64, i64, i64), seconds: i64, micros: i64, digits: u8) -> Result<When, Misfit> {
         let micros = (days(date.0, date.1, date.2) * 86_400 + seconds) * SECOND + micros;
         Ok(When::Instant(Moment { micros, digits }))
     }

@@ -8,7 +8,7 @@ use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::print;
-use crate::value::{Day, Temporal, Value, day_of_week};
+use crate::value::{Day, Temporal, Value};
 
 /// The first day after year 9999, and that of year −9999.
 const LAST_DAY: i64 = 2_932_896;
@@ -202,17 +202,16 @@ pub(super) fn nano_time(ctx: &mut Ctx<'_>, _args: &mut [Value]) -> Result<Value>
 
 /// `(LocalDate/of year month day)`
 pub(super) fn local_date_of(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    let year = integer("LocalDate/of", "year", &args[0])?;
-    let month = integer("LocalDate/of", "month", &args[1])?;
-    let day = integer("LocalDate/of", "day", &args[2])?;
-    let real = match (u8::try_from(month), u8::try_from(day)) {
-        (Ok(m), Ok(d)) if year.abs() <= 999_999 => Day::new(year, m, d),
-        _ => None,
-    };
-    match real {
-        Some(day) => date("LocalDate/of", Some(day.to_epoch())),
-        None => Err(Error::type_error(format!("LocalDate/of: there is no date {year}-{month:02}-{day:02}"))),
-    }
+    date("LocalDate/of", Some(day_of("LocalDate/of", args)?.to_epoch()))
+}
+
+/// The day of a year, a month and a day of the month.
+pub(super) fn day_of(name: &str, args: &[Value]) -> Result<Day> {
+    let year = integer(name, "year", &args[0])?;
+    let month = integer(name, "month", &args[1])?;
+    let day = integer(name, "day", &args[2])?;
+    let real = Day::new(year, month, day).filter(|_| year.unsigned_abs() <= 999_999);
+    real.ok_or_else(|| Error::type_error(format!("{name}: there is no date {year}-{month:02}-{day:02}")))
 }
 
 /// `(LocalDate/ofEpochDay n)`
@@ -261,17 +260,17 @@ fn day(method: &str, value: &Value) -> Result<i64> {
 
 /// `(.getYear date)`
 pub(super) fn get_year(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getYear", args, |day| day.year)
+    part(".getYear", args, Day::year)
 }
 
 /// `(.getMonthValue date)`
 pub(super) fn get_month_value(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getMonthValue", args, |day| i64::from(day.month))
+    part(".getMonthValue", args, Day::month)
 }
 
 /// `(.getDayOfMonth date)`
 pub(super) fn get_day_of_month(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getDayOfMonth", args, |day| i64::from(day.day))
+    part(".getDayOfMonth", args, Day::of_month)
 }
 
 /// `(.getDayOfYear date)`
@@ -281,7 +280,7 @@ pub(super) fn get_day_of_year(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
 
 /// `(.getDayOfWeek date)`: 1 is Monday.
 pub(super) fn get_day_of_week(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(day_of_week(day(".getDayOfWeek", &args[0])?)))
+    part(".getDayOfWeek", args, Day::of_week)
 }
 
 /// Moves the date of a value that has one; the time of the day stays, as far as the zone has it on that day.

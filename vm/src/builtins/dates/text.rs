@@ -48,7 +48,7 @@ impl Reader<'_> {
         let month = self.digits(2)?;
         self.expect('-')?;
         let day = self.digits(2)?;
-        Day::new(if negative { -year } else { year }, month as u8, day as u8)
+        Day::new(if negative { -year } else { year }, month, day)
     }
 
     /// `HH:MM:SS` with an optional fraction, and `HH:MM` where `brief` allows it: in seconds, and the fraction.
@@ -215,9 +215,9 @@ pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
     let day = words.next().filter(|day| (1..=2).contains(&day.len()))?;
     let day = Reader(day).digits(day.len())?;
     let month = words.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
     let year = words.next().filter(|year| year.len() == 4)?;
-    let day = Day::new(Reader(year).digits(4)?, month as u8, day as u8)?;
+    let day = Day::new(Reader(year).digits(4)?, month, day)?;
     let mut clock = Reader(words.next()?);
     let (second, (_, digits)) = clock.clock(false)?;
     (clock.0.is_empty() && digits == 0)

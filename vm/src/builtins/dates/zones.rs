@@ -2,7 +2,7 @@
 //!
 //! A zone is its name, a string, as a formatter is its pattern.
 
-use super::points::{integer, no_instant, out_of_range, shorten};
+use super::points::{day_of, integer, no_instant, out_of_range, shorten};
 use super::text::{self, Form};
 use super::when::{DAY, Moment, SECOND, When};
 use crate::builtins::support::errors::java_type_name;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::print;
-use crate::value::{Day, Str, Value, Zone, offset_text};
+use crate::value::{Str, Value, Zone, offset_text};
 
 /// The zone of a name.
 fn zone(name: &str, text: &str) -> Result<Zone> {
@@ -321,17 +321,9 @@ fn time_of_day(name: &str, args: &[Value]) -> Result<Moment> {
 
 /// Year, month, day, and a time of the day.
 fn local_of(name: &str, args: &[Value]) -> Result<Moment> {
-    let year = integer(name, "year", &args[0])?;
-    let month = integer(name, "month", &args[1])?;
-    let day = integer(name, "day", &args[2])?;
-    let real = match (u8::try_from(month), u8::try_from(day)) {
-        (Ok(m), Ok(d)) if year.abs() <= 999_999 => Day::new(year, m, d),
-        _ => None,
-    };
-    let real = real
-        .ok_or_else(|| Error::type_error(format!("{name}: there is no date {year}-{month:02}-{day:02}")))?;
+    let day = day_of(name, args)?;
     let of_day = time_of_day(name, &args[3..])?;
-    let micros = real.to_epoch().checked_mul(DAY).and_then(|days| days.checked_add(of_day.micros));
+    let micros = day.to_epoch().checked_mul(DAY).and_then(|days| days.checked_add(of_day.micros));
     Ok(Moment { micros: micros.ok_or_else(|| out_of_range(name))?, ..of_day })
 }
 

@@ -2,7 +2,8 @@
 
 use super::zone::{Zone, offset_text};
 use crate::meter;
-use jiff::{ToSpan, civil};
+use jiff::tz::Offset;
+use jiff::{Timestamp, civil};
 use std::cmp::Ordering;
 
 /// A point or span of time as a value. Made with [`Temporal::date`], [`Temporal::instant`], [`Temporal::duration`],
@@ -171,19 +172,13 @@ pub(crate) fn local_parts(micros: i64, offset: i32) -> (i64, i64) {
 /// `2024-01-02T03:04:05.120`. `brief`: without seconds where they are zero, as Java prints times.
 pub(crate) fn local_iso(micros: i64, offset: i32, digits: u8, brief: bool) -> String {
     let (days, of_day) = local_parts(micros, offset);
-    let (second, fraction) = (of_day / MICROS_PER_SECOND, of_day % MICROS_PER_SECOND);
-    let mut text = Day::from_epoch(days).iso();
-    text.push_str(&format!("T{:02}:{:02}", second / 3600, second / 60 % 60));
-    if brief && second % 60 == 0 && fraction == 0 {
-        return text;
+    let since_midnight = Timestamp::from_microsecond(of_day).expect("it is less than a day");
+    let (day, time) = (Day::from_epoch(days).iso(), Offset::UTC.to_datetime(since_midnight).time());
+    if brief && of_day % (60 * MICROS_PER_SECOND) == 0 {
+        format!("{day}T{:02}:{:02}", time.hour(), time.minute())
+    } else {
+        format!("{day}T{time:.*}", usize::from(digits))
     }
-    text.push_str(&format!(":{:02}", second % 60));
-    if digits > 0 {
-        let all = format!("{fraction:06}");
-        text.push('.');
-        text.push_str(&all[..usize::from(digits.min(6))]);
-    }
-    text
 }
 
 /// A day of the proleptic Gregorian calendar, year 0 being 1 BC.
@@ -193,42 +188,40 @@ pub(crate) fn local_iso(micros: i64, offset: i32, digits: u8, brief: bool) -> St
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Day {
     era: i64,
-    /// In the years 0 to 399.
+    /// In the years 1970 to 2369.
     of_era: civil::Date,
 }
 
 const YEARS_PER_ERA: i64 = 400;
 const DAYS_PER_ERA: i64 = 146_097;
-const FIRST_OF_ERA: civil::Date = civil::date(0, 1, 1);
-/// Days from 0000-01-01 to 1970-01-01.
-const EPOCH: i64 = 719_528;
 
 impl Day {
     /// The day, if the calendar has it.
     pub(crate) fn new(year: i64, month: i64, day: i64) -> Option<Day> {
-        let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
-        let of_era = civil::Date::new(year.rem_euclid(YEARS_PER_ERA) as i16, month, day).ok()?;
-        Some(Day { era: year.div_euclid(YEARS_PER_ERA), of_era })
+        let era = (year - 1970).div_euclid(YEARS_PER_ERA);
+        let (year, month, day) = (year - era * YEARS_PER_ERA, i8::try_from(month), i8::try_from(day));
+        Some(Day { era, of_era: civil::Date::new(year as i16, month.ok()?, day.ok()?).ok()? })
     }
 
     /// The day that is `days` after 1970-01-01.
     pub(crate) fn from_epoch(days: i64) -> Day {
-        let days = days + EPOCH;
-        let of_era = FIRST_OF_ERA + days.rem_euclid(DAYS_PER_ERA).days();
-        Day { era: days.div_euclid(DAYS_PER_ERA), of_era }
+        let second = days.rem_euclid(DAYS_PER_ERA) * SECONDS_PER_DAY;
+        let midnight = Timestamp::from_second(second).expect("an era is 400 years");
+        Day { era: days.div_euclid(DAYS_PER_ERA), of_era: Offset::UTC.to_datetime(midnight).date() }
     }
 
     /// Days since 1970-01-01.
     pub(crate) fn to_epoch(self) -> i64 {
-        let seconds = self.of_era.duration_since(FIRST_OF_ERA).as_secs();
-        self.era * DAYS_PER_ERA + seconds / SECONDS_PER_DAY - EPOCH
+        let midnight = Offset::UTC.to_timestamp(self.of_era.at(0, 0, 0, 0)).expect("an era is 400 years");
+        self.era * DAYS_PER_ERA + midnight.as_second() / SECONDS_PER_DAY
     }
 
     /// The same day of the month `months` later; the last day of that month where it is shorter.
     pub(crate) fn plus_months(self, months: i64) -> Option<Day> {
-        let eras = self.era + months.div_euclid(12 * YEARS_PER_ERA);
-        let moved = self.of_era + months.rem_euclid(12 * YEARS_PER_ERA).months();
-        Day::new(eras * YEARS_PER_ERA + i64::from(moved.year()), moved.month().into(), moved.day().into())
+        let months = self.year() * 12 + self.month() - 1 + months;
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+        let last = Day::new(year, month, 1)?.of_era.days_in_month();
+        Day::new(year, month, self.of_month().min(last.into()))
     }
 
     pub(crate) fn year(self) -> i64 {

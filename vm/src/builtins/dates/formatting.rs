@@ -2,7 +2,7 @@
 
 use super::pattern::{DatePattern, Lack, MONTHS, Misfit, WEEKDAYS};
 use super::points::shorten;
-use super::text::{self, Form};
+use super::text;
 use super::when::{Moment, SECOND, When};
 use super::zones::check_zone_of_text;
 use crate::builtins::support::errors::java_type_name;
@@ -50,7 +50,7 @@ impl Formatter {
         match self {
             Formatter::Date => text::date(text).map(When::Day).ok_or(unfit),
             Formatter::Pattern(pattern) => pattern.read(text),
-            _ => match text::stamp(text, ISO) {
+            _ => match text::stamp(text, false) {
                 Some(stamp) if matches!(self, Formatter::LocalDateTime) && stamp.is_placed() => Err(unfit),
                 stamp => stamp.and_then(|stamp| stamp.when()).ok_or(unfit),
             },
@@ -88,9 +88,6 @@ impl Formatter {
         })
     }
 }
-
-/// A date and a time as ISO 8601 writes them; seconds may be left out.
-const ISO: Form = Form { space: false, brief: true };
 
 /// Reads `text` by `formatter`.
 pub(super) fn parse_by(name: &str, text: &Value, formatter: &Value) -> Result<When> {
@@ -171,7 +168,7 @@ fn read_point(name: &str, args: &[Value], form: &str) -> Result<When> {
     let text = text.as_str();
     meter::charge_steps(text.len() as u64 / 16)?;
     check_zone_of_text(name, text)?;
-    text::stamp(text, ISO).and_then(|stamp| stamp.when()).ok_or_else(|| no_point(name, args, form))
+    text::stamp(text, false).and_then(|stamp| stamp.when()).ok_or_else(|| no_point(name, args, form))
 }
 
 /// `(DateTimeFormatter/ofPattern pattern)`: the pattern, which is checked.

@@ -1,8 +1,10 @@
 //! Patterns of dates and times: reading and writing text by `dd.MM.yyyy HH:mm` and the like.
 //!
-//! The letters are those of Java's `DateTimeFormatter`, with English names. A formatter is its pattern: a string.
+//! The letters are those of Java's `DateTimeFormatter`, with English names. A formatter is its pattern: a string. jiff's strptime
+//! does not do: it takes a number with fewer digits than its letters, any space for a space and 1969 for `69`, and does not
+//! say which character does not fit.
 
-use super::text::Stamp;
+use super::text::{Reader, Stamp};
 use super::when::{Moment, SECOND, When};
 use crate::value::{Day, Zone};
 
@@ -163,19 +165,24 @@ impl DatePattern {
     /// Reads a text. The error is the number of the first character that does not fit, from 1, or the missing part.
     pub(super) fn read(&self, text: &str) -> Result<When, Misfit> {
         let mut fields = Fields::default();
-        let mut rest = text;
+        let mut reader = Reader(text);
+        let at = |rest: &str| Misfit::At(text[..text.len() - rest.len()].chars().count() + 1);
         for (index, item) in self.0.iter().enumerate() {
-            let at = Misfit::At(text[..text.len() - rest.len()].chars().count() + 1);
+            let rest = reader.0;
             let next_is_digits = matches!(self.0.get(index + 1), Some(Item::Field(letter, count))
                 if "yuMLdHhmsS".contains(*letter) && !(matches!(letter, 'M' | 'L') && *count >= 3));
-            let read = match item {
-                Item::Text(literal) => rest.strip_prefix(literal.as_str()),
-                Item::Field(letter, count) => fields.read(*letter, *count, next_is_digits, rest),
+            let fits = match item {
+                Item::Text(literal) => reader.accept(literal),
+                Item::Field(letter, count) => {
+                    fields.read(*letter, *count, next_is_digits, &mut reader).is_some()
+                }
             };
-            rest = read.ok_or(at)?;
+            if !fits {
+                return Err(at(rest));
+            }
         }
-        if !rest.is_empty() {
-            return Err(Misfit::At(text[..text.len() - rest.len()].chars().count() + 1));
+        if !reader.0.is_empty() {
+            return Err(at(reader.0));
         }
         fields.when(self.has_time())
     }
@@ -274,69 +281,33 @@ struct Fields {
     afternoon: Option<bool>,
     minute: i64,
     second: i64,
-    micros: i64,
-    digits: u8,
+    /// Microseconds, and how many digits of them were given.
+    fraction: (i64, u8),
     /// Seconds east of UTC.
     offset: Option<i64>,
     zone: Option<Zone>,
 }
 
 impl Fields {
-    /// Reads a field; returns the rest. `exact`: digits follow, so a number has as many as its letters.
-    fn read<'t>(&mut self, letter: char, count: usize, exact: bool, text: &'t str) -> Option<&'t str> {
+    /// Reads a field, if it is there. `exact`: digits follow, so a number has as many as its letters.
+    fn read(&mut self, letter: char, count: usize, exact: bool, reader: &mut Reader<'_>) -> Option<()> {
         match letter {
             'y' | 'u' => {
-                let (sign, text) = match text.strip_prefix('-').filter(|_| count != 2) {
-                    Some(rest) => (-1, rest),
-                    None => (1, text),
-                };
-                let most = if exact || count != 1 { count } else { 4 };
-                let (year, rest) = number(text, if count == 1 { 1 } else { count }, most)?;
+                let sign = if count != 2 && reader.accept("-") { -1 } else { 1 };
+                let year = reader.number(count, if exact || count != 1 { count } else { 4 })?;
                 self.year = Some(if count == 2 { 2000 + year } else { sign * year });
-                Some(rest)
             }
-            'M' | 'L' if count >= 3 => {
-                let (index, rest) = name(text, &MONTHS, count == 3)?;
-                self.month = Some(index);
-                Some(rest)
-            }
-            'E' => {
-                let (index, rest) = name(text, &WEEKDAYS, count < 4)?;
-                self.weekday = Some(index);
-                Some(rest)
-            }
-            'a' => {
-                let half = text.get(..2)?;
-                self.afternoon = Some(match half.to_ascii_uppercase().as_str() {
-                    "AM" => false,
-                    "PM" => true,
-                    _ => return None,
-                });
-                Some(&text[2..])
-            }
-            'S' => {
-                let (value, rest) = number(text, count, count)?;
-                self.digits = count.min(6) as u8;
-                self.micros = if count <= 6 {
-                    value * 10i64.pow(6 - count as u32)
-                } else {
-                    value / 10i64.pow(count as u32 - 6)
-                };
-                Some(rest)
-            }
-            'X' | 'x' | 'Z' => {
-                let (offset, rest) = offset(text, letter == 'X')?;
-                self.offset = Some(offset);
-                Some(rest)
-            }
+            'M' | 'L' if count >= 3 => self.month = Some(name(reader, &MONTHS, count == 3)?),
+            'E' => self.weekday = Some(name(reader, &WEEKDAYS, count < 4)?),
+            'a' => self.afternoon = Some(name(reader, &["AM", "PM"], false)? == 2),
+            'S' => self.fraction = reader.fraction(count, count)?,
+            'X' if reader.accept("Z") => self.offset = Some(0),
+            'X' | 'x' | 'Z' => self.offset = Some(reader.offset().filter(|offset| offset.abs() < 19 * 3600)?),
             'V' | 'z' => {
-                let is_of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:".contains(c);
-                let rest = text.trim_start_matches(is_of_name);
-                self.zone = Some(Zone::named(&text[..text.len() - rest.len()])?);
-                Some(rest)
+                let name = reader.run(|c| c.is_ascii_alphanumeric() || "/_+-:".contains(c));
+                self.zone = Some(Zone::named(name)?);
             }
             _ => {
-                let (value, rest) = number(text, count, if exact { count } else { 2 })?;
                 let (place, range) = match letter {
                     'M' | 'L' => (self.month.insert(0), 1..=12),
                     'd' => (self.day.insert(0), 1..=31),
@@ -345,10 +316,11 @@ impl Fields {
                     'm' => (&mut self.minute, 0..=59),
                     _ => (&mut self.second, 0..=59),
                 };
-                *place = value;
-                range.contains(&value).then_some(rest)
+                *place = reader.number(count, if exact { count } else { 2 })?;
+                return range.contains(place).then_some(());
             }
         }
+        Some(())
     }
 
     fn when(&self, has_time: bool) -> Result<When, Misfit> {
@@ -366,47 +338,20 @@ impl Fields {
             Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
             None => self.hour,
         };
-        let seconds = date.to_epoch() * 86_400 + (hour * 60 + self.minute) * 60 + self.second;
-        let local = Moment { micros: seconds * SECOND + self.micros, digits: self.digits };
-        let when = Stamp::new(local, self.offset, self.zone).when();
+        let (fraction, digits) = self.fraction;
+        let micros = ((hour * 60 + self.minute) * 60 + self.second) * SECOND + fraction;
+        let when = Stamp::new(date, Moment { micros, digits }, self.offset, self.zone).when();
         when.ok_or(Misfit::Meaning("an offset is at most 18 hours"))
     }
 }
 
-/// A number of so many digits.
-fn number(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
-    let digits = text.bytes().take(most.max(least)).take_while(u8::is_ascii_digit).count();
-    if digits < least {
-        return None;
-    }
-    Some((text[..digits].parse().ok()?, &text[digits..]))
-}
-
 /// One of the names, or its first three letters: its number, from 1.
-fn name<'t>(text: &'t str, names: &[&str], short: bool) -> Option<(i64, &'t str)> {
-    names.iter().enumerate().find_map(|(index, name)| {
-        let name = if short { &name[..3] } else { name };
-        let begins = text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
-        begins.then(|| (index as i64 + 1, &text[name.len()..]))
-    })
-}
-
-/// `+02:00`, `+0200`, `+02`, or `Z` where that is allowed: seconds east of UTC.
-fn offset(text: &str, zulu: bool) -> Option<(i64, &str)> {
-    if let Some(rest) = text.strip_prefix('Z').filter(|_| zulu) {
-        return Some((0, rest));
-    }
-    let sign = match text.chars().next()? {
-        '+' => 1,
-        '-' => -1,
-        _ => return None,
-    };
-    let (hours, rest) = number(&text[1..], 2, 2)?;
-    let (minutes, rest) = match rest.strip_prefix(':') {
-        Some(rest) => number(rest, 2, 2)?,
-        None => number(rest, 2, 2).unwrap_or((0, rest)),
-    };
-    (hours <= 18 && minutes < 60).then_some((sign * (hours * 60 + minutes) * 60, rest))
+fn name(reader: &mut Reader<'_>, names: &[&str], short: bool) -> Option<i64> {
+    let index = names.iter().position(|name| {
+        let begin = reader.0.get(..if short { 3 } else { name.len() });
+        begin.is_some_and(|begin| name[..begin.len()].eq_ignore_ascii_case(begin) && reader.accept(begin))
+    })?;
+    Some(index as i64 + 1)
 }
 
 #[cfg(test)]

@@ -210,7 +210,8 @@ pub(super) fn day_of(name: &str, args: &[Value]) -> Result<Day> {
     let year = integer(name, "year", &args[0])?;
     let month = integer(name, "month", &args[1])?;
     let day = integer(name, "day", &args[2])?;
-    let real = Day::new(year, month, day).filter(|_| year.unsigned_abs() <= 999_999);
+    let real = Some(year).filter(|year| year.unsigned_abs() <= 999_999);
+    let real = real.and_then(|year| Day::new(year, month, day));
     real.ok_or_else(|| Error::type_error(format!("{name}: there is no date {year}-{month:02}-{day:02}")))
 }
 

@@ -160,8 +160,7 @@ fn zoned(text: &str) -> Value {
 }
 
 fn local(text: &str) -> Value {
-    let form = super::text::Form { space: false, brief: true };
-    super::text::stamp(text, form).and_then(|stamp| stamp.when()).expect("a time").value()
+    super::text::stamp(text, false).and_then(|stamp| stamp.when()).expect("a time").value()
 }
 
 const BERLIN: &str = "Europe/Berlin";

@@ -4,119 +4,114 @@
 //! a second 60, an offset of 25 hours and `P1W`, which the language refuses. It refuses `-0044-03-15`, a fraction of ten digits
 //! and `P-3D`, which the language takes. A test compares the values of texts that both take.
 
-use super::when::{Moment, SECOND, When};
+use super::pattern::{MONTHS, WEEKDAYS};
+use super::when::{DAY, Moment, SECOND, When};
 use crate::value::{Day, Zone};
 
-/// Text that is read from the front.
-struct Reader<'t>(&'t str);
+/// Text that is read from the front. A part that is not there leaves the text as it is.
+pub(super) struct Reader<'t>(pub(super) &'t str);
 
-impl Reader<'_> {
-    fn accept(&mut self, c: char) -> bool {
-        match self.0.strip_prefix(c) {
-            Some(rest) => {
-                self.0 = rest;
-                true
-            }
-            None => false,
-        }
+impl<'t> Reader<'t> {
+    pub(super) fn accept(&mut self, prefix: &str) -> bool {
+        let rest = self.0.strip_prefix(prefix);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
     }
 
-    fn expect(&mut self, c: char) -> Option<()> {
-        self.accept(c).then_some(())
+    fn expect(&mut self, prefix: &str) -> Option<()> {
+        self.accept(prefix).then_some(())
     }
 
-    /// Exactly `count` ASCII digits, at most 9.
-    fn digits(&mut self, count: usize) -> Option<i64> {
-        let text = self.0.get(..count).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
-        self.0 = &self.0[count..];
-        text.parse().ok()
-    }
-
-    /// All ASCII digits that follow, at least one.
-    fn run(&mut self) -> Option<&str> {
-        let rest = self.0.trim_start_matches(|c: char| c.is_ascii_digit());
+    /// As many characters as there are at the front.
+    pub(super) fn run(&mut self, is_part: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.0.trim_start_matches(is_part);
         let run = &self.0[..self.0.len() - rest.len()];
         self.0 = rest;
-        (!run.is_empty()).then_some(run)
+        run
+    }
+
+    /// `least` to `most` ASCII digits.
+    fn some_digits(&mut self, least: usize, most: usize) -> Option<&'t str> {
+        let count = self.0.bytes().take(most).take_while(u8::is_ascii_digit).count();
+        if count < least {
+            return None;
+        }
+        let (digits, rest) = self.0.split_at(count);
+        self.0 = rest;
+        Some(digits)
+    }
+
+    /// A number of `least` to `most` digits.
+    pub(super) fn number(&mut self, least: usize, most: usize) -> Option<i64> {
+        self.some_digits(least, most)?.parse().ok()
+    }
+
+    /// A number of exactly `count` digits.
+    fn digits(&mut self, count: usize) -> Option<i64> {
+        self.number(count, count)
+    }
+
+    /// A fraction of a second of `least` to `most` digits: microseconds, and how many digits of them were given.
+    pub(super) fn fraction(&mut self, least: usize, most: usize) -> Option<(i64, u8)> {
+        let digits = self.some_digits(least, most)?;
+        let kept = &digits[..digits.len().min(6)];
+        Some((kept.parse::<i64>().ok()? * 10i64.pow(6 - kept.len() as u32), kept.len() as u8))
+    }
+
+    /// A fraction after `.` or `,`, if there is one.
+    fn optional_fraction(&mut self) -> Option<(i64, u8)> {
+        if self.accept(".") || self.accept(",") { self.fraction(1, usize::MAX) } else { Some((0, 0)) }
+    }
+
+    /// -1 after a minus sign, or else 1, perhaps after a plus sign.
+    fn sign(&mut self) -> i64 {
+        if self.accept("-") {
+            return -1;
+        }
+        self.accept("+");
+        1
     }
 
     /// `[-]YYYY-MM-DD`
     fn date(&mut self) -> Option<Day> {
-        let negative = self.accept('-');
-        let year = self.digits(4)?;
-        self.expect('-')?;
+        let sign = if self.accept("-") { -1 } else { 1 };
+        let year = sign * self.digits(4)?;
+        self.expect("-")?;
         let month = self.digits(2)?;
-        self.expect('-')?;
-        let day = self.digits(2)?;
-        Day::new(if negative { -year } else { year }, month, day)
+        self.expect("-")?;
+        Day::new(year, month, self.digits(2)?)
     }
 
-    /// `HH:MM:SS` with an optional fraction, and `HH:MM` where `brief` allows it: in seconds, and the fraction.
-    fn clock(&mut self, brief: bool) -> Option<(i64, (i64, u8))> {
+    /// `HH:MM`, and perhaps `:SS` with an optional fraction: in microseconds, and the digits of the fraction.
+    fn clock(&mut self) -> Option<Clock> {
         let hour = self.digits(2)?;
-        self.expect(':')?;
+        self.expect(":")?;
         let minute = self.digits(2)?;
-        let (second, fraction) = match self.accept(':') {
-            true => (self.digits(2)?, self.fraction()?),
-            false if brief => (0, (0, 0)),
-            false => return None,
-        };
-        let fits = hour < 24 && minute < 60 && second < 60;
-        fits.then_some(((hour * 60 + minute) * 60 + second, fraction))
+        let is_brief = !self.accept(":");
+        let (second, (micros, digits)) =
+            if is_brief { (0, (0, 0)) } else { (self.digits(2)?, self.optional_fraction()?) };
+        let of_day = Moment { micros: ((hour * 60 + minute) * 60 + second) * SECOND + micros, digits };
+        (hour < 24 && minute < 60 && second < 60).then_some(Clock { of_day, is_brief })
     }
 
-    /// A fraction of a second after `.` or `,`: microseconds and digits given.
-    fn fraction(&mut self) -> Option<(i64, u8)> {
-        if !self.accept('.') && !self.accept(',') {
-            return Some((0, 0));
+    /// `+02:00`, `+0200` or `+02`, in seconds east of UTC.
+    pub(super) fn offset(&mut self) -> Option<i64> {
+        if !self.0.starts_with(['+', '-']) {
+            return None;
         }
-        let run = self.run()?;
-        let kept = &run[..run.len().min(6)];
-        let micros = kept.parse::<i64>().ok()? * 10i64.pow(6 - kept.len() as u32);
-        Some((micros, kept.len() as u8))
-    }
-
-    /// `Z`, `+02:00`, `+0200` or `+02`, in seconds east of UTC; `Some(None)` where there is none.
-    fn offset(&mut self) -> Option<Option<i64>> {
-        if self.0.is_empty() || self.0.starts_with('[') {
-            return Some(None);
-        }
-        if self.accept('Z') {
-            return Some(Some(0));
-        }
-        let west = !self.accept('+');
-        if west {
-            self.expect('-')?;
-        }
+        let sign = self.sign();
         let hours = self.digits(2)?;
-        let minutes = if self.0.is_empty() || self.0.starts_with('[') {
-            0
-        } else {
-            self.accept(':');
-            self.digits(2)?
-        };
-        let seconds = (hours * 60 + minutes) * 60;
-        (hours < 24 && minutes < 60).then_some(Some(if west { -seconds } else { seconds }))
-    }
-
-    /// The name of a zone in brackets, to the end of the text; `Some(None)` where there is none.
-    fn zone(&mut self) -> Option<Option<Zone>> {
-        if !self.accept('[') {
-            return Some(None);
-        }
-        let name = self.0.strip_suffix(']')?;
-        self.0 = "";
-        Zone::named(name).map(Some)
+        let minutes = if self.accept(":") { self.digits(2)? } else { self.digits(2).unwrap_or(0) };
+        (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60)
     }
 }
 
-/// How a date and a time may be written.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Form {
-    /// With a space for the `T`, and one before the offset.
-    pub(super) space: bool,
+/// A time of the day as written in a text.
+struct Clock {
+    /// Since midnight.
+    of_day: Moment,
     /// Without seconds.
-    pub(super) brief: bool,
+    is_brief: bool,
 }
 
 /// A date and a time as written in a text.
@@ -127,12 +122,15 @@ pub(super) struct Stamp {
     /// Seconds east of UTC.
     offset: Option<i64>,
     zone: Option<Zone>,
+    /// Without seconds.
+    is_brief: bool,
 }
 
 impl Stamp {
-    /// A date and a time of a clock that is `offset` seconds ahead of UTC, in microseconds since 1970-01-01T00:00.
-    pub(super) fn new(local: Moment, offset: Option<i64>, zone: Option<Zone>) -> Stamp {
-        Stamp { local, offset, zone }
+    /// A date, and the time since midnight of a clock that is `offset` seconds ahead of UTC.
+    pub(super) fn new(day: Day, of_day: Moment, offset: Option<i64>, zone: Option<Zone>) -> Stamp {
+        let local = Moment { micros: day.to_epoch() * DAY + of_day.micros, ..of_day };
+        Stamp { local, offset, zone, is_brief: false }
     }
 
     /// Whether the text says its offset or its zone.
@@ -176,97 +174,84 @@ pub(super) fn date(text: &str) -> Option<i64> {
     reader.0.is_empty().then(|| day.to_epoch())
 }
 
-/// A date, `T`, a time, an optional fraction, offset and zone in brackets.
-pub(super) fn stamp(text: &str, form: Form) -> Option<Stamp> {
+/// A date, `T`, a time, an optional fraction, offset and zone in brackets. Seconds may be left out. `space`: with a space for
+/// the `T`, and one before the offset.
+pub(super) fn stamp(text: &str, space: bool) -> Option<Stamp> {
     let mut reader = Reader(text);
     let day = reader.date()?;
-    let separated = reader.accept('T') || (form.space && reader.accept(' '));
-    if !separated {
+    if !reader.accept("T") && !(space && reader.accept(" ")) {
         return None;
     }
-    let (second, (micros, digits)) = reader.clock(form.brief)?;
-    if form.space && reader.accept(' ') && reader.0.is_empty() {
+    let Clock { of_day, is_brief } = reader.clock()?;
+    if space && reader.accept(" ") && reader.0.is_empty() {
         return None;
     }
-    let offset = reader.offset()?;
-    let zone = reader.zone()?;
-    let seconds = day.to_epoch() * 86_400 + second;
-    let local = Moment { micros: seconds * SECOND + micros, digits };
-    reader.0.is_empty().then_some(Stamp { local, offset, zone })
+    let offset = match reader.0.as_bytes().first() {
+        None | Some(b'[') => None,
+        Some(_) if reader.accept("Z") => Some(0),
+        Some(_) => Some(reader.offset()?),
+    };
+    let zone = match reader.accept("[") {
+        true => Some(Zone::named(reader.0.strip_suffix(']')?)?),
+        false if reader.0.is_empty() => None,
+        false => return None,
+    };
+    Some(Stamp { is_brief, ..Stamp::new(day, of_day, offset, zone) })
 }
 
-/// A date, `T`, a time, an optional fraction, offset and zone. Seconds may be left out where the text says an offset or a zone.
+/// As [`stamp`], but seconds may be left out only where the text says an offset or a zone.
 pub(super) fn date_time(text: &str, space: bool) -> Option<Stamp> {
-    let with_seconds = stamp(text, Form { space, brief: false });
-    with_seconds.or_else(|| stamp(text, Form { space, brief: true }).filter(Stamp::is_placed))
+    stamp(text, space).filter(|stamp| stamp.is_placed() || !stamp.is_brief)
 }
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// RFC 2822: `[Www, ]D Mon YYYY HH:MM:SS[ zone]`. The zone is not looked at.
 pub(super) fn rfc_2822(text: &str) -> Option<Moment> {
-    let text = match text.split_once(", ") {
-        Some((weekday, rest)) => WEEKDAYS.contains(&weekday).then_some(rest)?,
-        None => text,
-    };
-    let mut words = text.split(' ');
-    let day = words.next().filter(|day| (1..=2).contains(&day.len()))?;
-    let day = Reader(day).digits(day.len())?;
-    let month = words.next()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
-    let year = words.next().filter(|year| year.len() == 4)?;
-    let day = Day::new(Reader(year).digits(4)?, month, day)?;
-    let mut clock = Reader(words.next()?);
-    let (second, (_, digits)) = clock.clock(false)?;
-    (clock.0.is_empty() && digits == 0)
-        .then_some(Moment { micros: (day.to_epoch() * 86_400 + second) * SECOND, digits: 0 })
+    let mut reader = Reader(text);
+    if let Some((weekday, rest)) = text.split_once(", ") {
+        WEEKDAYS.iter().find(|name| name[..3] == *weekday)?;
+        reader.0 = rest;
+    }
+    let day = reader.number(1, 2)?;
+    reader.expect(" ")?;
+    let month = MONTHS.iter().position(|name| reader.accept(&name[..3]))? as i64 + 1;
+    reader.expect(" ")?;
+    let day = Day::new(reader.digits(4)?, month, day)?;
+    reader.expect(" ")?;
+    let Clock { of_day, is_brief } = reader.clock()?;
+    let fits = !is_brief && of_day.digits == 0 && (reader.0.is_empty() || reader.accept(" "));
+    fits.then(|| Stamp::new(day, of_day, None, None).local)
 }
 
 /// An ISO 8601 duration of days, hours, minutes and seconds, such as `P1DT2H30M` or `PT1.5S`: milliseconds.
 pub(super) fn duration(text: &str) -> Option<i64> {
     let mut reader = Reader(text);
-    let negative = reader.accept('-');
-    if !negative {
-        reader.accept('+');
-    }
-    reader.expect('P')?;
+    let sign = reader.sign();
+    reader.expect("P")?;
+    let (days, time) = match reader.0.split_once('T') {
+        Some((_, "")) => return None,
+        Some(parts) => parts,
+        None if reader.0.is_empty() => return None,
+        None => (reader.0, ""),
+    };
+    let of_time = [("H", 3_600_000), ("M", 60_000), ("S", 1_000)];
     let mut millis = 0i64;
-    let mut in_time = false;
-    let mut parts = 0;
-    let mut last = 0;
-    while !reader.0.is_empty() {
-        if !in_time && reader.accept('T') {
-            in_time = true;
-            parts = 0;
-            last = 1;
-            continue;
+    for (part, units) in [(days, &[("D", 86_400_000)][..]), (time, &of_time)] {
+        reader.0 = part;
+        let mut units = units.iter();
+        while !reader.0.is_empty() {
+            let sign = reader.sign();
+            let whole = reader.number(1, usize::MAX)?;
+            let (micros, digits) = reader.optional_fraction()?;
+            // The units that follow are smaller.
+            let (unit, scale) = units.find(|(unit, _)| reader.accept(unit))?;
+            if digits > 0 && *unit != "S" {
+                return None;
+            }
+            let value = whole.checked_mul(*scale)?.checked_add(micros / 1_000)?;
+            millis = millis.checked_add(sign * value)?;
         }
-        let minus = reader.accept('-');
-        if !minus {
-            reader.accept('+');
-        }
-        let whole: i64 = reader.run()?.parse().ok()?;
-        let (micros, fraction) = reader.fraction()?;
-        let unit = reader.0.chars().next()?;
-        reader.0 = &reader.0[unit.len_utf8()..];
-        let (rank, scale) = match (unit, in_time) {
-            ('D', false) => (1, 86_400_000),
-            ('H', true) => (2, 3_600_000),
-            ('M', true) => (3, 60_000),
-            ('S', true) => (4, 1_000),
-            _ => return None,
-        };
-        if rank <= last || (fraction > 0 && unit != 'S') {
-            return None;
-        }
-        last = rank;
-        parts += 1;
-        let part = whole.checked_mul(scale)?.checked_add(micros / 1000)?;
-        millis = millis.checked_add(if minus { -part } else { part })?;
     }
-    if negative { millis.checked_neg() } else { Some(millis) }.filter(|_| parts > 0)
+    millis.checked_mul(sign)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A zone is its name, a string, as a formatter is its pattern.
 
 use super::points::{day_of, integer, no_instant, out_of_range, shorten};
-use super::text::{self, Form};
+use super::text;
 use super::when::{DAY, Moment, SECOND, When};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
@@ -139,7 +139,7 @@ pub(super) fn in_zone(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
             let text = text.as_str();
             meter::charge_steps(text.len() as u64 / 16)?;
             check_zone_of_text(name, text)?;
-            let stamp = text::stamp(text, Form { space: true, brief: true });
+            let stamp = text::stamp(text, true);
             let when = stamp.and_then(|stamp| stamp.when()).ok_or_else(|| {
                 Error::type_error(format!(
                     "{name}: cannot parse '{}', expected a text such as 2024-01-31T10:15:30Z",

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::machine::Ctx;
 use crate::meter;
 use crate::value::{Day, Temporal, Value};
+use std::cmp::Ordering;
 
 /// Both arguments of a comparison, of one kind.
 fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v Temporal)> {
@@ -22,19 +23,9 @@ fn comparable<'v>(method: &str, args: &'v [Value]) -> Result<(&'v Temporal, &'v 
     Err(Error::type_error(format!("{method}: {fault}")))
 }
 
-/// `(.isBefore a b)`
-pub(super) fn is_before(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isBefore", args).map(|(a, b)| Value::bool(a < b))
-}
-
-/// `(.isAfter a b)`
-pub(super) fn is_after(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isAfter", args).map(|(a, b)| Value::bool(a > b))
-}
-
-/// `(.isEqual a b)`
-pub(super) fn is_equal(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    comparable(".isEqual", args).map(|(a, b)| Value::bool(a == b))
+/// `(.isBefore a b)` and the like.
+pub(super) fn holds(method: &str, args: &[Value], is: fn(Ordering) -> bool) -> Result<Value> {
+    comparable(method, args).map(|(a, b)| Value::bool(is(a.cmp(b))))
 }
 
 /// How far a text is behind another one in Java: the distance of the first UTF-16 units that differ, or else of the lengths.
@@ -76,7 +67,7 @@ pub(super) fn compare_to(ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value>
                 (Some(x @ When::Zoned(_, from)), Some(y @ When::Zoned(_, to))) => {
                     x.offset().cmp(&y.offset()).then_with(|| from.name().cmp(&to.name()))
                 }
-                _ => std::cmp::Ordering::Equal,
+                _ => Ordering::Equal,
             })
         }
     };
@@ -136,9 +127,9 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
 fn by_calendar(unit: &str, fixed: Option<i64>, from: (i64, i64), to: (i64, i64)) -> i64 {
     // A day that is not whole does not count.
     let end = match to.0.cmp(&from.0) {
-        std::cmp::Ordering::Greater => to.0 - i64::from(to.1 < from.1),
-        std::cmp::Ordering::Less => to.0 + i64::from(to.1 > from.1),
-        std::cmp::Ordering::Equal => to.0,
+        Ordering::Greater => to.0 - i64::from(to.1 < from.1),
+        Ordering::Less => to.0 + i64::from(to.1 > from.1),
+        Ordering::Equal => to.0,
     };
     match fixed {
         Some(micros) => (end - from.0) / (micros / DAY),

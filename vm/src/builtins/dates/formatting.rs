@@ -3,7 +3,7 @@
 use super::pattern::{DatePattern, Lack, MONTHS, Misfit, WEEKDAYS};
 use super::points::shorten;
 use super::text;
-use super::when::{Moment, SECOND, When};
+use super::when::{Moment, When};
 use super::zones::check_zone_of_text;
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
@@ -246,28 +246,8 @@ pub(super) fn to_local_date(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Va
     }
 }
 
-/// `(.getHour time)`
-pub(super) fn get_hour(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getHour", args, |micros| micros / SECOND / 3600)
-}
-
-/// `(.getMinute time)`
-pub(super) fn get_minute(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getMinute", args, |micros| micros / SECOND / 60 % 60)
-}
-
-/// `(.getSecond time)`
-pub(super) fn get_second(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getSecond", args, |micros| micros / SECOND % 60)
-}
-
-/// `(.getNano time)`
-pub(super) fn get_nano(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    clock(".getNano", args, |micros| micros % SECOND * 1_000)
-}
-
-/// A part of the time of the day, which is given in microseconds.
-fn clock(method: &str, args: &[Value], read: fn(i64) -> i64) -> Result<Value> {
+/// `(.getHour time)` and the like: a part of the time of the day, which is given in microseconds.
+pub(super) fn clock(method: &str, args: &[Value], read: fn(i64) -> i64) -> Result<Value> {
     match When::of(&args[0]) {
         Some(When::Day(_)) | None => Err(wrong_receiver(method, &args[0])),
         Some(when) => Ok(Value::Int(read(when.parts().1))),

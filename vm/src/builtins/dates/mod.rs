@@ -3,6 +3,13 @@
 //! Five opaque kinds: the calendar day (`LocalDate` in messages), the instant in UTC (`DateTime`, for every Java class of it),
 //! the duration, the date and time without a zone (`LocalDateTime`) and with one (`ZonedDateTime`).
 
+/// A row whose function is told the name and the arguments of its call, and what stands in the row.
+macro_rules! named {
+    ($name:literal, $namespace:expr, $parameters:literal, $family:ident::$function:ident($($rest:expr),*)) => {
+        fun($name, $namespace, $parameters, |_, args| $family::$function($name, args, $($rest),*))
+    };
+}
+
 mod comparing;
 mod formatting;
 mod pattern;
@@ -22,7 +29,9 @@ use super::namespaces::{
     LOCAL_DATE, LOCAL_DATE_TIME, OFFSET_DATE_TIME, SYSTEM,
 };
 use super::row::{constant, fun, section};
-use crate::value::Value;
+use crate::value::{Day, Value};
+use std::cmp::Ordering;
+use when::SECOND;
 
 /// The family's functions.
 pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
@@ -59,31 +68,31 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun("Instant/now", INSTANT, "", points::now)
         .doc("Instant at which the program started")
         .example("(inst? (Instant/now))", "true"),
-    fun(".getTime", DATE, "instant", points::get_time)
+    named!(".getTime", DATE, "instant", points::since_epoch(1_000))
         .aliases(&[".toEpochMilli", "inst-ms", "clojure.core/inst-ms", "core/inst-ms"])
         .doc("Unix milliseconds of an instant")
         .example(r#"(.getTime (parse "1970-01-01T00:00:01.5Z"))"#, "1500"),
-    fun(".getEpochSecond", INSTANT, "instant", points::get_epoch_second)
+    named!(".getEpochSecond", INSTANT, "instant", points::since_epoch(1_000_000))
         .aliases(&[".toEpochSecond"])
         .doc("Unix seconds of an instant")
         .example(r#"(.getEpochSecond (parse "1970-01-01T00:01:00Z"))"#, "60"),
     fun(".toEpochDay", LOCAL_DATE, "date", points::to_epoch_day)
         .doc("Days since 1970-01-01 of a date")
         .example(r#"(.toEpochDay (parse "1970-02-01"))"#, "31"),
-    fun(".getYear", LOCAL_DATE, "date", points::get_year)
+    named!(".getYear", LOCAL_DATE, "date", points::part(Day::year))
         .doc("Year of a date or of a point in time")
         .example(r#"(.getYear (parse "2024-02-29"))"#, "2024"),
-    fun(".getMonthValue", LOCAL_DATE, "date", points::get_month_value)
+    named!(".getMonthValue", LOCAL_DATE, "date", points::part(Day::month))
         .aliases(&[".getMonth"])
         .doc("Month of a date, 1 to 12; month-name gives its name")
         .example(r#"(.getMonthValue (parse "2024-02-29"))"#, "2"),
-    fun(".getDayOfMonth", LOCAL_DATE, "date", points::get_day_of_month)
+    named!(".getDayOfMonth", LOCAL_DATE, "date", points::part(Day::of_month))
         .doc("Day of the month of a date")
         .example(r#"(.getDayOfMonth (parse "2024-02-29"))"#, "29"),
-    fun(".getDayOfYear", LOCAL_DATE, "date", points::get_day_of_year)
+    named!(".getDayOfYear", LOCAL_DATE, "date", points::part(Day::of_year))
         .doc("Day of the year of a date, from 1")
         .example(r#"(.getDayOfYear (parse "2024-02-29"))"#, "60"),
-    fun(".getDayOfWeek", LOCAL_DATE, "date", points::get_day_of_week)
+    named!(".getDayOfWeek", LOCAL_DATE, "date", points::part(Day::of_week))
         .doc("Day of the week of a date: 1 is Monday, 7 is Sunday; day-name gives its name")
         .example(r#"(.getDayOfWeek (parse "2024-02-29"))"#, "4"),
     fun("day-name", EXTENSION, "d", formatting::day_name)
@@ -153,60 +162,60 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun(".toLocalDate", LOCAL_DATE_TIME, "time", formatting::to_local_date)
         .doc("Date of a point in time: of an instant in UTC, of a time of a zone in its zone")
         .example(r#"(.toLocalDate (parse "2024-01-31T23:59:59Z"))"#, r#""2024-01-31""#),
-    fun(".getHour", LOCAL_DATE_TIME, "time", formatting::get_hour)
+    named!(".getHour", LOCAL_DATE_TIME, "time", formatting::clock(|micros| micros / (3_600 * SECOND)))
         .doc("Hour of a point in time, 0 to 23: of an instant in UTC")
         .example(r#"(.getHour (parse "2024-01-31T10:15:30Z"))"#, "10"),
-    fun(".getMinute", LOCAL_DATE_TIME, "time", formatting::get_minute)
+    named!(".getMinute", LOCAL_DATE_TIME, "time", formatting::clock(|micros| micros / (60 * SECOND) % 60))
         .doc("Minute of a point in time: of an instant in UTC")
         .example(r#"(.getMinute (parse "2024-01-31T10:15:30Z"))"#, "15"),
-    fun(".getSecond", LOCAL_DATE_TIME, "time", formatting::get_second)
+    named!(".getSecond", LOCAL_DATE_TIME, "time", formatting::clock(|micros| micros / SECOND % 60))
         .doc("Second of a point in time")
         .example(r#"(.getSecond (parse "2024-01-31T10:15:30Z"))"#, "30"),
-    fun(".plusDays", LOCAL_DATE, "date n", points::plus_days)
+    named!(".plusDays", LOCAL_DATE, "date n", points::move_days("days", 1))
         .doc("Date, or time of a zone or without one, some days later by the calendar")
         .example(r#"(str (.plusDays (parse "2024-02-28") 2))"#, r#""2024-03-01""#),
-    fun(".plusWeeks", LOCAL_DATE, "date n", points::plus_weeks)
+    named!(".plusWeeks", LOCAL_DATE, "date n", points::move_days("weeks", 7))
         .doc("Date some weeks later")
         .example(r#"(str (.plusWeeks (parse "2024-02-28") 1))"#, r#""2024-03-06""#),
-    fun(".plusMonths", LOCAL_DATE, "date n", points::plus_months)
+    named!(".plusMonths", LOCAL_DATE, "date n", points::move_months("months", 1))
         .doc("Date some months later; the last day of the month where it is shorter")
         .example(r#"(str (.plusMonths (parse "2024-01-31") 1))"#, r#""2024-02-29""#),
-    fun(".plusYears", LOCAL_DATE, "date n", points::plus_years)
+    named!(".plusYears", LOCAL_DATE, "date n", points::move_months("years", 12))
         .doc("Date some years later; the last day of the month where it is shorter")
         .example(r#"(str (.plusYears (parse "2024-02-29") 1))"#, r#""2025-02-28""#),
-    fun(".minusDays", LOCAL_DATE, "date n", points::minus_days)
+    named!(".minusDays", LOCAL_DATE, "date n", points::move_days("days", -1))
         .doc("Date some days earlier")
         .example(r#"(str (.minusDays (parse "2024-03-01") 1))"#, r#""2024-02-29""#),
-    fun(".minusWeeks", LOCAL_DATE, "date n", points::minus_weeks)
+    named!(".minusWeeks", LOCAL_DATE, "date n", points::move_days("weeks", -7))
         .doc("Date some weeks earlier")
         .example(r#"(str (.minusWeeks (parse "2024-03-06") 1))"#, r#""2024-02-28""#),
-    fun(".minusMonths", LOCAL_DATE, "date n", points::minus_months)
+    named!(".minusMonths", LOCAL_DATE, "date n", points::move_months("months", -1))
         .doc("Date some months earlier")
         .example(r#"(str (.minusMonths (parse "2024-03-31") 1))"#, r#""2024-02-29""#),
-    fun(".minusYears", LOCAL_DATE, "date n", points::minus_years)
+    named!(".minusYears", LOCAL_DATE, "date n", points::move_months("years", -12))
         .doc("Date some years earlier")
         .example(r#"(str (.minusYears (parse "2024-02-29") 1))"#, r#""2023-02-28""#),
-    fun(".plusSeconds", INSTANT, "instant n", points::plus_seconds)
+    named!(".plusSeconds", INSTANT, "instant n", points::move_instant("seconds", 1_000_000, 0))
         .doc("Instant some seconds later")
         .example(r#"(.plusSeconds (parse "1970-01-01T00:01:00Z") 30)"#, r#""1970-01-01T00:01:30Z""#),
-    fun(".minusSeconds", INSTANT, "instant n", points::minus_seconds)
+    named!(".minusSeconds", INSTANT, "instant n", points::move_instant("seconds", -1_000_000, 0))
         .doc("Instant some seconds earlier")
         .example(r#"(.minusSeconds (parse "1970-01-01T00:01:00Z") 30)"#, r#""1970-01-01T00:00:30Z""#),
-    fun(".plusMillis", INSTANT, "instant n", points::plus_millis)
+    named!(".plusMillis", INSTANT, "instant n", points::move_instant("milliseconds", 1_000, 3))
         .doc("Instant some milliseconds later")
         .example(r#"(.plusMillis (parse "1970-01-01T00:01:00Z") 500)"#, r#""1970-01-01T00:01:00.500Z""#),
-    fun(".minusMillis", INSTANT, "instant n", points::minus_millis)
+    named!(".minusMillis", INSTANT, "instant n", points::move_instant("milliseconds", -1_000, 3))
         .doc("Instant some milliseconds earlier")
         .example(r#"(.minusMillis (parse "1970-01-01T00:01:00Z") 500)"#, r#""1970-01-01T00:00:59.500Z""#),
-    fun(".isBefore", JAVA_TIME, "a b", comparing::is_before)
+    named!(".isBefore", JAVA_TIME, "a b", comparing::holds(Ordering::is_lt))
         .aliases(&[".before"])
         .doc("True when strictly earlier; both of one kind")
         .example(r#"(.isBefore (parse "2024-01-31") (parse "2024-02-01"))"#, "true"),
-    fun(".isAfter", JAVA_TIME, "a b", comparing::is_after)
+    named!(".isAfter", JAVA_TIME, "a b", comparing::holds(Ordering::is_gt))
         .aliases(&[".after"])
         .doc("True when strictly later; both of one kind")
         .example(r#"(.isAfter (parse "2024-01-31") (parse "2024-02-01"))"#, "false"),
-    fun(".isEqual", JAVA_TIME, "a b", comparing::is_equal)
+    named!(".isEqual", JAVA_TIME, "a b", comparing::holds(Ordering::is_eq))
         .doc("True when both are the same time; both of one kind")
         .example(r#"(.isEqual (parse "2024-01-31") (parse "2024-01-31"))"#, "true"),
     fun(".compareTo", COMPARABLE, "a b", comparing::compare_to)
@@ -251,34 +260,34 @@ pub(super) static BUILTINS: &[Builtin] = &section("dates", "Date and time").of([
     fun("Duration/parse", DURATION, "s", spans::parse)
         .doc("Duration from ISO 8601 text")
         .example(r#"(Duration/parse "PT1H30M")"#, "#duration[5400000ms]"),
-    fun("Duration/ofDays", DURATION, "n", spans::of_days)
+    named!("Duration/ofDays", DURATION, "n", spans::of(86_400_000))
         .doc("Duration of some days")
         .example("(Duration/ofDays 2)", "#duration[172800000ms]"),
-    fun("Duration/ofHours", DURATION, "n", spans::of_hours)
+    named!("Duration/ofHours", DURATION, "n", spans::of(3_600_000))
         .doc("Duration of some hours")
         .example("(Duration/ofHours 2)", "#duration[7200000ms]"),
-    fun("Duration/ofMinutes", DURATION, "n", spans::of_minutes)
+    named!("Duration/ofMinutes", DURATION, "n", spans::of(60_000))
         .doc("Duration of some minutes")
         .example("(Duration/ofMinutes 2)", "#duration[120000ms]"),
-    fun("Duration/ofSeconds", DURATION, "n", spans::of_seconds)
+    named!("Duration/ofSeconds", DURATION, "n", spans::of(1_000))
         .doc("Duration of some seconds")
         .example("(Duration/ofSeconds 2)", "#duration[2000ms]"),
-    fun("Duration/ofMillis", DURATION, "n", spans::of_millis)
+    named!("Duration/ofMillis", DURATION, "n", spans::of(1))
         .doc("Duration of some milliseconds")
         .example("(Duration/ofMillis 2)", "#duration[2ms]"),
-    fun(".toMillis", DURATION, "duration", spans::to_millis)
+    named!(".toMillis", DURATION, "duration", spans::to(1))
         .doc("Milliseconds of a duration")
         .example(r#"(.toMillis (Duration/parse "P1DT12H"))"#, "129600000"),
-    fun(".toSeconds", DURATION, "duration", spans::to_seconds)
+    named!(".toSeconds", DURATION, "duration", spans::to(1_000))
         .doc("Whole seconds of a duration")
         .example(r#"(.toSeconds (Duration/parse "P1DT12H"))"#, "129600"),
-    fun(".toMinutes", DURATION, "duration", spans::to_minutes)
+    named!(".toMinutes", DURATION, "duration", spans::to(60_000))
         .doc("Whole minutes of a duration")
         .example(r#"(.toMinutes (Duration/parse "P1DT12H"))"#, "2160"),
-    fun(".toHours", DURATION, "duration", spans::to_hours)
+    named!(".toHours", DURATION, "duration", spans::to(3_600_000))
         .doc("Whole hours of a duration")
         .example(r#"(.toHours (Duration/parse "P1DT12H"))"#, "36"),
-    fun(".toDays", DURATION, "duration", spans::to_days)
+    named!(".toDays", DURATION, "duration", spans::to(86_400_000))
         .doc("Whole days of a duration")
         .example(r#"(.toDays (Duration/parse "P1DT12H"))"#, "1"),
     fun("currentTimeMillis", SYSTEM, "", points::current_time_millis)

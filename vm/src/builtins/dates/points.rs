@@ -19,7 +19,7 @@ fn instant(moment: Moment) -> Value {
 }
 
 /// The days of a date.
-fn days(method: &str, value: &Value) -> Result<i64> {
+pub(super) fn days(method: &str, value: &Value) -> Result<i64> {
     match When::of(value) {
         Some(When::Day(days)) => Ok(days),
         _ => Err(no_date(method, value)),
@@ -234,14 +234,9 @@ pub(super) fn of_epoch_second(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<
     Ok(instant(Moment { micros, digits: 0 }))
 }
 
-/// `(.getTime instant)`
-pub(super) fn get_time(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(moment(".getTime", &args[0])?.micros.div_euclid(1_000)))
-}
-
-/// `(.getEpochSecond instant)`
-pub(super) fn get_epoch_second(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    Ok(Value::Int(moment(".getEpochSecond", &args[0])?.micros.div_euclid(1_000_000)))
+/// `(.getTime instant)` and the like: whole units of so many microseconds since 1970.
+pub(super) fn since_epoch(method: &str, args: &[Value], micros_each: i64) -> Result<Value> {
+    Ok(Value::Int(moment(method, &args[0])?.micros.div_euclid(micros_each)))
 }
 
 /// `(.toEpochDay date)`
@@ -250,7 +245,7 @@ pub(super) fn to_epoch_day(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
 }
 
 /// A part of a date, or of the day that a point in time shows.
-fn part(method: &str, args: &[Value], read: impl FnOnce(Day) -> i64) -> Result<Value> {
+pub(super) fn part(method: &str, args: &[Value], read: fn(Day) -> i64) -> Result<Value> {
     Ok(Value::Int(read(Day::from_epoch(day(method, &args[0])?))))
 }
 
@@ -259,36 +254,11 @@ fn day(method: &str, value: &Value) -> Result<i64> {
     When::of(value).map(|when| when.parts().0).ok_or_else(|| no_date(method, value))
 }
 
-/// `(.getYear date)`
-pub(super) fn get_year(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getYear", args, Day::year)
-}
-
-/// `(.getMonthValue date)`
-pub(super) fn get_month_value(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getMonthValue", args, Day::month)
-}
-
-/// `(.getDayOfMonth date)`
-pub(super) fn get_day_of_month(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getDayOfMonth", args, Day::of_month)
-}
-
-/// `(.getDayOfYear date)`
-pub(super) fn get_day_of_year(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getDayOfYear", args, Day::of_year)
-}
-
-/// `(.getDayOfWeek date)`: 1 is Monday.
-pub(super) fn get_day_of_week(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    part(".getDayOfWeek", args, Day::of_week)
-}
-
 /// Moves the date of a value that has one; the time of the day stays, as far as the zone has it on that day.
 fn move_date(
     method: &str,
-    what: &str,
     args: &[Value],
+    what: &str,
     by: impl FnOnce(i64, i64) -> Option<i64>,
 ) -> Result<Value> {
     let when = match When::of(&args[0]) {
@@ -320,62 +290,30 @@ fn at_local(method: &str, when: When, local: i64) -> Result<When> {
     }
 }
 
-fn move_days(method: &str, what: &str, args: &[Value], days_each: i64) -> Result<Value> {
-    move_date(method, what, args, |start, count| {
+/// `(.plusDays date n)` and the like: by so many days each.
+pub(super) fn move_days(method: &str, args: &[Value], what: &str, days_each: i64) -> Result<Value> {
+    move_date(method, args, what, |start, count| {
         count.checked_mul(days_each).and_then(|n| start.checked_add(n))
     })
 }
 
-/// `(.plusDays date n)`
-pub(super) fn plus_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_days(".plusDays", "days", args, 1)
-}
-
-/// `(.minusDays date n)`
-pub(super) fn minus_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_days(".minusDays", "days", args, -1)
-}
-
-/// `(.plusWeeks date n)`
-pub(super) fn plus_weeks(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_days(".plusWeeks", "weeks", args, 7)
-}
-
-/// `(.minusWeeks date n)`
-pub(super) fn minus_weeks(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_days(".minusWeeks", "weeks", args, -7)
-}
-
-fn move_months(method: &str, what: &str, args: &[Value], months_each: i64) -> Result<Value> {
-    move_date(method, what, args, |start, count| {
+/// `(.plusMonths date n)` and the like: to the last day of the month where it is shorter.
+pub(super) fn move_months(method: &str, args: &[Value], what: &str, months_each: i64) -> Result<Value> {
+    move_date(method, args, what, |start, count| {
         // Far beyond the range of dates, and far within that of the arithmetic.
         let months = count.checked_mul(months_each).filter(|n| n.unsigned_abs() < 100_000_000)?;
         Day::from_epoch(start).plus_months(months).map(Day::to_epoch)
     })
 }
 
-/// `(.plusMonths date n)`: the last day of the month where it is shorter.
-pub(super) fn plus_months(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_months(".plusMonths", "months", args, 1)
-}
-
-/// `(.minusMonths date n)`
-pub(super) fn minus_months(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_months(".minusMonths", "months", args, -1)
-}
-
-/// `(.plusYears date n)`
-pub(super) fn plus_years(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_months(".plusYears", "years", args, 12)
-}
-
-/// `(.minusYears date n)`
-pub(super) fn minus_years(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_months(".minusYears", "years", args, -12)
-}
-
-/// Moves a point in time by so much of elapsed time.
-fn move_instant(method: &str, what: &str, args: &[Value], micros_each: i64, digits: u8) -> Result<Value> {
+/// `(.plusHours time n)` and the like: by so much elapsed time each, shown with so many digits.
+pub(super) fn move_instant(
+    method: &str,
+    args: &[Value],
+    what: &str,
+    micros_each: i64,
+    digits: u8,
+) -> Result<Value> {
     let when = match When::of(&args[0]) {
         None | Some(When::Day(_)) => return Err(no_instant(method, &args[0])),
         Some(when) => when,
@@ -393,46 +331,6 @@ fn move_instant(method: &str, what: &str, args: &[Value], micros_each: i64, digi
         When::Day(_) => None,
     };
     Ok(when.ok_or_else(|| out_of_range(method))?.value())
-}
-
-/// `(.plusHours time n)`
-pub(super) fn plus_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".plusHours", "hours", args, 3_600_000_000, 0)
-}
-
-/// `(.minusHours time n)`
-pub(super) fn minus_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".minusHours", "hours", args, -3_600_000_000, 0)
-}
-
-/// `(.plusMinutes time n)`
-pub(super) fn plus_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".plusMinutes", "minutes", args, 60_000_000, 0)
-}
-
-/// `(.minusMinutes time n)`
-pub(super) fn minus_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".minusMinutes", "minutes", args, -60_000_000, 0)
-}
-
-/// `(.plusSeconds instant n)`
-pub(super) fn plus_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".plusSeconds", "seconds", args, 1_000_000, 0)
-}
-
-/// `(.minusSeconds instant n)`
-pub(super) fn minus_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".minusSeconds", "seconds", args, -1_000_000, 0)
-}
-
-/// `(.plusMillis instant n)`
-pub(super) fn plus_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".plusMillis", "milliseconds", args, 1_000, 3)
-}
-
-/// `(.minusMillis instant n)`
-pub(super) fn minus_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    move_instant(".minusMillis", "milliseconds", args, -1_000, 3)
 }
 
 /// `(.truncatedTo time unit)`, with `unit` such as `ChronoUnit/HOURS`: the whole units of the time that its clock shows.

@@ -59,60 +59,16 @@ pub(super) fn parse(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     })
 }
 
-fn of(method: &str, args: &[Value], scale: i64) -> Result<Value> {
+/// `(Duration/ofDays n)` and the like: units of so many milliseconds.
+pub(super) fn of(method: &str, args: &[Value], millis_each: i64) -> Result<Value> {
     match &args[0] {
-        Value::Int(n) => n.checked_mul(scale).map(duration).ok_or_else(|| out_of_range(method)),
+        Value::Int(n) => n.checked_mul(millis_each).map(duration).ok_or_else(|| out_of_range(method)),
         Value::BigInt(_) => Err(out_of_range(method)),
         other => Err(Error::type_error(format!("{method}: expected integer, got {}", java_type_name(other)))),
     }
 }
 
-/// `(Duration/ofDays n)`
-pub(super) fn of_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    of("Duration/ofDays", args, 86_400_000)
-}
-
-/// `(Duration/ofHours n)`
-pub(super) fn of_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    of("Duration/ofHours", args, 3_600_000)
-}
-
-/// `(Duration/ofMinutes n)`
-pub(super) fn of_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    of("Duration/ofMinutes", args, 60_000)
-}
-
-/// `(Duration/ofSeconds n)`
-pub(super) fn of_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    of("Duration/ofSeconds", args, 1_000)
-}
-
-/// `(Duration/ofMillis n)`
-pub(super) fn of_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    of("Duration/ofMillis", args, 1)
-}
-
-/// `(.toMillis d)`
-pub(super) fn to_millis(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    millis(".toMillis", &args[0]).map(Value::Int)
-}
-
-/// `(.toSeconds d)`
-pub(super) fn to_seconds(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    millis(".toSeconds", &args[0]).map(|millis| Value::Int(millis / 1_000))
-}
-
-/// `(.toMinutes d)`
-pub(super) fn to_minutes(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    millis(".toMinutes", &args[0]).map(|millis| Value::Int(millis / 60_000))
-}
-
-/// `(.toHours d)`
-pub(super) fn to_hours(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    millis(".toHours", &args[0]).map(|millis| Value::Int(millis / 3_600_000))
-}
-
-/// `(.toDays d)`
-pub(super) fn to_days(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    millis(".toDays", &args[0]).map(|millis| Value::Int(millis / 86_400_000))
+/// `(.toDays duration)` and the like: whole units of so many milliseconds, toward zero.
+pub(super) fn to(method: &str, args: &[Value], millis_each: i64) -> Result<Value> {
+    millis(method, &args[0]).map(|millis| Value::Int(millis / millis_each))
 }

@@ -1,5 +1,6 @@
 //! The rows of times in zones.
 
+use super::when::SECOND;
 use super::{formatting, points, zones};
 use crate::builtins::Builtin;
 use crate::builtins::namespaces::{
@@ -118,13 +119,13 @@ pub(in crate::builtins) static BUILTINS: &[Builtin] = &section("zones", "Time zo
             r#"(.withZoneSameLocal (in-zone "2026-07-01T10:00:00Z" "Europe/Berlin") "Asia/Tokyo")"#,
             r#""2026-07-01T12:00+09:00[Asia/Tokyo]""#,
         ),
-    fun(".withEarlierOffsetAtOverlap", ZONED_DATE_TIME, "time", zones::with_earlier_offset)
+    named!(".withEarlierOffsetAtOverlap", ZONED_DATE_TIME, "time", zones::at_overlap(|(earlier, _)| earlier))
         .doc("The earlier of two instants at which clocks of the zone show the time")
         .example(
             r#"(.withEarlierOffsetAtOverlap (in-zone "2026-10-25T01:30:00Z" "Europe/Berlin"))"#,
             r#""2026-10-25T02:30+02:00[Europe/Berlin]""#,
         ),
-    fun(".withLaterOffsetAtOverlap", ZONED_DATE_TIME, "time", zones::with_later_offset)
+    named!(".withLaterOffsetAtOverlap", ZONED_DATE_TIME, "time", zones::at_overlap(|(_, later)| later))
         .doc("The later of two instants at which clocks of the zone show the time")
         .example(
             r#"(.withLaterOffsetAtOverlap (in-zone "2026-10-25T00:30:00Z" "Europe/Berlin"))"#,
@@ -136,22 +137,22 @@ pub(in crate::builtins) static BUILTINS: &[Builtin] = &section("zones", "Time zo
             r#"(.truncatedTo (in-zone "2026-07-01T10:15:30Z" "Europe/Berlin") ChronoUnit/HOURS)"#,
             r#""2026-07-01T12:00+02:00[Europe/Berlin]""#,
         ),
-    fun(".plusHours", JAVA_TIME, "time n", points::plus_hours)
+    named!(".plusHours", JAVA_TIME, "time n", points::move_instant("hours", 3_600_000_000, 0))
         .doc("Point in time some hours later")
         .example(
             r#"(.plusHours (in-zone "2026-03-29T00:30:00Z" "Europe/Berlin") 1)"#,
             r#""2026-03-29T03:30+02:00[Europe/Berlin]""#,
         ),
-    fun(".minusHours", JAVA_TIME, "time n", points::minus_hours)
+    named!(".minusHours", JAVA_TIME, "time n", points::move_instant("hours", -3_600_000_000, 0))
         .doc("Point in time some hours earlier")
         .example("(.minusHours (LocalDateTime/of 2024 1 31 10 15) 12)", r#""2024-01-30T22:15""#),
-    fun(".plusMinutes", JAVA_TIME, "time n", points::plus_minutes)
+    named!(".plusMinutes", JAVA_TIME, "time n", points::move_instant("minutes", 60_000_000, 0))
         .doc("Point in time some minutes later")
         .example("(.plusMinutes (LocalDateTime/of 2024 1 31 23 45) 30)", r#""2024-02-01T00:15""#),
-    fun(".minusMinutes", JAVA_TIME, "time n", points::minus_minutes)
+    named!(".minusMinutes", JAVA_TIME, "time n", points::move_instant("minutes", -60_000_000, 0))
         .doc("Point in time some minutes earlier")
         .example("(.minusMinutes (LocalDateTime/of 2024 1 31 0 15) 30)", r#""2024-01-30T23:45""#),
-    fun(".getNano", LOCAL_DATE_TIME, "time", formatting::get_nano)
+    named!(".getNano", LOCAL_DATE_TIME, "time", formatting::clock(|micros| micros % SECOND * 1_000))
         .doc("Nanosecond of the second of a point in time")
         .example(r#"(.getNano (parse "2024-01-31T10:15:30.5Z"))"#, "500000000"),
 ]);

@@ -2,7 +2,7 @@
 //!
 //! A zone is its name, a string, as a formatter is its pattern.
 
-use super::points::{day_of, integer, no_instant, out_of_range, shorten};
+use super::points::{day_of, days, integer, no_instant, out_of_range, shorten};
 use super::text;
 use super::when::{DAY, Moment, SECOND, When};
 use crate::builtins::support::errors::java_type_name;
@@ -194,17 +194,8 @@ pub(super) fn with_zone_same_local(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Re
     Ok(When::Zoned(Moment { micros, ..moment }, zone).value())
 }
 
-/// `(.withEarlierOffsetAtOverlap time)`
-pub(super) fn with_earlier_offset(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    at_overlap(".withEarlierOffsetAtOverlap", args, |(earlier, _)| earlier)
-}
-
-/// `(.withLaterOffsetAtOverlap time)`
-pub(super) fn with_later_offset(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
-    at_overlap(".withLaterOffsetAtOverlap", args, |(_, later)| later)
-}
-
-fn at_overlap(name: &str, args: &[Value], choose: fn((i32, i32)) -> i32) -> Result<Value> {
+/// `(.withEarlierOffsetAtOverlap time)` and the like.
+pub(super) fn at_overlap(name: &str, args: &[Value], choose: fn((i32, i32)) -> i32) -> Result<Value> {
     let (moment, zone) = zoned(name, &args[0])?;
     let local = When::Zoned(moment, zone).local().ok_or_else(|| out_of_range(name))?;
     let Some(offsets) = zone.overlap(local.micros) else { return Ok(args[0].clone()) };
@@ -255,14 +246,6 @@ fn advice_of_day(value: &Value) -> String {
     match When::of(value) {
         Some(When::Day(_)) => ". Write (.atStartOfDay date) or (.atTime date 10 30)".to_owned(),
         _ => String::new(),
-    }
-}
-
-/// The days of a date that a method is called on.
-fn days(method: &str, value: &Value) -> Result<i64> {
-    match When::of(value) {
-        Some(When::Day(days)) => Ok(days),
-        _ => Err(Error::type_error(format!("{method}: expected LocalDate, got {}", java_type_name(value)))),
     }
 }
 

@@ -4,7 +4,8 @@
 //! the same value wherever it runs. `jiff` reads them. Each region is read once a process, at its first use.
 
 use jiff::Timestamp;
-use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
 use std::thread;
@@ -260,35 +261,13 @@ pub(crate) fn offset_text(seconds: i32) -> String {
     text
 }
 
-/// An offset as Java reads it: `+2`, `+02`, `+0200`, `+02:00`, `+020000`, `+02:00:00`.
+/// An offset as Java reads it: `+2`, `+02`, `+0200`, `+02:00`, `+020000`, `+02:00:00`. jiff reads all but the first.
 fn read_offset(text: &str) -> Option<i32> {
-    let (sign, digits) = match text.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
-        _ => return None,
-    };
-    let parts: Vec<&str> = if digits.contains(':') {
-        digits.split(':').collect()
-    } else if digits.len() <= 2 {
-        vec![digits]
-    } else {
-        digits.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).unwrap_or_default()).collect()
-    };
-    let number = |part: &str, short: bool| {
-        let fits = part.len() == 2 || (short && part.len() == 1);
-        let is_number = fits && part.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| part.parse::<i32>().ok()).flatten()
-    };
-    let (hours, minutes, seconds) = match parts[..] {
-        [hours] => (number(hours, true)?, 0, 0),
-        [hours, minutes] => (number(hours, false)?, number(minutes, false)?, 0),
-        [hours, minutes, seconds] => {
-            (number(hours, false)?, number(minutes, false)?, number(seconds, false)?)
-        }
-        _ => return None,
-    };
-    let all = (hours * 60 + minutes) * 60 + seconds;
-    (minutes < 60 && seconds < 60 && all <= MOST_SECONDS).then_some(sign * all)
+    let (sign, hours) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
+    let padding = if hours.len() == 1 { "0" } else { "" };
+    let text = format!("{sign}{padding}{hours}");
+    let zone = DateTimeParser::new().parse_time_zone_with(&TimeZoneDatabase::none(), text).ok()?;
+    zone.to_fixed_offset().map(Offset::seconds).ok().filter(|seconds| seconds.abs() <= MOST_SECONDS)
 }
 
 #[cfg(test)]

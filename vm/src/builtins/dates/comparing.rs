@@ -1,7 +1,7 @@
 //! Comparing dates and points in time, and counting units between them.
 
 use super::points::{no_date, out_of_range};
-use super::when::{DAY, When};
+use super::when::{DAY, SECOND, When};
 use crate::builtins::support::errors::java_type_name;
 use crate::error::{Error, Result};
 use crate::machine::Ctx;
@@ -79,6 +79,19 @@ pub(super) fn is_inst(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     Ok(Value::bool(java_type_name(&args[0]) == "DateTime"))
 }
 
+/// Microseconds of the units that are always equally long.
+pub(super) fn micros_of_unit(unit: &str) -> Option<i64> {
+    match unit {
+        "millis" => Some(1_000),
+        "seconds" => Some(SECOND),
+        "minutes" => Some(60 * SECOND),
+        "hours" => Some(3_600 * SECOND),
+        "days" => Some(DAY),
+        "weeks" => Some(7 * DAY),
+        _ => None,
+    }
+}
+
 /// `(.between unit a b)`, with `unit` such as `ChronoUnit/DAYS`: whole units from a to b.
 pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
     let unit = match &args[0] {
@@ -86,15 +99,7 @@ pub(super) fn between(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Value> {
         _ => return Err(Error::type_error(".between: expected a unit such as ChronoUnit/DAYS")),
     };
     comparable(".between", &args[1..])?;
-    let fixed = match unit {
-        "millis" => Some(1_000),
-        "seconds" => Some(1_000_000),
-        "minutes" => Some(60_000_000),
-        "hours" => Some(3_600_000_000),
-        "days" => Some(86_400_000_000),
-        "weeks" => Some(7 * 86_400_000_000),
-        _ => None,
-    };
+    let fixed = micros_of_unit(unit);
     let (from, to) = match (When::of(&args[1]), When::of(&args[2])) {
         (Some(from), Some(to)) => (from, to),
         _ => return Err(no_date(".between", &args[1])),

@@ -1,5 +1,6 @@
 //! Dates and instants: making, reading, moving, comparing.
 
+use super::comparing::micros_of_unit;
 use super::formatting::parse_by;
 use super::text;
 use super::when::{DAY, Moment, When};
@@ -341,14 +342,7 @@ pub(super) fn truncated_to(_ctx: &mut Ctx<'_>, args: &mut [Value]) -> Result<Val
         Some(when) => when,
     };
     let micros = match &args[1] {
-        Value::Keyword(unit) => match unit.name() {
-            "millis" => Some(1_000),
-            "seconds" => Some(1_000_000),
-            "minutes" => Some(60_000_000),
-            "hours" => Some(3_600_000_000),
-            "days" => Some(DAY),
-            _ => None,
-        },
+        Value::Keyword(unit) => micros_of_unit(unit.name()).filter(|micros| *micros <= DAY),
         _ => None,
     };
     let micros = micros.ok_or_else(|| {

@@ -118,6 +118,11 @@ fn kinds_are_named_in_messages() {
         (".isBefore", vec![s("x"), s("x")], ".isBefore: expected LocalDate or DateTime, got string"),
         ("LocalDate/of", [2023, 2, 29].map(Value::Int).to_vec(), "LocalDate/of: there is no date 2023-02-29"),
         (
+            "LocalDate/of",
+            [i64::MIN, 2, 29].map(Value::Int).to_vec(),
+            "LocalDate/of: there is no date -9223372036854775808-02-29",
+        ),
+        (
             ".between",
             vec![Value::keyword("hours"), date("2024-01-01"), date("2024-01-02")],
             ".between: the unit :hours does not apply to LocalDate",

@@ -179,7 +179,8 @@ pub(super) fn date(text: &str) -> Option<i64> {
 pub(super) fn stamp(text: &str, space: bool) -> Option<Stamp> {
     let mut reader = Reader(text);
     let day = reader.date()?;
-    if !reader.accept("T") && !(space && reader.accept(" ")) {
+    let is_separated = reader.accept("T") || (space && reader.accept(" "));
+    if !is_separated {
         return None;
     }
     let Clock { of_day, is_brief } = reader.clock()?;

@@ -263,9 +263,10 @@ pub(crate) fn offset_text(seconds: i32) -> String {
 
 /// An offset as Java reads it: `+2`, `+02`, `+0200`, `+02:00`, `+020000`, `+02:00:00`. jiff reads all but the first.
 fn read_offset(text: &str) -> Option<i32> {
-    let (sign, hours) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
-    let padding = if hours.len() == 1 { "0" } else { "" };
-    let text = format!("{sign}{padding}{hours}");
+    let hours = text.strip_prefix(['+', '-'])?;
+    if hours.len() == 1 {
+        return read_offset(&format!("{}0{hours}", &text[..1]));
+    }
     let zone = DateTimeParser::new().parse_time_zone_with(&TimeZoneDatabase::none(), text).ok()?;
     zone.to_fixed_offset().map(Offset::seconds).ok().filter(|seconds| seconds.abs() <= MOST_SECONDS)
 }

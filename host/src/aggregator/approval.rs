@@ -22,7 +22,7 @@ use ptc_upstreams::config::UpstreamConfig;
 use ptc_upstreams::upstream::{CallFault, FaultReason};
 
 /// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
-const MOST_TIMES: usize = 3;
+const MOST_TIMES: u32 = 3;
 
 /// Longest arguments in which the place of a secret is reported.
 const MAX_PLACED_BYTES: usize = 256 << 10;
@@ -67,60 +67,62 @@ impl Allowed {
 /// A call that is not made, and who refused it.
 pub(super) type Refused = (CallFault, Option<AnsweredBy>);
 
-/// Obtains the approval for a call of a program; `request` is the program's request, which another process repeats after a
-/// resume.
+/// Obtains the approval for a call. `ask` asks for the given time; its answer is `None` if the asker had none.
 ///
 /// # Errors
-/// It was refused, the question was dismissed, or there is no way to ask. Nothing was sent.
-pub(super) async fn allowed(
+/// It was refused, the question was dismissed, or there is no way to ask: `ask` is `None`, or says so. Nothing was sent.
+pub(super) async fn allowed<F: Future<Output = Result<Option<Answer>, Unanswered>>>(
     aggregator: &Aggregator,
-    desk: &Desk,
     wanted: &Wanted<'_>,
-    request: &UpstreamCall,
+    ask: Option<impl Fn(u32, Question) -> F>,
 ) -> Result<Allowed, Refused> {
     // Before anything is made that costs.
-    if !desk.has_asker() {
-        return Err(unanswerable());
-    }
+    let ask = ask.ok_or_else(|| (unanswered(Unanswered::Unanswerable), None))?;
     let question = question(aggregator, wanted).await?;
-    for _ in 0..MOST_TIMES {
-        let keep = Keep::upstream(request, None);
-        let answer = match desk.ask(vec![question.clone()], keep).await.pop() {
-            Some(Answered::Answer(answer)) => answer,
-            Some(Answered::TooMany) => return Err((unanswered(Unanswered::TooMany), None)),
-            Some(Answered::Unanswerable) | None => return Err(unanswerable()),
-        };
-        if let Some(judged) = judged(aggregator, answer) {
+    for number in 1..=MOST_TIMES {
+        let answer = ask(number, question.clone()).await.map_err(|why| (unanswered(why), None))?;
+        if let Some(judged) = answer.and_then(|answer| judged(aggregator, answer)) {
             return judged;
         }
     }
     Err((unanswered(Unanswered::Dismissed), None))
 }
 
-/// Has a call allowed that no program makes.
+/// Asks whoever answers the program's questions. Another process repeats `request` after a resume.
 ///
 /// # Errors
-/// As [`allowed`].
-pub(super) async fn allowed_outside(
-    aggregator: &Aggregator,
-    asker: Option<&Arc<dyn Asker>>,
-    wanted: &Wanted<'_>,
-) -> Result<Allowed, Refused> {
-    let asker = asker.ok_or_else(unanswerable)?;
-    let question = question(aggregator, wanted).await?;
+/// Why it cannot be asked.
+pub(super) async fn ask_at(
+    desk: &Desk,
+    request: &UpstreamCall,
+    question: Question,
+) -> Result<Option<Answer>, Unanswered> {
+    match desk.ask(vec![question], Keep::upstream(request, None)).await.pop() {
+        Some(Answered::Answer(answer)) => Ok(Some(answer)),
+        Some(Answered::TooMany) => Err(Unanswered::TooMany),
+        Some(Answered::Unanswerable) | None => Err(Unanswered::Unanswerable),
+    }
+}
+
+/// Asks about a call that no program makes, for the `number`-th time.
+///
+/// # Errors
+/// Why it cannot be asked.
+pub(super) async fn ask_outside(
+    asker: Arc<dyn Asker>,
+    number: u32,
+    question: Question,
+) -> Result<Option<Answer>, Unanswered> {
     if !asker.can_ask(&question) {
-        return Err(unanswerable());
+        return Err(Unanswered::Unanswerable);
     }
-    for number in 1..=MOST_TIMES {
-        let id = QuestionId::new(u32::try_from(number).unwrap_or(u32::MAX));
-        let verdict = asker.ask(vec![OpenQuestion { id, question: question.clone() }]).await;
-        let Verdict::Answered(answers) = verdict else { return Err(unanswerable()) };
-        let answer = answers.into_iter().find(|(answered, _)| *answered == id);
-        if let Some(judged) = answer.and_then(|(_, answer)| judged(aggregator, answer)) {
-            return judged;
+    let id = QuestionId::new(number);
+    match asker.ask(vec![OpenQuestion { id, question }]).await {
+        Verdict::Answered(answers) => {
+            Ok(answers.into_iter().find_map(|(asked, answer)| (asked == id).then_some(answer)))
         }
+        Verdict::Leave => Err(Unanswered::Unanswerable),
     }
-    Err((unanswered(Unanswered::Dismissed), None))
 }
 
 /// The meaning of the answer; `None` if it says neither yes nor no, or has expired: the question is then asked again.
@@ -138,10 +140,6 @@ fn judged(aggregator: &Aggregator, answer: Answer) -> Option<Result<Allowed, Ref
 
 fn unanswered(why: Unanswered) -> CallFault {
     CallFault::unanswered(why).before_sending()
-}
-
-fn unanswerable() -> Refused {
-    (unanswered(Unanswered::Unanswerable), None)
 }
 
 /// The question.

@@ -1,6 +1,6 @@
 //! `tool/call`: checks, cap, start, call (upstreams.md 8 to 11).
 
-use super::approval::{Allowed, Wanted, allowed, needed};
+use super::approval::{Allowed, Wanted, allowed, ask_at, needed};
 use super::attempt::{Attempt, CalledTool};
 use super::caller::caller_of;
 use super::cold_start::{NotStarted, start};
@@ -120,7 +120,8 @@ pub(super) async fn answer(
                 level,
             };
             // In a box, as most calls need none.
-            match Box::pin(allowed(&aggregator, &desk, &wanted, &call)).await {
+            let ask = desk.has_asker().then_some(|_, question| ask_at(&desk, &call, question));
+            match Box::pin(allowed(&aggregator, &wanted, ask)).await {
                 Ok(allowed) => {
                     attempt.approved = Some(allowed.by.clone());
                     given = Some(allowed);

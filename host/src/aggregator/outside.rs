@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::approval::{Wanted, allowed_outside, needed};
+use super::approval::{Wanted, allowed, ask_outside, needed};
 use super::audit::AuditedCall;
 use super::runtime::Aggregator;
 use ptc_base::time;
@@ -50,7 +50,8 @@ impl Aggregator {
                 let (name, arguments) = (call.tool, call.arguments);
                 let wanted =
                     Wanted { config: &member.config, principal, name, tool, arguments, digest, level };
-                match allowed_outside(self, asker, &wanted).await {
+                let ask = asker.map(|asker| |number, question| ask_outside(asker.clone(), number, question));
+                match allowed(self, &wanted, ask).await {
                     Ok(allowed) => {
                         approved = Some(allowed.by);
                         Ok(())

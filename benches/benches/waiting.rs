@@ -10,7 +10,7 @@ use ptc_host::engine::{
     RunContext, Verdict,
 };
 use ptc_host::questions::{
-    Answer, Answered, Form, Level, Mode, OpenQuestion, Question, QuestionId, QuestionKind,
+    Answer, Answered, Form, Level, Mode, PendingQuestion, Question, QuestionId, QuestionKind,
 };
 use ptc_server::tools::asking::measuring::Travel;
 use ptc_vm::graph::Writer;
@@ -85,11 +85,11 @@ impl HostCalls for Shop {
 struct Away;
 
 impl Asker for Away {
-    fn ask(&self, _: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, _: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         std::future::ready(Verdict::Leave).boxed()
     }
 
-    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         panic!("it can leave: {why}")
     }
 }

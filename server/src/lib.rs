@@ -9,6 +9,7 @@
 pub mod boot;
 pub mod cli;
 mod closing_page;
+mod codec;
 mod concurrency_limiter;
 mod identity;
 pub mod observers;

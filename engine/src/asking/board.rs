@@ -1,7 +1,7 @@
 //! The open questions of one program's calls, assembled for the asker.
 
 use super::{Asker, MOST_OPEN};
-use crate::questions::{Answer, Answered, MAX_CALLS, OpenQuestion, Question, QuestionId, QuestionKind};
+use crate::questions::{Answer, Answered, MAX_CALLS, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_vm::machine::CallId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 type IsStuck = Box<dyn Fn() -> bool>;
 
 /// The open questions of a program.
-pub(crate) struct Board {
+pub(in crate) struct Board {
     asker: Option<Arc<dyn Asker>>,
     /// Number of the last question.
     last: Cell<u32>,
@@ -73,7 +73,7 @@ type Group<'a> = (QuestionId, Vec<&'a Question>);
 
 impl Board {
     /// A board without questions; without an asker no question can be answered.
-    pub(crate) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
+    pub(in crate) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
         Board {
             asker,
             last: Cell::new(0),
@@ -85,7 +85,7 @@ impl Board {
     }
 
     /// The asker, which obtains answers.
-    pub(crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
+    pub(in crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.asker.as_ref()
     }
 
@@ -95,12 +95,12 @@ impl Board {
     }
 
     /// How many calls wait for answers.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(in crate) fn waiting(&self) -> usize {
         self.asking.borrow().len()
     }
 
     /// Whether each of `calls` calls is blocked on an answer: it asks, or waits for one that does.
-    pub(crate) fn is_quiescent(&self, calls: usize) -> bool {
+    pub(in crate) fn is_quiescent(&self, calls: usize) -> bool {
         let asking = self.asking.borrow();
         if asking.is_empty() || asking.len() == calls {
             return !asking.is_empty();
@@ -122,7 +122,7 @@ impl Board {
     }
 
     /// The open questions, numbered now if they were not: at most [`MOST_OPEN`]. Calls that exceed the program's limit fail.
-    pub(crate) fn open(&self) -> Vec<OpenQuestion> {
+    pub(in crate) fn open(&self) -> Vec<PendingQuestion> {
         let most = self.most_questions();
         let mut asking = self.asking.borrow_mut();
         let too_many = self.number(&mut asking, most);
@@ -196,7 +196,7 @@ impl Board {
 
     /// Records answers, and wakes the calls that have all of theirs. Answers to questions that are not open are ignored.
     /// Returns whether any was accepted.
-    pub(crate) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
+    pub(in crate) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
         let mut asking = self.asking.borrow_mut();
         let mut any = false;
         for (id, answer) in answers {
@@ -364,10 +364,10 @@ fn goes_with(first: &Question, other: &Question) -> bool {
 }
 
 /// The question shown for a group.
-fn shown((id, questions): &Group<'_>) -> OpenQuestion {
+fn shown((id, questions): &Group<'_>) -> PendingQuestion {
     let question = match questions.as_slice() {
         [one] => (*one).clone(),
         several => Question::together(several),
     };
-    OpenQuestion { id: *id, question }
+    PendingQuestion::new(*id, question)
 }

@@ -24,7 +24,7 @@ pub(super) use leaving::leave;
 pub(super) use returning::{NotReturned, Returned, restore};
 
 use super::outcome::Failure;
-use crate::questions::{Answer, OpenQuestion, Question, QuestionId};
+use crate::questions::{Answer, PendingQuestion, Question, QuestionId};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -46,11 +46,11 @@ pub trait Asker: Send + Sync {
 
     /// Asks the open questions, at most [`MOST_OPEN`]; the program is blocked until then. The time until the verdict does not
     /// count as the program's. Questions without an answer stay open.
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict>;
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict>;
 
     /// Asks as well, after [`Verdict::Leave`] was said of a program that cannot leave its process; `why` says the reason. Ends
     /// with answers.
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>>;
 
     /// The call that asked has taken an answer of [`Resume::answers`]: called once for each call that the question was about.
     fn came(&self, id: QuestionId, question: &Question, answer: &Answer) {

@@ -1,6 +1,6 @@
 //! A suspended program that waits for answers, and the faults of one that cannot be resumed.
 
-use crate::questions::OpenQuestion;
+use crate::questions::PendingQuestion;
 use bytes::Bytes;
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub struct Suspended {
     /// The program, for [`Resume`](crate::Resume).
     pub snapshot: Bytes,
     /// The questions that it waits for.
-    pub questions: Vec<OpenQuestion>,
+    pub questions: Vec<PendingQuestion>,
 }
 
 /// Why bytes cannot be resumed as a program. The texts are those of waiting.md 2.5.

@@ -1,10 +1,11 @@
 //! A person's answer, and its channel (waiting.md 3.5).
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The reaction to a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Action {
     /// It was answered.
     Accept,
@@ -34,7 +35,7 @@ impl Action {
 }
 
 /// The channel of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Channel {
     /// `lisp_resume`: the model's word.
     Model,
@@ -79,7 +80,7 @@ impl Channel {
 }
 
 /// The author of an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnsweredBy {
     /// By which way.
     pub channel: Channel,
@@ -88,11 +89,12 @@ pub struct AnsweredBy {
 }
 
 /// The answer to a question.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// The reaction.
     pub action: Action,
     /// The filled-in form: a JSON object. The channel that took it has checked it against the question's form.
+    #[serde(with = "json_text")]
     pub content: Option<Box<RawValue>>,
     /// The author.
     pub by: AnsweredBy,
@@ -100,11 +102,34 @@ pub struct Answer {
     pub at_ms: u64,
 }
 
+impl PartialEq for Answer {
+    fn eq(&self, other: &Answer) -> bool {
+        let [content, others] = [self, other].map(|answer| answer.content.as_deref().map(RawValue::get));
+        (self.action, &self.by, self.at_ms, content) == (other.action, &other.by, other.at_ms, others)
+    }
+}
+
 impl Answer {
     /// The answer to a question that was never shown.
     pub(crate) fn cancelled() -> Answer {
         let by = AnsweredBy { channel: Channel::Embedder, name: None };
         Answer { action: Action::Cancel, content: None, by, at_ms: 0 }
+    }
+}
+
+/// JSON as a string, for codecs that are not JSON.
+mod json_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::value::RawValue;
+
+    pub(super) fn serialize<S: Serializer>(json: &Option<Box<RawValue>>, to: S) -> Result<S::Ok, S::Error> {
+        json.as_deref().map(RawValue::get).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| RawValue::from_string(text).map_err(D::Error::custom)).transpose()
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
     use ptc_secret::digest::sha256;
 
     fn call(tool: &str, arguments: &str) -> AskedCall {
-        let digest = ArgumentsDigest::Sent(sha256(arguments.as_bytes()));
+        let digest = ArgumentsDigest::new(sha256(arguments.as_bytes()));
         asked_call(tool, arguments.as_bytes(), digest).unwrap()
     }
 
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn each_part_of_a_binding_counts() {
-        let (one, two) = (ArgumentsDigest::Sent([1; 32]), ArgumentsDigest::Sent([2; 32]));
+        let (one, two) = (ArgumentsDigest::new([1; 32]), ArgumentsDigest::new([2; 32]));
         let whole = binding("p", "u", "t", "r", &one);
         assert_eq!(whole, binding("p", "u", "t", "r", &one));
         for other in [
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_read_in_two_ways_is_not_asked_about() {
-        let digest = ArgumentsDigest::Sent([1; 32]);
+        let digest = ArgumentsDigest::new([1; 32]);
         assert!(asked_call("t", br#"{"a":{"b":1,"b":2}}"#, digest).is_err());
         assert!(asked_call("t", b"{\"a\":\"\xff\"}", digest).is_err());
         assert!(asked_call("t", br#"{"a":{"b":1},"b":2}"#, digest).is_ok());

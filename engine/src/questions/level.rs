@@ -1,9 +1,10 @@
 //! Levels of approval: how independent of the model an answer must be.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The channels that may answer an approval (waiting.md 3.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// Any channel, the model's own word included. Questions that are no approvals have this level.
     Model,

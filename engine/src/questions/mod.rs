@@ -1,6 +1,7 @@
 //! Questions to people that a program waits for, and their answers (waiting.md 3).
 //!
 //! * [`Question`], [`Answer`] — a question to a person and the answer; the engine collects them (`engine::asking`).
+//! * [`PendingQuestion`] — a question that waits, with what was answered so far; all channels hand answers in here.
 //! * [`Form`] — the fields to fill in.
 //! * [`Level`] — how independent of the model an answer must be.
 //! * [`approval`] — the question before a call that policy does not admit by itself.
@@ -12,6 +13,7 @@ mod argument_rows;
 mod arguments_digest;
 mod form;
 mod level;
+mod pending;
 mod question;
 mod unanswered;
 
@@ -20,8 +22,8 @@ pub use argument_rows::{ArgumentRow, argument_rows};
 pub use arguments_digest::ArgumentsDigest;
 pub use form::{Choice, Field, Form, FormDialect, FormFault, Length, Range, StringFormat, Wanted};
 pub use level::Level;
+pub use pending::{NOT_SIGNED_IN, PendingQuestion, Receipt};
 pub use question::{
-    AskedCall, AskedPage, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, OpenQuestion, Question, QuestionId,
-    QuestionKind,
+    AskedCall, AskedPage, MAX_ASKED_BYTES, MAX_CALLS, MAX_SHOWN, Mode, Question, QuestionId, QuestionKind,
 };
 pub use unanswered::Unanswered;

@@ -4,6 +4,7 @@ use super::arguments_digest::ArgumentsDigest;
 use super::form::Form;
 use super::level::Level;
 use ptc_base::visible::visible_line;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub const MAX_SHOWN: usize = 2_000;
 pub const MAX_ASKED_BYTES: usize = 256 << 10;
 
 /// The origin of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum QuestionKind {
     /// The program asks: `(ask …)`.
     Ask,
@@ -47,7 +48,7 @@ impl QuestionKind {
 }
 
 /// How it is answered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Mode {
     /// By filling in a form.
     Form(Form),
@@ -56,7 +57,7 @@ pub enum Mode {
 }
 
 /// A call that waits for approval.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedCall {
     /// The tool as its upstream lists it.
     pub tool: Box<str>,
@@ -86,7 +87,7 @@ pub struct AskedPage {
 }
 
 /// One question.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its origin.
     pub kind: QuestionKind,
@@ -153,7 +154,8 @@ pub(super) fn allow(upstream: &str, tool: &str, shown: impl ExactSizeIterator<It
 }
 
 /// Number of a question within its run. It is never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32")]
 pub struct QuestionId(u32);
 
 impl QuestionId {
@@ -175,19 +177,18 @@ impl QuestionId {
     }
 }
 
+impl TryFrom<u32> for QuestionId {
+    type Error = &'static str;
+
+    fn try_from(number: u32) -> Result<QuestionId, &'static str> {
+        if number > 0 { Ok(QuestionId(number)) } else { Err("questions are counted from 1") }
+    }
+}
+
 impl fmt::Display for QuestionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "q{}", self.0)
     }
-}
-
-/// A question that waits for its answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenQuestion {
-    /// Its id.
-    pub id: QuestionId,
-    /// The question.
-    pub question: Question,
 }
 
 #[cfg(test)]

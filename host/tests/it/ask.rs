@@ -6,7 +6,7 @@ use ptc_host::engine::{
     Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, MOST_QUESTIONS, Resume, Suspended, Verdict,
 };
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, Channel, FormDialect, Mode, OpenQuestion, QuestionId, QuestionKind,
+    Action, Answer, AnsweredBy, Channel, FormDialect, Mode, PendingQuestion, QuestionId, QuestionKind,
 };
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ struct Person {
     says: Mutex<VecDeque<(Action, Option<&'static str>)>>,
     leaves: bool,
     most: u32,
-    seen: Mutex<Vec<OpenQuestion>>,
+    seen: Mutex<Vec<PendingQuestion>>,
 }
 
 impl Person {
@@ -32,9 +32,9 @@ impl Person {
         }
     }
 
-    fn answers(&self, open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
+    fn answers(&self, open: &[PendingQuestion]) -> Vec<(QuestionId, Answer)> {
         let mut says = self.says.lock().unwrap();
-        let mut answer = |open: &OpenQuestion| {
+        let mut answer = |open: &PendingQuestion| {
             let (action, content) = says.pop_front().unwrap_or((Action::Decline, None));
             let content = content.map(|content| RawValue::from_string(content.to_owned()).unwrap());
             let by = AnsweredBy { channel: Channel::Client, name: None };
@@ -49,13 +49,13 @@ impl Person {
 }
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.seen.lock().unwrap().extend(open.iter().cloned());
         let verdict = if self.leaves { Verdict::Leave } else { Verdict::Answered(self.answers(&open)) };
         async move { verdict }.boxed()
     }
 
-    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         panic!("it could leave: {why}")
     }
 

@@ -8,7 +8,7 @@ use ptc_host::engine::{
 };
 use ptc_host::questions::{
     Action, Answer, Answered, AnsweredBy, ArgumentsDigest, AskedCall, Channel, Form, Level, Mode,
-    OpenQuestion, Question, QuestionId, QuestionKind,
+    PendingQuestion, Question, QuestionId, QuestionKind,
 };
 use ptc_host::time::{self, Clock};
 use ptc_test_support::wait_until_async;
@@ -50,7 +50,7 @@ fn question(tool: &str, arguments: &str) -> Question {
         calls: vec![AskedCall {
             tool: tool.into(),
             arguments: arguments.into(),
-            digest: ArgumentsDigest::Sent([7; 32]),
+            digest: ArgumentsDigest::new([7; 32]),
         }],
         policy_revision: "r".into(),
         binding,
@@ -140,7 +140,7 @@ struct Person {
     hesitates: Option<Duration>,
     most: Option<u32>,
     /// The questions that were open together.
-    seen: Mutex<Vec<Vec<OpenQuestion>>>,
+    seen: Mutex<Vec<Vec<PendingQuestion>>>,
     held: Mutex<Vec<String>>,
     /// Numbers of questions whose answers came while the program was away.
     came: Mutex<Vec<u32>>,
@@ -156,12 +156,12 @@ fn accepted(content: &str) -> Answer {
 }
 
 /// An answer to each of these: the number of its question.
-fn answers(open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
+fn answers(open: &[PendingQuestion]) -> Vec<(QuestionId, Answer)> {
     open.iter().map(|open| (open.id, accepted(&open.id.number().to_string()))).collect()
 }
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         let (leaves, hesitation) = (self.leaves, time::sleep(self.hesitates.unwrap_or_default()));
         self.seen.lock().unwrap().push(open.clone());
         async move {
@@ -171,7 +171,7 @@ impl Asker for Person {
         .boxed()
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.held.lock().unwrap().push(why);
         async move { answers(&open) }.boxed()
     }
@@ -302,16 +302,16 @@ struct Slow {
 }
 
 impl Asker for Slow {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         let mut seen = self.seen.lock().unwrap();
         seen.push(open.iter().map(|open| open.id.number()).collect());
-        let mut now: Vec<OpenQuestion> = open.clone();
+        let mut now: Vec<PendingQuestion> = open.clone();
         now.retain(|open| open.question.kind != QuestionKind::SignIn);
         let answered = if now.is_empty() { open } else { now };
         std::future::ready(Verdict::Answered(answers(&answered))).boxed()
     }
 
-    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         panic!("{why}")
     }
 }

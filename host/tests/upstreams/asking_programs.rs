@@ -10,7 +10,7 @@ use ptc_host::aggregator::{Aggregator, AggregatorLimits, AggregatorOptions, Snap
 use ptc_host::config::{LoadOptions, ProcessEnv, UpstreamsConfig};
 use ptc_host::engine::{Asker, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Verdict};
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, Channel, Mode, OpenQuestion, QuestionId, QuestionKind,
+    Action, Answer, AnsweredBy, Channel, Mode, PendingQuestion, QuestionId, QuestionKind,
 };
 use ptc_mcp::json::{Value, json};
 use serde_json::value::RawValue;
@@ -43,17 +43,17 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// Answers questions, here or after the program has left.
 pub(crate) struct Person {
     leaves: bool,
-    answers: fn(&OpenQuestion) -> Answer,
-    seen: Mutex<Vec<Vec<OpenQuestion>>>,
+    answers: fn(&PendingQuestion) -> Answer,
+    seen: Mutex<Vec<Vec<PendingQuestion>>>,
     held: AtomicUsize,
 }
 
 impl Person {
-    pub(crate) fn who(leaves: bool, answers: fn(&OpenQuestion) -> Answer) -> Arc<Person> {
+    pub(crate) fn who(leaves: bool, answers: fn(&PendingQuestion) -> Answer) -> Arc<Person> {
         Arc::new(Person { leaves, answers, seen: Mutex::default(), held: AtomicUsize::new(0) })
     }
 
-    pub(crate) fn answers(&self, open: &[OpenQuestion]) -> Vec<(QuestionId, Answer)> {
+    pub(crate) fn answers(&self, open: &[PendingQuestion]) -> Vec<(QuestionId, Answer)> {
         open.iter().map(|open| (open.id, (self.answers)(open))).collect()
     }
 
@@ -64,14 +64,14 @@ impl Person {
 }
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         let answers = self.answers(&open);
         self.seen.lock().unwrap().push(open);
         let verdict = if self.leaves { Verdict::Leave } else { Verdict::Answered(answers) };
         std::future::ready(verdict).boxed()
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.held.fetch_add(1, Ordering::SeqCst);
         std::future::ready(self.answers(&open)).boxed()
     }
@@ -82,12 +82,12 @@ impl Asker for Person {
 struct Silent(AtomicUsize);
 
 impl Asker for Silent {
-    fn ask(&self, _: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, _: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.0.fetch_add(1, Ordering::SeqCst);
         std::future::pending().boxed()
     }
 
-    fn hold(&self, _: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _: Vec<PendingQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         std::future::pending().boxed()
     }
 }
@@ -98,11 +98,11 @@ fn said(action: Action, content: Option<&str>) -> Answer {
     Answer { action, content, by, at_ms: 7 }
 }
 
-pub(crate) fn eu(_: &OpenQuestion) -> Answer {
+pub(crate) fn eu(_: &PendingQuestion) -> Answer {
     said(Action::Accept, Some(r#"{"region":"eu"}"#))
 }
 
-fn no(_: &OpenQuestion) -> Answer {
+fn no(_: &PendingQuestion) -> Answer {
     said(Action::Decline, None)
 }
 

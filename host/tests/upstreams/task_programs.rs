@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use libtest_mimic::Trial;
 use ptc_host::engine::{Asker, Engine, EngineOptions, Verdict};
-use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
 use ptc_mcp::json::{Value, json};
 
 use crate::asking_programs::{Person, eu, fault, form, region, request, start, text, value};
@@ -207,12 +207,12 @@ struct Silent {
 }
 
 impl Asker for Silent {
-    fn ask(&self, _: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, _: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         std::future::pending().boxed()
     }
 
-    fn hold(&self, _: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         panic!("{why}")
     }
 }

@@ -11,7 +11,7 @@ use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Verdict};
 use ptc_host::questions::approval::Decision;
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, Channel, Choice, Field, Form, Mode, OpenQuestion, Question, QuestionId,
+    Action, Answer, AnsweredBy, Channel, Choice, Field, Form, Mode, PendingQuestion, Question, QuestionId,
     QuestionKind, Wanted, argument_rows,
 };
 use ptc_host::time::{self, Clock};
@@ -40,18 +40,18 @@ struct Terminal {
 }
 
 impl Asker for Terminal {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.answers(open).map(Verdict::Answered).boxed()
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.answers(open)
     }
 }
 
 impl Terminal {
     /// The answers; none if no thread or no editor is available.
-    fn answers(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn answers(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let (tell, told) = oneshot::channel();
         let redactor = self.redactor.clone();
         let clock = Clock::current();
@@ -363,7 +363,7 @@ mod tests {
     fn an_approval_shows_all_of_its_arguments_and_has_no_default() {
         let mode = form(r#"{"decision":{"type":"string","enum":["allow","refuse"]}}"#, r#"["decision"]"#);
         let arguments: Box<str> = format!("{{\"text\":\"{}\",\"n\":1}}", "y".repeat(2_001)).into();
-        let call = AskedCall { tool: "send".into(), arguments, digest: ArgumentsDigest::Sent([0; 32]) };
+        let call = AskedCall { tool: "send".into(), arguments, digest: ArgumentsDigest::new([0; 32]) };
         let message = "Allow 1 call(s) of send at mail?\n{…}";
         let asked = Question { kind: QuestionKind::Approval, calls: vec![call], ..question(message, mode) };
         let (action, content, shown) = typed(&asked, &["", "maybe", "allow"]);

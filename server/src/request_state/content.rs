@@ -1,11 +1,16 @@
 //! The content of a state, and its encoding.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
+use ptc_host::questions::PendingQuestion;
 use ptc_host::state::is_id;
-use ptc_vm::graph::{Reader, Unread, Writer};
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
 
 /// The version of the sealed format.
-const FORM: u8 = 1;
+const VERSION: u8 = 2;
 /// Size of a snapshot above which it is compressed.
 const PACKED_ABOVE: usize = 4 << 10;
 /// Largest snapshot in bytes, checked before it is decompressed.
@@ -13,23 +18,18 @@ const MOST_BYTES: usize = 64 << 20;
 /// LZ4 decompresses one byte to at most this many.
 const MOST_OF_ONE: usize = 255;
 
-const PLAIN: u8 = 0;
-const PACKED: u8 = 1;
-const KEPT: u8 = 2;
-const BLOB: u8 = 3;
-
 /// Identifies a suspension: a state that is issued again for missing answers has the same one.
 pub(crate) type Jti = [u8; 16];
 
 /// The content of a state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Content {
     /// The suspension.
     pub(crate) jti: Jti,
     /// The number of this suspension of its program, from 1.
     pub(crate) round: u32,
-    /// The open questions with the answers so far, in the encoding of their owner.
-    pub(crate) asked: Vec<u8>,
+    /// The questions with the answers so far.
+    pub(crate) questions: Vec<PendingQuestion>,
     /// The program.
     pub(crate) carried: Carried,
 }
@@ -45,146 +45,148 @@ pub(crate) enum Carried {
     Blob(String),
 }
 
+/// The content in front of the bytes of the program.
+#[derive(Serialize, Deserialize)]
+struct Head<'h> {
+    jti: Jti,
+    round: u32,
+    questions: Cow<'h, [PendingQuestion]>,
+    #[serde(borrow)]
+    program: Program<'h>,
+}
+
+/// The place of the program as it is written.
+#[derive(Serialize, Deserialize)]
+enum Program<'h> {
+    /// Behind the head.
+    Plain,
+    /// Behind the head, compressed, of that many bytes.
+    Packed(usize),
+    Kept(&'h str),
+    Blob(&'h str),
+}
+
 impl Content {
+    /// The content of a state for a new suspension. A client sees of the calls that it approves what the messages show: their
+    /// arguments stay here. `None` if the system has no entropy.
+    pub(crate) fn new(round: u32, mut questions: Vec<PendingQuestion>, carried: Carried) -> Option<Content> {
+        questions.iter_mut().for_each(|asked| asked.question.calls.clear());
+        let mut jti = Jti::default();
+        getrandom::fill(&mut jti).ok()?;
+        Some(Content { jti, round, questions, carried })
+    }
+
     /// Encodes the content. The snapshot is compressed above 4 KiB.
     pub(super) fn write(&self) -> Vec<u8> {
-        let mut to = Writer::new();
-        to.byte(FORM);
-        to.raw(&self.jti);
-        to.unsigned(u64::from(self.round));
-        to.bytes(&self.asked);
-        match &self.carried {
-            Carried::Snapshot(snapshot) => write_packed(snapshot, &mut to),
-            Carried::Kept(id) => {
-                to.byte(KEPT);
-                to.text(id);
-            }
-            Carried::Blob(id) => {
-                to.byte(BLOB);
-                to.text(id);
-            }
-        }
-        to.into_bytes()
-    }
-
-    /// Decodes the encoding of [`write`](Self::write), and trusts none of it.
-    pub(super) fn read(bytes: &[u8]) -> Result<Content, Unread> {
-        let mut from = Reader::new(bytes);
-        if from.byte()? != FORM {
-            return Err(Unread::Invalid("form"));
-        }
-        let mut jti = Jti::default();
-        jti.copy_from_slice(from.raw(size_of::<Jti>())?);
-        let round = from.unsigned_32()?;
-        let asked = from.bytes()?.to_vec();
-        let carried = match from.byte()? {
-            KEPT => Carried::Kept(read_id(&mut from)?),
-            BLOB => Carried::Blob(read_id(&mut from)?),
-            how => Carried::Snapshot(read_packed(how, &mut from)?),
+        let (program, rest) = match &self.carried {
+            Carried::Kept(id) => (Program::Kept(id), Bytes::new()),
+            Carried::Blob(id) => (Program::Blob(id), Bytes::new()),
+            Carried::Snapshot(snapshot) => match packed(snapshot) {
+                Some(packed) => (Program::Packed(snapshot.len()), packed.into()),
+                None => (Program::Plain, snapshot.clone()),
+            },
         };
-        from.finish("end")?;
-        Ok(Content { jti, round, asked, carried })
+        let questions = self.questions.as_slice().into();
+        codec::encode(VERSION, &Head { jti: self.jti, round: self.round, questions, program }, &rest)
+    }
+
+    /// Decodes the encoding of [`write`](Self::write), and trusts none of it. `None` if it is none of this build.
+    pub(super) fn read(bytes: &[u8]) -> Option<Content> {
+        let (Head { jti, round, questions, program }, rest) = codec::decode::<Head<'_>>(VERSION, bytes)?;
+        let id = |id: &str| (is_id(id) && rest.is_empty()).then(|| id.to_owned());
+        let carried = match program {
+            Program::Kept(run) => Carried::Kept(id(run)?),
+            Program::Blob(blob) => Carried::Blob(id(blob)?),
+            Program::Plain => Carried::Snapshot(Bytes::copy_from_slice(rest)),
+            Program::Packed(size) => Carried::Snapshot(unpacked(size, rest)?),
+        };
+        Some(Content { jti, round, questions: questions.into_owned(), carried })
     }
 }
 
-fn read_id(from: &mut Reader<'_>) -> Result<String, Unread> {
-    let id = from.text()?;
-    if is_id(id) { Ok(id.to_owned()) } else { Err(Unread::Invalid("handle")) }
-}
-
-fn write_packed(snapshot: &[u8], to: &mut Writer) {
+/// The compressed snapshot, if that is worth while.
+fn packed(snapshot: &[u8]) -> Option<Vec<u8>> {
     let packed = (snapshot.len() > PACKED_ABOVE).then(|| lz4_flex::block::compress(snapshot));
-    match packed.filter(|packed| packed.len() < snapshot.len()) {
-        Some(packed) => {
-            to.byte(PACKED);
-            to.unsigned(snapshot.len() as u64);
-            to.raw(&packed);
-        }
-        None => {
-            to.byte(PLAIN);
-            to.raw(snapshot);
-        }
-    }
+    packed.filter(|packed| packed.len() < snapshot.len())
 }
 
-#[expect(clippy::disallowed_methods, reason = "entry point: read_packed()")]
-fn read_packed(how: u8, from: &mut Reader<'_>) -> Result<Bytes, Unread> {
-    let invalid = Unread::Invalid("snapshot");
-    match how {
-        PLAIN => {
-            let left = from.left();
-            Ok(Bytes::copy_from_slice(from.raw(left)?))
-        }
-        PACKED => {
-            let size = usize::try_from(from.unsigned()?).ok().filter(|size| *size <= MOST_BYTES);
-            let left = from.left();
-            let packed = from.raw(left)?;
-            let Some(size) = size.filter(|size| size / MOST_OF_ONE <= packed.len()) else {
-                return Err(invalid);
-            };
-            let snapshot = lz4_flex::block::decompress(packed, size);
-            snapshot.ok().filter(|snapshot| snapshot.len() == size).map(Bytes::from).ok_or(invalid)
-        }
-        _ => Err(invalid),
+#[expect(clippy::disallowed_methods, reason = "entry point: unpacked()")]
+fn unpacked(size: usize, packed: &[u8]) -> Option<Bytes> {
+    if size > MOST_BYTES || size / MOST_OF_ONE > packed.len() {
+        return None;
     }
+    let snapshot = lz4_flex::block::decompress(packed, size);
+    snapshot.ok().filter(|snapshot| snapshot.len() == size).map(Bytes::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use ptc_host::questions::{Form, Level, Mode, Question, QuestionId, QuestionKind};
+
     use super::*;
 
     fn content(carried: Carried) -> Content {
-        Content { jti: [7; 16], round: 300, asked: b"questions".to_vec(), carried }
+        let question = Question {
+            kind: QuestionKind::Ask,
+            message: "questions".to_owned(),
+            mode: Mode::Form(Form::yes_or_no()),
+            level: Level::Model,
+            upstream: None,
+            calls: Vec::new(),
+            policy_revision: String::new(),
+            binding: [0xfe; 32],
+        };
+        let questions = vec![PendingQuestion::new(QuestionId::new(1), question)];
+        Content { jti: [7; 16], round: 300, questions, carried }
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn contents_are_read_as_they_were_written() {
         let mixed: Vec<u8> = (0..9000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        for snapshot in [vec![], b"short".to_vec(), vec![b'x'; 4 << 10], vec![b'x'; 100 << 10], mixed] {
-            let content = content(Carried::Snapshot(snapshot.into()));
-            assert_eq!(Content::read(&content.write()).unwrap(), content);
+        let snapshots = [vec![], b"short".to_vec(), vec![b'x'; 4 << 10], vec![b'x'; 100 << 10], mixed];
+        let snapshots = snapshots.map(|snapshot| Carried::Snapshot(snapshot.into()));
+        for carried in
+            snapshots.into_iter().chain([Carried::Kept("run_abc".into()), Carried::Blob("b-1".into())])
+        {
+            let content = content(carried);
+            assert_eq!(Content::read(&content.write()), Some(content));
         }
         let long = content(Carried::Snapshot(vec![b'x'; 100 << 10].into())).write();
         assert!(long.len() < 1000, "{}", long.len());
-        for carried in [Carried::Kept("run_abc".into()), Carried::Blob("b-1".into())] {
-            assert_eq!(Content::read(&content(carried.clone()).write()).unwrap(), content(carried));
-        }
     }
 
     #[test]
     fn the_encoding_is_as_it_was() {
-        let shown = |carried| content(carried).write().escape_ascii().to_string();
-        assert_eq!(
-            shown(Carried::Kept("run_abc".into())),
-            r"\x01\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\xac\x02\tquestions\x02\x07run_abc"
-        );
-        assert_eq!(
-            shown(Carried::Snapshot(Bytes::from_static(b"program"))),
-            r"\x01\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\xac\x02\tquestions\x00program"
-        );
+        let head = r"\x02\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\xac\x02";
+        let question = r#"\x01\x01\0\tquestions\0!{\"type\":\"object\",\"properties\":{}}\0\0\0\0"#;
+        for (carried, program) in [
+            (Carried::Kept("run_abc".into()), r"\x02\x07run_abc"),
+            (Carried::Snapshot(Bytes::from_static(b"program")), r"\0program"),
+        ] {
+            let written = content(carried).write().escape_ascii().to_string().replace(r"\x00", r"\0");
+            assert_eq!(written, format!(r"{head}{question}{}\0\0\0{program}", r"\xfe".repeat(32)));
+        }
     }
 
     #[test]
     fn bytes_of_anybody_are_refused_and_nothing_is_unpacked_that_is_too_large() {
         let written = content(Carried::Kept("run_abc".into())).write();
         for end in 0..written.len() {
-            assert!(Content::read(&written[..end]).is_err(), "{end}");
+            assert!(Content::read(&written[..end]).is_none(), "{end}");
         }
-        assert!(Content::read(&[&written[..], b"x"].concat()).is_err());
-        assert!(Content::read(&content(Carried::Kept("run}".into())).write()).is_err());
-        let packed = |size: u64, bytes: &[u8]| {
-            let mut to = Writer::new();
-            to.byte(FORM);
-            to.raw(&[0; 16]);
-            to.unsigned(1);
-            to.bytes(b"");
-            to.byte(PACKED);
-            to.unsigned(size);
-            to.raw(bytes);
-            Content::read(&to.into_bytes())
+        assert!(Content::read(&[&written[..], b"x"].concat()).is_none());
+        assert!(Content::read(&content(Carried::Kept("run}".into())).write()).is_none());
+        let packed = |size: usize, bytes: &[u8]| {
+            let head = Head {
+                jti: [0; 16],
+                round: 1,
+                questions: [].as_slice().into(),
+                program: Program::Packed(size),
+            };
+            Content::read(&codec::encode(VERSION, &head, bytes))
         };
-        for size in [u64::MAX, 4 << 30, 65 << 20, 5000, 0] {
-            assert!(packed(size, b"ten bytes!").is_err(), "{size}");
+        for size in [usize::MAX, 4 << 30, 65 << 20, 5000, 0] {
+            assert!(packed(size, b"ten bytes!").is_none(), "{size}");
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Bound<'a> {
 }
 
 /// A state that was opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Opened {
     /// Its content.
     pub(crate) content: Content,
@@ -143,7 +143,7 @@ impl RequestStates {
         if left == 0 {
             return Err(Refusal::Expired);
         }
-        let content = Content::read(content).map_err(|_| Refusal::Build)?;
+        let content = Content::read(content).ok_or(Refusal::Build)?;
         Ok(Opened { content, until, left: Duration::from_millis(left) })
     }
 

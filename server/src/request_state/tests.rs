@@ -21,7 +21,7 @@ fn states(lines: &[&[u8]]) -> RequestStates {
 
 fn content() -> Content {
     let carried = Carried::Snapshot(b"snapshot".to_vec().into());
-    Content { jti: [9; 16], round: 2, asked: b"asked".to_vec(), carried }
+    Content { jti: [9; 16], round: 2, questions: Vec::new(), carried }
 }
 
 fn sealed() -> String {
@@ -90,10 +90,12 @@ fn states_end_and_are_no_longer_than_they_may_be() {
     assert_eq!(brief.open(&text, Bound { principal: "bob", ..BOUND }), Err(Refusal::Seal));
     let mut noise = vec![0; 5000];
     getrandom::fill(&mut noise).unwrap();
-    let large = Content { carried: Carried::Snapshot(noise.into()), ..content() };
+    let noise = bytes::Bytes::from(noise);
+    let large = Content { carried: Carried::Snapshot(noise.clone()), ..content() };
     assert_eq!(brief.seal(BOUND, &large, brief.until()), Err(NotSealed::TooLarge));
     let lengths = (2900..3100).filter_map(|length| {
-        let one = Content { asked: vec![1; length], ..content() };
+        let carried = Carried::Snapshot(noise.slice(..length));
+        let one = Content { carried, ..content() };
         brief.seal(BOUND, &one, brief.until()).ok()
     });
     let longest = lengths.map(|text| text.len()).max().unwrap();

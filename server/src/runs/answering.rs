@@ -4,18 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
+use bytes::Bytes;
+use ptc_host::questions::{AnsweredBy, Channel, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::StateError;
 use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use super::answers::NOT_SIGNED_IN;
 use super::look::not_seen;
 use super::pages::Opened;
-use super::question::{KeptQuestion, Took};
 use super::record::RunRecord;
 use super::{NotSeen, Runs, key};
+use crate::codec;
 use crate::principal::Principal;
 use crate::protocol::answers;
 use crate::timestamp;
@@ -23,31 +22,28 @@ use crate::timestamp;
 /// How many times an answer is retried after a write conflict.
 const TRIES: u32 = 20;
 
-/// Answers put into the inbox of a run whose lease another replica holds.
+/// The version of the format of messages. Messages of other builds are ignored.
+const VERSION: u8 = 1;
+
+/// A message in the inbox of a run whose lease another replica holds.
 #[derive(Serialize, Deserialize)]
-struct Message {
-    answers: Box<RawValue>,
-    channel: String,
-    name: Option<Arc<str>>,
-    at_ms: u64,
-    /// Numbers of questions for which only a page was opened.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    undone: Vec<u32>,
-    /// True if those questions stay as they are.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_left: bool,
+pub(super) enum Message<'m> {
+    /// The run is to be cancelled.
+    Cancel,
+    /// Answers to its questions, as in [`Sent`].
+    Answers { answers: &'m str, by: AnsweredBy, at_ms: u64, undone: Vec<QuestionId>, counts: bool },
 }
 
 /// Answers being delivered.
-struct Sent<'a> {
+pub(crate) struct Sent<'a> {
     /// The text of a JSON object.
-    answers: &'a str,
-    by: &'a AnsweredBy,
-    at_ms: u64,
+    pub(crate) answers: &'a str,
+    pub(crate) by: &'a AnsweredBy,
+    pub(crate) at_ms: u64,
     /// Questions for which only a page was opened.
-    undone: &'a [QuestionId],
+    pub(crate) undone: &'a [QuestionId],
     /// True if an opened page counts as an answer that does not fit.
-    counts: bool,
+    pub(crate) counts: bool,
 }
 
 impl Runs {
@@ -63,7 +59,7 @@ impl Runs {
         id: &str,
         answers: &str,
         by: AnsweredBy,
-    ) -> Result<Vec<(QuestionId, Took)>, NotSeen> {
+    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
         self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
     }
 
@@ -77,7 +73,7 @@ impl Runs {
         id: &str,
         (answers, by): (&str, AnsweredBy),
         opened: Opened,
-    ) -> Result<Vec<(QuestionId, Took)>, NotSeen> {
+    ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
         let key = key(owner, id)?;
         self.knows(owner);
         let (patience, counts) = match opened {
@@ -89,7 +85,7 @@ impl Runs {
         let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
         for _ in 0..TRIES {
             if let Some(held) = self.here(owner, id)
-                && let Some(took) = held.answer(|questions| take(questions, held.asked(), &sent))
+                && let Some(took) = held.answer(|questions| take_answers(questions, held.asked(), &sent))
             {
                 self.has_changed(&key);
                 return Ok(took);
@@ -97,18 +93,19 @@ impl Runs {
             let (mut record, read) = self.look(&key).await?;
             let asked = record.asked;
             let Some(wait) = &mut record.wait else { return Ok(nothing_open(answers, asked)) };
-            let took = take(&mut wait.questions, asked, &sent);
+            let took = take_answers(&mut wait.questions, asked, &sent);
             // A question whose page was only opened stays as it is, unless that counts as a misfit.
             let is_left = |id: &QuestionId| !counts && undone.contains(id);
-            let changes = |(id, took): &(QuestionId, Took)| {
-                matches!(took, Took::Counted | Took::Misfit(_)) && !is_left(id)
+            let changes = |(id, took): &(QuestionId, Receipt)| {
+                matches!(took, Receipt::Counted | Receipt::Misfit(_)) && !is_left(id)
             };
             if !took.iter().any(changes) {
                 return Ok(took);
             }
             let written = if wait.is_pinned {
-                let message = message(&sent).ok_or(NotSeen::Unavailable)?;
-                self.store.push(&key, message, self.longest_life()).await
+                let (by, undone) = (by.clone(), undone.clone());
+                let message = Message::Answers { answers, by, at_ms, undone, counts };
+                self.store.push(&key, message.to_bytes(), self.longest_life()).await
             } else if wait.questions.iter().all(|question| question.answer.is_some()) {
                 self.go_on(&key, read.version, record).await
             } else {
@@ -144,7 +141,11 @@ impl Runs {
 }
 
 /// Takes answers for these questions of a run that has asked `asked` questions so far.
-fn take(questions: &mut [KeptQuestion], asked: u32, sent: &Sent<'_>) -> Vec<(QuestionId, Took)> {
+pub(crate) fn take_answers(
+    questions: &mut [PendingQuestion],
+    asked: u32,
+    sent: &Sent<'_>,
+) -> Vec<(QuestionId, Receipt)> {
     let members = answers(sent.answers);
     let ids = members.iter().filter_map(|(name, answer)| Some((QuestionId::parse(name)?, *answer)));
     // An id is reported once, even if it occurs twice.
@@ -153,51 +154,40 @@ fn take(questions: &mut [KeptQuestion], asked: u32, sent: &Sent<'_>) -> Vec<(Que
     ids.retain(|(id, _)| told.insert(*id));
     let took =
         ids.into_iter().map(|(id, answer)| match questions.iter_mut().find(|question| question.id == id) {
-            Some(question) => (id, answer.map_or(Took::NoAnswer, |answer| taken(question, answer, sent))),
+            Some(question) => (id, answer.map_or(Receipt::NoAnswer, |answer| taken(question, answer, sent))),
             None => (id, not_open(id, asked)),
         });
     took.collect()
 }
 
 /// Takes an answer for a question.
-fn taken(question: &mut KeptQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Took {
+fn taken(question: &mut PendingQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Receipt {
     let is_undone = sent.undone.contains(&question.id);
     match is_undone {
         false => question.take(answer, sent.by, sent.at_ms),
-        true if sent.counts => question.take_undone(answer, sent.by, sent.at_ms),
-        true => Took::Misfit(NOT_SIGNED_IN.to_owned()),
+        true if sent.counts => question.take_opened(answer, sent.by, sent.at_ms),
+        true => Receipt::Misfit(NOT_SIGNED_IN.to_owned()),
     }
 }
 
 /// The results for answers to a run that has no open question.
-fn nothing_open(answers: &str, asked: u32) -> Vec<(QuestionId, Took)> {
+fn nothing_open(answers: &str, asked: u32) -> Vec<(QuestionId, Receipt)> {
     let nobody = AnsweredBy { channel: Channel::Model, name: None };
     let sent = Sent { answers, by: &nobody, at_ms: 0, undone: &[], counts: true };
-    take(&mut [], asked, &sent)
+    take_answers(&mut [], asked, &sent)
 }
 
-fn not_open(id: QuestionId, asked: u32) -> Took {
-    if id.number() <= asked { Took::AlreadyAnswered } else { Took::NotOpen }
+fn not_open(id: QuestionId, asked: u32) -> Receipt {
+    if id.number() <= asked { Receipt::AlreadyAnswered } else { Receipt::NotOpen }
 }
 
-fn message(sent: &Sent<'_>) -> Option<bytes::Bytes> {
-    let answers = RawValue::from_string(sent.answers.to_owned()).ok()?;
-    let (channel, name) = (sent.by.channel.as_str().to_owned(), sent.by.name.clone());
-    let undone = sent.undone.iter().map(|id| id.number()).collect();
-    let message = Message { answers, channel, name, at_ms: sent.at_ms, undone, is_left: !sent.counts };
-    serde_json::to_vec(&message).ok().map(Into::into)
-}
+impl Message<'_> {
+    pub(super) fn to_bytes(&self) -> Bytes {
+        codec::encode(VERSION, self, &[]).into()
+    }
 
-/// Takes a message of another replica from the inbox. Messages in any other format are ignored.
-#[expect(clippy::disallowed_methods, reason = "entry point: take_message()")]
-pub(super) fn take_message(questions: &mut [KeptQuestion], message: &[u8]) {
-    let Ok(message) = serde_json::from_slice::<Message>(message) else { return };
-    let Some(channel) = Channel::ALL.into_iter().find(|channel| channel.as_str() == message.channel) else {
-        return;
-    };
-    let by = AnsweredBy { channel, name: message.name };
-    let undone: Vec<QuestionId> = message.undone.into_iter().map(QuestionId::new).collect();
-    let (answers, at_ms, counts) = (message.answers.get(), message.at_ms, !message.is_left);
-    let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
-    let _ = take(questions, u32::MAX, &sent);
+    /// Reads a message of another replica.
+    pub(super) fn read(bytes: &[u8]) -> Option<Message<'_>> {
+        codec::decode_whole(VERSION, bytes)
+    }
 }

@@ -11,18 +11,16 @@ use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
+use super::answering::{Message, Sent, take_answers};
 use super::held::{Held, Order, Released};
 use super::lease::Lease;
 use super::record::{Status, cancellation, expiry};
 use super::seed::{PinnedQuestions, Ran, Suspension};
-use super::{BEAT, PermitSlot, Runs, answering};
+use super::{BEAT, PermitSlot, Runs};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use ptc_host::digest::short_hash;
 use ptc_host::time::{self, Instant, sleep, sleep_until};
-
-/// The message by which a replica cancels a run that another one holds.
-pub(super) const CANCEL: &[u8] = b"cancel";
 
 /// How many times, once a second, writing the end of a run is retried while the store is unavailable.
 const TRIES: u32 = 25;
@@ -213,10 +211,15 @@ impl Runs {
             return;
         }
         for message in lease.messages().await {
-            if message == CANCEL {
-                held.orders.send_replace(Order::Cancel);
-            } else {
-                let _ = held.answer(|questions| answering::take_message(questions, &message));
+            match Message::read(&message) {
+                Some(Message::Cancel) => {
+                    held.orders.send_replace(Order::Cancel);
+                }
+                Some(Message::Answers { answers, by, at_ms, undone, counts }) => {
+                    let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
+                    let _ = held.answer(|questions| take_answers(questions, u32::MAX, &sent));
+                }
+                None => {}
             }
         }
     }

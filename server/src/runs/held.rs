@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptc_host::questions::{Answer, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
 use ptc_host::state::Key;
 use ptc_host::time::{self, Instant, timeout_at};
 use tokio::sync::{Notify, oneshot, watch};
@@ -14,7 +14,6 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::lawful::CallCount;
 use super::look::{Seen, WaitingRun};
 use super::prints::PrintLog;
-use super::question::KeptQuestion;
 use super::record::{RunRecord, Status, Wait};
 use super::seed::Pinned;
 use crate::protocol::tool::ToolReply;
@@ -182,15 +181,14 @@ impl Held {
 
     /// Notes that its program waits in this process, until then.
     pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
-        let questions: Vec<KeptQuestion> = pinned.open.iter().map(KeptQuestion::new).collect();
-        self.has_asked(&questions);
-        let wait = Wait { questions, expires_at_ms, is_pinned: true, tail_ms: 0 };
+        self.has_asked(&pinned.open);
+        let wait = Wait { questions: pinned.open, expires_at_ms, is_pinned: true, tail_ms: 0 };
         *self.pinned.lock() = Some(PinnedWait { wait, answered: pinned.answered });
         self.changes_to(Phase::Waiting);
     }
 
     /// Notes the number of the last question.
-    pub(super) fn has_asked(&self, questions: &[KeptQuestion]) {
+    pub(super) fn has_asked(&self, questions: &[PendingQuestion]) {
         let mut asked = self.asked.lock();
         let last = questions.iter().map(|question| question.id.number()).max();
         *asked = (*asked).max(last.unwrap_or(0));
@@ -202,7 +200,7 @@ impl Held {
     }
 
     /// Changes the questions that are open here; `None` if there are none. Wakes the task that drives the run.
-    pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<KeptQuestion>) -> T) -> Option<T> {
+    pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<PendingQuestion>) -> T) -> Option<T> {
         let mut pinned = self.pinned.lock();
         let questions = &mut pinned.as_mut()?.wait.questions;
         let taken = take(questions);

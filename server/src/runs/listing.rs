@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use ptc_host::pace::apart;
+use ptc_host::questions::PendingQuestion;
 use ptc_host::state::{Key, Kind, Listed, Owner as StoreOwner, Versioned};
 use ptc_mcp::json::Raw;
 use tracing::warn;
 
 use super::look::{not_seen, record_of};
-use super::question::KeptQuestion;
 use super::record::{RunRecord, Status};
 use super::{NotSeen, Runs};
 use crate::principal::Principal;
@@ -32,7 +32,7 @@ pub(crate) struct RunView {
     /// When it expires unless it is answered, in milliseconds since 1970; `None` unless it waits.
     pub(crate) expires_at_ms: Option<i64>,
     /// Its questions, including those that are answered already.
-    pub(crate) questions: Vec<KeptQuestion>,
+    pub(crate) questions: Vec<PendingQuestion>,
     /// Its program, while it is suspended in the store.
     pub(crate) program: Option<String>,
     /// True if it has failed; `None` unless its program has ended by itself.

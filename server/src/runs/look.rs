@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_host::pace::apart;
-use ptc_host::questions::QuestionId;
+use ptc_host::questions::{PendingQuestion, QuestionId};
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
 use tracing::info;
 
+use super::answering::Message;
 use super::held::{Order, Progress};
-use super::question::KeptQuestion;
 use super::record::{RunRecord, Status, Wait, cancellation, expiry};
-use super::{LOOK, Runs, TOLD, drive, key};
+use super::{LOOK, Runs, TOLD, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use crate::timestamp;
@@ -37,7 +37,7 @@ pub(crate) struct WaitingRun {
     /// When it expires unless it is answered, in milliseconds since 1970.
     pub(crate) expires_at_ms: i64,
     /// The open questions.
-    pub(crate) questions: Vec<KeptQuestion>,
+    pub(crate) questions: Vec<PendingQuestion>,
     /// The number of this suspension of its program, from 1; 0 if it waits in its process.
     pub(crate) round: u32,
 }
@@ -204,7 +204,7 @@ impl Runs {
         }
         let (record, _) = self.look(&key).await?;
         if record.needs_holder() {
-            let pushed = self.store.push(&key, drive::CANCEL.into(), self.longest_life()).await;
+            let pushed = self.store.push(&key, Message::Cancel.to_bytes(), self.longest_life()).await;
             pushed.map_err(|error| not_seen(&error))?;
             return self.wait_past(&ids(record.questions()), (principal, id), OBEDIENCE).await;
         }
@@ -308,7 +308,7 @@ pub(super) async fn record_of(read: &Versioned) -> Result<RunRecord, NotSeen> {
     apart(blob.len(), move || RunRecord::from_bytes(&blob)).await.ok_or(NotSeen::NotFound)
 }
 
-fn ids(questions: &[KeptQuestion]) -> Vec<QuestionId> {
+fn ids(questions: &[PendingQuestion]) -> Vec<QuestionId> {
     let open = questions.iter().filter(|question| question.answer.is_none());
     open.map(|question| question.id).collect()
 }

@@ -12,7 +12,6 @@
 //! [`Runs::wait`] and [`Runs::cancel`] serve any run of a principal, whichever process holds it.
 
 mod answering;
-mod answers;
 mod attend;
 mod drive;
 mod held;
@@ -24,7 +23,6 @@ mod look;
 mod pages;
 mod permit_slot;
 mod prints;
-mod question;
 mod record;
 mod seed;
 mod shutdown;
@@ -55,16 +53,15 @@ use crate::timestamp;
 
 use self::permit_slot::PermitSlot;
 
-pub(crate) use answers::{Judged, MOST_FAULTS, NOT_SIGNED_IN, judged};
+pub(crate) use answering::{Sent, take_answers};
 pub(crate) use attend::{Attended, LongCall, NotKept};
 pub(crate) use held::Progress;
 pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};
-pub(crate) use pages::{Opened, Pages, UpstreamPages, accepted, by_page, not_done, undone};
-pub(crate) use question::{KeptQuestion, Took, is_enough};
-pub(crate) use record::KeptCall;
+pub(crate) use pages::{Opened, Pages, UpstreamPages, accepted, by_page, not_done, pages_of, undone};
 #[cfg(test)]
 pub(crate) use record::Status;
+pub(crate) use record::{KeptCall, KeptReply};
 pub(crate) use seed::{Ran, RunSeed, Suspension};
 pub(crate) use waiting::{Prepared, Prepares};
 

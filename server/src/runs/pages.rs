@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::aggregator::Aggregator;
-use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, QuestionId};
+use ptc_host::questions::{Action, AnsweredBy, AskedPage, Channel, PendingQuestion, QuestionId};
 use ptc_host::time::timeout;
 use ptc_mcp::json::{Raw, object_text};
 
@@ -134,7 +134,8 @@ impl Runs {
                 WaitingRun::of_record(key.id(), &record)
             }
         };
-        let asked = pages_of(&waiting).filter(|(id, _)| accepted.contains(id)).collect();
+        let asked =
+            pages_of(&waiting.questions).into_iter().filter(|(id, _)| accepted.contains(id)).collect();
         Ok(undone(pages, &owner.shared_name(), asked, patience).await)
     }
 
@@ -146,7 +147,7 @@ impl Runs {
     ) -> Result<Vec<QuestionId>, NotSeen> {
         let Some(pages) = self.pages.get() else { return Ok(Vec::new()) };
         let mut done = Vec::new();
-        for (id, asked) in pages_of(waiting) {
+        for (id, asked) in pages_of(&waiting.questions) {
             if pages.is_done(owner.shared_name(), asked).await {
                 done.push(id);
             }
@@ -162,6 +163,8 @@ impl Runs {
     }
 }
 
-fn pages_of(waiting: &WaitingRun) -> impl Iterator<Item = (QuestionId, AskedPage)> {
-    waiting.questions.iter().filter_map(|kept| Some((kept.id, kept.question.page()?)))
+/// The pages of open questions.
+pub(crate) fn pages_of(questions: &[PendingQuestion]) -> Vec<(QuestionId, AskedPage)> {
+    let open = questions.iter().filter(|asked| asked.is_open());
+    open.filter_map(|asked| Some((asked.id, asked.question.page()?))).collect()
 }

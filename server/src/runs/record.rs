@@ -6,21 +6,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use ptc_host::engine::{Attachments, EvalId};
 use ptc_host::pace::apart;
+use ptc_host::questions::PendingQuestion;
 use ptc_mcp::RpcError;
 use ptc_vm::value::BlobContent;
 use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
-use super::question::KeptQuestion;
+use crate::codec;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
 use crate::timestamp;
 
 /// The version of the format. A build with another version leaves the record alone.
-const FORM: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The status of a run (waiting.md 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     /// Its program runs.
     Running,
@@ -66,7 +66,6 @@ pub(crate) struct KeptCall {
     /// True if it has the time limit of a run.
     pub(crate) is_long: bool,
     /// The modes of questions that its client shows to its user for a task, as bits; `None` if it is no task.
-    #[serde(default)]
     pub(crate) task_modes: Option<u8>,
 }
 
@@ -74,13 +73,12 @@ pub(crate) struct KeptCall {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Wait {
     /// All questions of this wait, including those that are answered by now.
-    pub(super) questions: Vec<KeptQuestion>,
+    pub(super) questions: Vec<PendingQuestion>,
     /// When it expires, in milliseconds since 1970, for readers: the store's clock decides.
     pub(super) expires_at_ms: i64,
     /// True if the program is resident: only the process that holds it can resume it.
     pub(super) is_pinned: bool,
     /// How long its end is reported at least after it expired, in milliseconds; 0 for the same time as any run.
-    #[serde(default)]
     pub(super) tail_ms: u64,
 }
 
@@ -106,25 +104,19 @@ pub(super) struct RunRecord {
     pub(super) began_ms: i64,
     /// The number of upstream calls, as far as known.
     pub(super) calls: u32,
-    #[serde(default)]
     pub(super) prints: PrintLog,
     /// The reply to its call, once it has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outcome: Option<KeptReply>,
     /// Its call, once its program was suspended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) call: Option<KeptCall>,
     /// Its questions, while it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) wait: Option<Wait>,
     /// The number of the last question that it has asked.
-    #[serde(default)]
     pub(super) asked: u32,
     /// When its status last changed or an answer came, in milliseconds since 1970, for readers.
     pub(super) updated_ms: i64,
     /// The time until which its client was promised that it is kept, in milliseconds since 1970; 0 without such a
     /// promise.
-    #[serde(default)]
     pub(super) until_ms: i64,
     /// The suspended program.
     #[serde(skip)]
@@ -132,17 +124,9 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
-    /// Encodes the record: the version, the length of the JSON (4 bytes, little-endian), the JSON, the program.
+    /// Encodes the record, with the program behind it.
     pub(super) fn to_bytes(&self) -> Bytes {
-        const HEAD: usize = 5;
-        let mut bytes = vec![0; HEAD];
-        // Plain data always serialises.
-        let _ = serde_json::to_writer(&mut bytes, self);
-        let length = u32::try_from(bytes.len() - HEAD).unwrap_or(u32::MAX);
-        bytes[0] = FORM;
-        bytes[1..HEAD].copy_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(&self.snapshot);
-        bytes.into()
+        codec::encode(VERSION, self, &self.snapshot).into()
     }
 
     /// Returns the record and its encoding. A large one is encoded on a thread of its own.
@@ -158,12 +142,8 @@ impl RunRecord {
     }
 
     /// Decodes a record; `None` if its version is another.
-    #[expect(clippy::disallowed_methods, reason = "entry point: RunRecord.from_bytes")]
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
-        let (head, rest) = bytes.strip_prefix(&[FORM])?.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_le_bytes(*head)).ok()?;
-        let (json, snapshot) = rest.split_at_checked(length)?;
-        let record: RunRecord = serde_json::from_slice(json).ok()?;
+        let (record, snapshot) = codec::decode::<RunRecord>(VERSION, bytes)?;
         Some(RunRecord { snapshot: bytes.slice_ref(snapshot), ..record })
     }
 
@@ -171,7 +151,7 @@ impl RunRecord {
     pub(super) fn ended(self, status: Status, reply: &ToolReply) -> RunRecord {
         RunRecord {
             status,
-            outcome: Some(KeptReply::of(reply)),
+            outcome: Some(KeptReply::of_run(reply)),
             call: None,
             wait: None,
             updated_ms: timestamp::shared_now_ms(),
@@ -183,7 +163,7 @@ impl RunRecord {
     /// True if it has failed; `None` unless its program has ended by itself.
     pub(super) fn has_failed(&self) -> Option<bool> {
         let outcome = self.outcome.as_ref().filter(|_| self.status == Status::Done)?;
-        Some(outcome.is_error || outcome.error.is_some())
+        Some(outcome.is_error || matches!(outcome.instead, Some(KeptInstead::Refused(_))))
     }
 
     /// Its progress.
@@ -213,7 +193,7 @@ impl RunRecord {
     }
 
     /// The questions, if it waits.
-    pub(super) fn questions(&self) -> &[KeptQuestion] {
+    pub(super) fn questions(&self) -> &[PendingQuestion] {
         self.wait.as_ref().map_or(&[], |wait| &wait.questions)
     }
 
@@ -248,20 +228,22 @@ fn unasked() -> ToolReply {
 
 /// A reply without the parts that only this process can use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct KeptReply {
+pub(crate) struct KeptReply {
     is_error: bool,
     /// `None` if the text can be made from the structured content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     structured: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     attached: Vec<KeptBlock>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     eval: Option<u64>,
-    /// The JSON-RPC error that answers the call instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<KeptError>,
+    instead: Option<KeptInstead>,
+}
+
+/// An answer in place of a result.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum KeptInstead {
+    Refused(KeptError),
+    Written(Vec<u8>),
+    Input { requests: String, state: String },
 }
 
 /// A JSON-RPC error.
@@ -269,7 +251,6 @@ pub(super) struct KeptReply {
 struct KeptError {
     code: i64,
     message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     data: Option<Box<str>>,
 }
 
@@ -282,7 +263,6 @@ struct KeptBlock {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 enum BlockKind {
     Image,
     Audio,
@@ -290,10 +270,16 @@ enum BlockKind {
 }
 
 impl KeptReply {
-    fn of(reply: &ToolReply) -> KeptReply {
-        if let Some(Instead::Input { .. }) = reply.instead.as_deref() {
-            return KeptReply::of(&unasked());
+    /// The outcome of a run. A question to its client is none: no call of its client was open.
+    fn of_run(reply: &ToolReply) -> KeptReply {
+        match reply.instead.as_deref() {
+            Some(Instead::Input { .. }) => KeptReply::of(&unasked()),
+            _ => KeptReply::of(reply),
         }
+    }
+
+    /// The stored form of a reply. A task is stored as a run.
+    pub(crate) fn of(reply: &ToolReply) -> KeptReply {
         let blocks = reply.attachments.contents().iter().map(|content| KeptBlock {
             kind: match content.kind {
                 "image" => BlockKind::Image,
@@ -313,15 +299,19 @@ impl KeptReply {
             structured: reply.structured.clone(),
             attached: blocks.collect(),
             eval: reply.eval_id.map(EvalId::number),
-            error: match reply.instead.as_deref() {
-                Some(Instead::Refused(error)) => Some(KeptError::of(error)),
-                _ => None,
+            instead: match reply.instead.as_deref() {
+                Some(Instead::Refused(error)) => Some(KeptInstead::Refused(KeptError::of(error))),
+                Some(Instead::Written(members)) => Some(KeptInstead::Written(members.clone())),
+                Some(Instead::Input { requests, state }) => {
+                    Some(KeptInstead::Input { requests: requests.clone(), state: state.clone() })
+                }
+                Some(Instead::Task(_)) | None => None,
             },
         }
     }
 
     /// The reply.
-    pub(super) fn reply(&self) -> ToolReply {
+    pub(crate) fn reply(&self) -> ToolReply {
         let contents = self.attached.iter().map(|block| BlobContent {
             kind: match block.kind {
                 BlockKind::Image => "image",
@@ -339,7 +329,11 @@ impl KeptReply {
             attachments: Attachments::of(contents.collect()),
             eval_id: self.eval.map(EvalId::from_number),
             report: None,
-            instead: self.error.clone().map(|error| Box::new(Instead::Refused(error.into_error()))),
+            instead: self.instead.clone().map(|instead| match instead {
+                KeptInstead::Refused(error) => Box::new(Instead::Refused(error.into_error())),
+                KeptInstead::Written(members) => Box::new(Instead::Written(members)),
+                KeptInstead::Input { requests, state } => Box::new(Instead::Input { requests, state }),
+            }),
         }
     }
 }
@@ -355,10 +349,29 @@ impl KeptError {
 }
 
 #[cfg(test)]
-mod tests {
-    use ptc_host::questions::{Level, QuestionKind};
+pub(super) mod tests {
+    use ptc_host::questions::{
+        ArgumentsDigest, AskedCall, Form, Level, Mode, Question, QuestionId, QuestionKind,
+    };
 
     use super::*;
+
+    /// A yes-or-no question of that kind and level.
+    pub(in crate::runs) fn question(number: u32, kind: QuestionKind, level: Level) -> PendingQuestion {
+        let digest = ArgumentsDigest::new([7; 32]);
+        let call = AskedCall { tool: "move_file".into(), arguments: "{\"a\":1}".into(), digest };
+        let question = Question {
+            kind,
+            message: "Allow?".into(),
+            mode: Mode::Form(Form::yes_or_no()),
+            level,
+            upstream: Some("files".into()),
+            calls: vec![call],
+            policy_revision: "ab".into(),
+            binding: [0xfe; 32],
+        };
+        PendingQuestion::new(QuestionId::new(number), question)
+    }
 
     fn record() -> RunRecord {
         let mut prints = PrintLog::default();
@@ -408,7 +421,7 @@ mod tests {
     #[test]
     fn the_encoding_is_as_it_was() {
         let running = record();
-        let question = crate::runs::question::tests::question(1, QuestionKind::Approval, Level::OutOfBand);
+        let question = question(1, QuestionKind::Approval, Level::OutOfBand);
         let waiting = RunRecord {
             status: Status::Waiting,
             call: Some(KeptCall {
@@ -420,12 +433,7 @@ mod tests {
                 is_long: true,
                 task_modes: Some(3),
             }),
-            wait: Some(Wait {
-                questions: vec![KeptQuestion::new(&question)],
-                expires_at_ms: 9,
-                is_pinned: false,
-                tail_ms: 5,
-            }),
+            wait: Some(Wait { questions: vec![question], expires_at_ms: 9, is_pinned: false, tail_ms: 5 }),
             asked: 1,
             ..record()
         };
@@ -448,19 +456,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_ours_is_left_alone() {
+    fn records_of_other_versions_and_damaged_ones_are_left_alone() {
         let bytes = record().to_bytes();
         assert_eq!(RunRecord::from_bytes(&bytes).unwrap().snapshot, "program");
-        let json_end = bytes.len() - b"program".len();
-        for damaged in [
-            &b""[..],
-            b"\x01{}",
-            b"\x02",
-            b"\x02{}",
-            b"\x02\x02\0\0\0{}",
-            b"\x02\xff\xff\xff\xff{}",
-            &bytes[..json_end - 1],
-        ] {
+        let record_end = bytes.len() - b"program".len();
+        for end in 0..record_end {
+            assert!(RunRecord::from_bytes(&bytes.slice(..end)).is_none(), "{end}");
+        }
+        for damaged in [&b"\x01{}"[..], b"\x02\x02\0\0\0{}", b"\x03\xff\xff\xff\xff\x0f"] {
             assert!(RunRecord::from_bytes(&Bytes::copy_from_slice(damaged)).is_none(), "{damaged:?}");
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ptc_host::engine::Suspended;
-use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::record::KeptCall;
@@ -22,7 +22,7 @@ pub(crate) struct RunSeed {
 
 /// Questions of a resident program.
 pub(super) struct Pinned {
-    pub(super) open: Vec<OpenQuestion>,
+    pub(super) open: Vec<PendingQuestion>,
     pub(super) answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
 }
 
@@ -71,7 +71,7 @@ impl RunSeed {
     }
 
     /// Passes the questions of a resident program to the task that drives the run, and waits for the answers.
-    pub(crate) async fn hold(self, open: Vec<OpenQuestion>) -> Vec<(QuestionId, Answer)> {
+    pub(crate) async fn hold(self, open: Vec<PendingQuestion>) -> Vec<(QuestionId, Answer)> {
         let (answered, answers) = oneshot::channel();
         if self.pinned.send(Pinned { open, answered }).is_err() {
             return Vec::new();

@@ -14,7 +14,6 @@ use super::held::Held;
 use super::lease::Lease;
 use super::look::WaitingRun;
 use super::prints::PrintLog;
-use super::question::KeptQuestion;
 use super::record::{KeptCall, RunRecord, Status, Wait};
 use super::seed::{Ran, RunSeed, Suspension};
 use super::{PermitSlot, Runs, drive, key};
@@ -98,7 +97,7 @@ impl Runs {
     /// The record of a run whose program was suspended.
     pub(super) fn waiting_record(&self, record: RunRecord, suspension: Suspension) -> RunRecord {
         let Suspension { suspended, call } = suspension;
-        let questions: Vec<KeptQuestion> = suspended.questions.iter().map(KeptQuestion::new).collect();
+        let questions = suspended.questions;
         let last = questions.iter().map(|question| question.id.number()).max().unwrap_or(0);
         let expires_at_ms = self.expires_at_ms();
         let until_ms = self.promised_past(record.until_ms, expires_at_ms);

@@ -1,13 +1,14 @@
 //! The message to a webhook about an approval.
 
+use ptc_host::questions::PendingQuestion;
 use ptc_mcp::json::{object_text, write_array};
 
-use crate::runs::{KeptQuestion, RunView};
+use crate::runs::RunView;
 use crate::timestamp::of_millis;
 
 /// The JSON of an approval that `run` waits for, with the URL for its answer. Arguments are those that will be sent,
 /// in full.
-pub(super) fn message(run: &RunView, asked: &KeptQuestion, answer_url: &str) -> String {
+pub(super) fn message(run: &RunView, asked: &PendingQuestion, answer_url: &str) -> String {
     let question = &asked.question;
     object_text(|object| {
         object.string("type", "question");

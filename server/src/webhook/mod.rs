@@ -22,13 +22,13 @@ use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use ptc_host::engine::Engine;
 use ptc_host::http::{Client, HttpError, Target};
-use ptc_host::questions::{AnsweredBy, Channel, QuestionId, QuestionKind};
+use ptc_host::questions::{AnsweredBy, Channel, QuestionId, QuestionKind, Receipt};
 use ptc_host::state::{MemoryState, Owner, Secret, StateStore, StoreLimits};
 use tokio::sync::Semaphore;
 use tracing::warn;
 
 use crate::principal::Principal;
-use crate::runs::{NotSeen, RunView, Runs, Took};
+use crate::runs::{NotSeen, RunView, Runs};
 use crate::settings;
 
 pub(crate) use signature::HEADER;
@@ -100,7 +100,7 @@ pub(crate) trait Waiting {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Took)>, NotSeen>>;
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>>;
 }
 
 impl Waiting for Arc<Runs> {
@@ -114,7 +114,7 @@ impl Waiting for Arc<Runs> {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Took)>, NotSeen>> {
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>> {
         let owner = self.principal(owner);
         Box::pin(async move { Runs::answer(self, &owner, run_id, &answers, by).await })
     }
@@ -215,10 +215,10 @@ impl Webhook {
             Err(NotSeen::Unavailable) => return Taken::Unavailable,
         };
         match took.into_iter().find(|(of, _)| *of == id).map(|(_, took)| took) {
-            Some(Took::Counted) => Taken::Counted,
-            Some(Took::AlreadyAnswered) => Taken::AlreadyAnswered,
-            Some(Took::Misfit(fault)) => Taken::NotAnAnswer(fault),
-            Some(Took::NotHere | Took::NotOpen | Took::NoAnswer) | None => Taken::NotOpen,
+            Some(Receipt::Counted) => Taken::Counted,
+            Some(Receipt::AlreadyAnswered) => Taken::AlreadyAnswered,
+            Some(Receipt::Misfit(fault)) => Taken::NotAnAnswer(fault),
+            Some(Receipt::NotHere | Receipt::NotOpen | Receipt::NoAnswer) | None => Taken::NotOpen,
         }
     }
 

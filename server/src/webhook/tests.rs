@@ -3,13 +3,14 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use ptc_host::engine::EngineOptions;
-use ptc_mcp::json::{Value, json};
+use ptc_host::questions::{ArgumentsDigest, AskedCall, Form, Level, Mode, PendingQuestion, Question};
+use ptc_mcp::json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
 use super::*;
-use crate::runs::{KeptQuestion, Status};
+use crate::runs::Status;
 
 const SECRET: [u8; 32] = [b's'; 32];
 
@@ -26,18 +27,23 @@ fn webhook(port: u16) -> Webhook {
     Webhook { pauses: [Duration::ZERO; 3], ..made }
 }
 
-/// A question in the form of a record.
-fn question(id: u32, kind: &str) -> KeptQuestion {
-    let digest = "07".repeat(32);
-    let call = json!({"tool": "move_file", "arguments": "{\"n\": 12345678901234567890}", "digest": format!("v2:{digest}")});
-    let written = json!({
-        "id": id, "kind": kind, "message": "Allow?", "level": "out_of_band", "upstream": "fs",
-        "form": {"type": "object", "properties": {}}, "calls": [call], "policy_revision": "ab", "binding": digest,
-    });
-    serde_json::from_str(&written.to_string()).unwrap()
+fn question(id: u32, kind: QuestionKind) -> PendingQuestion {
+    let arguments = "{\"n\": 12345678901234567890}".into();
+    let call = AskedCall { tool: "move_file".into(), arguments, digest: ArgumentsDigest::new([7; 32]) };
+    let question = Question {
+        kind,
+        message: "Allow?".into(),
+        mode: Mode::Form(Form::yes_or_no()),
+        level: Level::OutOfBand,
+        upstream: Some("fs".into()),
+        calls: vec![call],
+        policy_revision: "ab".into(),
+        binding: [7; 32],
+    };
+    PendingQuestion::new(QuestionId::new(id), question)
 }
 
-fn run(id: &str, questions: Vec<KeptQuestion>) -> RunView {
+fn run(id: &str, questions: Vec<PendingQuestion>) -> RunView {
     RunView {
         principal: "ada".into(),
         run_id: id.into(),
@@ -100,15 +106,18 @@ fn header(head: &str) -> HeaderValue {
 async fn approvals_are_told_whole_and_signed_and_nothing_else_is() {
     let hook = Hook::open().await;
     let webhook = Arc::new(webhook(hook.port));
-    let mut answered = question(3, "approval");
+    let mut answered = question(3, QuestionKind::Approval);
     answered.answer = Some(ptc_host::questions::Answer {
         action: ptc_host::questions::Action::Accept,
         content: None,
         by: AnsweredBy { channel: Channel::Console, name: None },
         at_ms: 0,
     });
-    webhook.tell(&run("run_a", vec![question(1, "approval"), question(2, "ask"), answered]));
-    webhook.tell(&run("run_b", vec![question(1, "approval")]));
+    webhook.tell(&run(
+        "run_a",
+        vec![question(1, QuestionKind::Approval), question(2, QuestionKind::Ask), answered],
+    ));
+    webhook.tell(&run("run_b", vec![question(1, QuestionKind::Approval)]));
     let mut told = HashSet::new();
     for _ in 0..2 {
         let (head, body) = hook.answer("200 OK").await;
@@ -212,7 +221,7 @@ impl Waiting for Desk {
         run_id: &'a str,
         answers: String,
         by: AnsweredBy,
-    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Took)>, NotSeen>> {
+    ) -> BoxFuture<'a, Result<Vec<(QuestionId, Receipt)>, NotSeen>> {
         assert_eq!(owner, "ada");
         let (id, _) = answers.strip_prefix("{\"").unwrap().split_once('"').unwrap();
         let id = QuestionId::parse(id).unwrap();
@@ -220,13 +229,19 @@ impl Waiting for Desk {
         let known =
             said.iter().any(|(run, answered, _)| run == run_id && answered.contains(&format!("\"{id}\"")));
         said.push((run_id.to_owned(), answers, by));
-        let took = if known { Took::AlreadyAnswered } else { Took::Counted };
+        let took = if known { Receipt::AlreadyAnswered } else { Receipt::Counted };
         Box::pin(async move { Ok(vec![(id, took)]) })
     }
 }
 
 fn desk() -> Desk {
-    let approvals = || vec![question(1, "approval"), question(2, "approval"), question(3, "ask")];
+    let approvals = || {
+        vec![
+            question(1, QuestionKind::Approval),
+            question(2, QuestionKind::Approval),
+            question(3, QuestionKind::Ask),
+        ]
+    };
     Desk { runs: vec![run("run_a", approvals()), run("run_b", approvals())], said: Mutex::default() }
 }
 

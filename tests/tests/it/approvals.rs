@@ -14,7 +14,7 @@ use ptc_host::engine::{
     Asker, CallStatus, Engine, EngineOptions, EvalOutcome, EvalRequest, Limits, Resume, Suspended, Verdict,
 };
 use ptc_host::questions::{
-    Action, Answer, AnsweredBy, Channel, Level, OpenQuestion, QuestionId, QuestionKind,
+    Action, Answer, AnsweredBy, Channel, Level, PendingQuestion, QuestionId, QuestionKind,
 };
 use ptc_host::state::time_of_day_by;
 use ptc_host::time::Clock;
@@ -95,7 +95,7 @@ impl World {
 /// Answers as told, one after the other; then leaves.
 struct Person {
     answers: Mutex<Vec<Answer>>,
-    seen: Mutex<Vec<Vec<OpenQuestion>>>,
+    seen: Mutex<Vec<Vec<PendingQuestion>>>,
     /// Set ahead by this after the first answer.
     dawdles: Option<(Clock, Duration)>,
 }
@@ -107,13 +107,13 @@ impl Person {
         Arc::new(Person { answers: Mutex::new(answers), seen: Mutex::default(), dawdles: None })
     }
 
-    fn seen(&self) -> Vec<Vec<OpenQuestion>> {
+    fn seen(&self) -> Vec<Vec<PendingQuestion>> {
         self.seen.lock().unwrap().clone()
     }
 }
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<Verdict> {
         self.seen.lock().unwrap().push(open.clone());
         let answer = self.answers.lock().unwrap().pop();
         if let (Some((clock, by)), 1) = (&self.dawdles, self.seen.lock().unwrap().len()) {
@@ -125,7 +125,7 @@ impl Asker for Person {
         Box::pin(async move { verdict })
     }
 
-    fn hold(&self, _open: Vec<OpenQuestion>, why: String) -> BoxFuture<Vec<(QuestionId, Answer)>> {
+    fn hold(&self, _open: Vec<PendingQuestion>, why: String) -> BoxFuture<Vec<(QuestionId, Answer)>> {
         panic!("{why}")
     }
 }
@@ -195,7 +195,7 @@ async fn one_answer_allows_all_calls_that_one_question_shows() {
     assert!(echoed.iter().all(|text_| text(&outcome).contains(text_)), "{}", text(&outcome));
     let seen = person.seen();
     let [open] = seen.as_slice() else { panic!("{seen:?}") };
-    let [OpenQuestion { id, question }] = open.as_slice() else { panic!("{open:?}") };
+    let [PendingQuestion { id, question, .. }] = open.as_slice() else { panic!("{open:?}") };
     assert_eq!(
         (id.to_string().as_str(), question.kind, question.level),
         ("q1", QuestionKind::Approval, Level::OutOfBand)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use ptc_engine::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, QuestionId};
 use ptc_engine::{Asker, Verdict};
+use ptc_engine::questions::{Action, Answer, AnsweredBy, Channel, PendingQuestion, QuestionId};
 use serde_json::value::RawValue;
 
 use super::{engine, eval, results};
@@ -17,11 +17,11 @@ use crate::run::RunOptions;
 struct Person;
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.hold(open, String::new()).map(Verdict::Answered).boxed()
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let answer = Answer {
             action: Action::Accept,
             content: RawValue::from_string(r#"{"city":"Rome"}"#.to_owned()).ok(),

@@ -12,9 +12,11 @@ mod write;
 
 use ptc_mcp::Revision;
 use ptc_mcp::json::Number;
+use serde::{Deserialize, Serialize};
 
 /// The fields that a person is asked to fill in. Without fields it is a question that is answered with yes or no.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Form {
     fields: Vec<Field>,
 }

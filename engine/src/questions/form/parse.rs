@@ -14,6 +14,14 @@ const MAX_LEVELS: usize = 16;
 /// Bytes of an offending value that a fault shows.
 const MAX_SHOWN: usize = 100;
 
+impl TryFrom<String> for Form {
+    type Error = FormFault;
+
+    fn try_from(schema: String) -> Result<Form, FormFault> {
+        Form::parse(&schema)
+    }
+}
+
 impl Form {
     /// Reads the text of a schema.
     ///

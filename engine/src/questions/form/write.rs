@@ -4,6 +4,12 @@ use ptc_mcp::json::{Object, object_text, write_array};
 
 use super::{Choice, Field, Form, FormDialect, Length, Range, Wanted};
 
+impl From<Form> for String {
+    fn from(form: Form) -> String {
+        form.to_json(FormDialect::Current)
+    }
+}
+
 impl Form {
     /// The form as a JSON Schema. Written for [`FormDialect::Current`], [`Form::parse`] reads the same form back. A
     /// multi-select is written for every dialect: [`Form::fits`] says who cannot show it.

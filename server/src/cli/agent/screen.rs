@@ -5,7 +5,7 @@ use crate::cli::report;
 use futures_util::future::BoxFuture;
 use ptc_host::credentials::Redactor;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Answer, OpenQuestion, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
 use ptc_host::sync::Mutex;
 use ptc_host::visible::visible;
 use std::borrow::Cow;
@@ -185,12 +185,12 @@ pub(super) struct Settled {
 }
 
 impl Asker for Settled {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.screen.settle();
         self.person.ask(open)
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.screen.settle();
         self.person.hold(open, why)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 
 use super::{AuditLog, Subject};
 
@@ -27,7 +27,7 @@ impl Audited {
     }
 
     /// Records the questions that are new.
-    fn asked(&self, open: &[OpenQuestion]) {
+    fn asked(&self, open: &[PendingQuestion]) {
         let mut told = self.told.lock();
         for open in open {
             if told.insert(open.id, open.question.clone()).is_none() {
@@ -55,7 +55,7 @@ impl Asker for Audited {
         self.inner.can_ask(question)
     }
 
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.asked(&open);
         let (hears, verdict) = (self.hears(), self.inner.ask(open));
         Box::pin(async move {
@@ -67,7 +67,7 @@ impl Asker for Audited {
         })
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.asked(&open);
         let (hears, answers) = (self.hears(), self.inner.hold(open, why));
         Box::pin(async move {

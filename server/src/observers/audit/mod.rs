@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use ptc_host::aggregator::{AuditedCall, AuditedSampling, CallAudit};
 use ptc_host::engine::{Asker, EvalId};
 use ptc_host::questions::approval::Decision;
-use ptc_host::questions::{Answer, AnsweredBy, OpenQuestion, Question, QuestionId, QuestionKind};
+use ptc_host::questions::{Answer, AnsweredBy, PendingQuestion, Question, QuestionId, QuestionKind};
 use ptc_mcp::json::{Object, object_text};
 
 use self::asking::Audited;
@@ -80,7 +80,7 @@ impl AuditLog {
     }
 
     /// Records a question.
-    fn asked(&self, subject: &Subject, open: &OpenQuestion) {
+    fn asked(&self, subject: &Subject, open: &PendingQuestion) {
         self.line("question", timestamp::now(), |line| {
             subject.write(line);
             question(line, open.id, &open.question);

@@ -17,7 +17,7 @@ use super::*;
 struct Person(Decision);
 
 impl Asker for Person {
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         let answer = Answer {
             action: Action::Accept,
             content: RawValue::from_string(self.0.content().to_owned()).ok(),
@@ -28,7 +28,7 @@ impl Asker for Person {
         async move { Verdict::Answered(answers) }.boxed()
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, _: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         let Some(Verdict::Answered(answers)) = self.ask(open).now_or_never() else { unreachable!() };
         async move { answers }.boxed()
     }
@@ -52,7 +52,7 @@ fn who_approved_what_is_a_line_without_the_arguments() {
         policy_revision: "r".into(),
         binding: [0; 32],
     };
-    let open = vec![OpenQuestion { id: QuestionId::new(1), question }];
+    let open = vec![PendingQuestion::new(QuestionId::new(1), question)];
     let run_id: Arc<str> = "run_a".into();
     let subject =
         Subject { principal: "alice".into(), eval: EvalId::from_number(1), run_id: Some(run_id.clone()) };

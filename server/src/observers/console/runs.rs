@@ -3,13 +3,15 @@
 use std::cmp::Reverse;
 
 use ptc_host::questions::approval::Decision;
-use ptc_host::questions::{Answer, FormDialect, Mode, QuestionId, QuestionKind, argument_rows};
+use ptc_host::questions::{
+    Answer, FormDialect, Mode, PendingQuestion, QuestionId, QuestionKind, Receipt, argument_rows,
+};
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{Object, Raw, object_text, write_array};
 
 use super::Console;
 use crate::observers::recording::payloads;
-use crate::runs::{KeptQuestion, RunView, Seen, Took};
+use crate::runs::{RunView, Seen};
 use crate::timestamp::{self, instant, of_millis};
 
 /// The viewer.
@@ -107,7 +109,7 @@ fn time(object: &mut Object<'_>, key: &str, at_ms: Option<i64>) {
 
 /// A question. A person decides by the content of a `whole` one: it has the calls as they will be sent, with hidden
 /// characters shown. A list has calls without their arguments.
-fn question(asked: &KeptQuestion, whole: bool) -> String {
+fn question(asked: &PendingQuestion, whole: bool) -> String {
     let question = &asked.question;
     object_text(|object| {
         object.string("id", &asked.id.to_string());
@@ -178,7 +180,7 @@ fn answer(kind: QuestionKind, answer: &Answer) -> String {
 }
 
 /// The result of each answer in `sent`, the text of an object.
-pub(crate) fn taken(run_id: &str, sent: &str, took: &[(QuestionId, Took)]) -> String {
+pub(crate) fn taken(run_id: &str, sent: &str, took: &[(QuestionId, Receipt)]) -> String {
     let members = Raw::parse(sent).ok().and_then(Raw::members);
     object_text(|object| {
         object.string("run_id", run_id);
@@ -186,7 +188,7 @@ pub(crate) fn taken(run_id: &str, sent: &str, took: &[(QuestionId, Took)]) -> St
         // Ids in a wrong form are reported, so that the sender learns of a typing error.
         for (name, _) in members.into_iter().flatten() {
             if QuestionId::parse(&name).is_none() {
-                answers.raw(&name, &outcome(&Took::NotOpen));
+                answers.raw(&name, &outcome(&Receipt::NotOpen));
             }
         }
         for (id, took) in took {
@@ -196,18 +198,18 @@ pub(crate) fn taken(run_id: &str, sent: &str, took: &[(QuestionId, Took)]) -> St
     })
 }
 
-fn outcome(took: &Took) -> String {
+fn outcome(took: &Receipt) -> String {
     object_text(|object| {
         let word = match took {
-            Took::Counted => "counted",
-            Took::Misfit(_) => "misfit",
-            Took::NotHere => "not_here",
-            Took::AlreadyAnswered => "already_answered",
-            Took::NotOpen => "not_open",
-            Took::NoAnswer => "no_answer",
+            Receipt::Counted => "counted",
+            Receipt::Misfit(_) => "misfit",
+            Receipt::NotHere => "not_here",
+            Receipt::AlreadyAnswered => "already_answered",
+            Receipt::NotOpen => "not_open",
+            Receipt::NoAnswer => "no_answer",
         };
         object.string("outcome", word);
-        if let Took::Misfit(fault) = took {
+        if let Receipt::Misfit(fault) = took {
             object.string("fault", fault);
         }
     })

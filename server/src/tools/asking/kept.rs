@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use ptc_host::engine::{Asker, EvalRequest, Suspended};
-use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{
+    Action, Answer, AnsweredBy, Channel, PendingQuestion, Question, QuestionId, Receipt,
+};
 use ptc_host::time::{self, timeout};
 use ptc_mcp::json::object_text;
 use tracing::{debug, info};
 
 use super::live::Replies;
-use super::round::Round;
 use super::{Asks, Caller, MOST_ROUNDS, Shaped};
 use crate::protocol::Elicitation;
 use crate::protocol::tool::{CallContext, Retry, ToolReply};
-use crate::request_state::{Carried, Content, Jti};
-use crate::runs::{
-    KeptCall, KeptQuestion, Opened, Ran, RunSeed, Runs, Seen, Suspension, Took, WaitingRun, is_enough,
-};
+use crate::request_state::{Carried, Content};
+use crate::runs::{KeptCall, Opened, Ran, RunSeed, Runs, Seen, Suspension, WaitingRun};
 use crate::tools::evaluator::Evaluator;
 use crate::tools::shaping::{Shaper, running, waiting};
 
@@ -25,7 +24,7 @@ impl Asks {
     /// True if this question can be answered while the run is stored.
     pub(super) fn keeps(&self, caller: &Caller, question: &Question) -> bool {
         let Some(runs) = &self.0.runs else { return false };
-        let by_anybody = is_enough(Channel::Model, question) || self.0.rules.out_of_band;
+        let by_anybody = question.accepts(Channel::Model) || self.0.rules.out_of_band;
         (runs.settings().keeps && by_anybody) || caller.is_asked_by_its_task(question)
     }
 
@@ -52,7 +51,7 @@ impl Asks {
             && caller.is_attended()
             && round <= MOST_ROUNDS
             && suspended.questions.iter().all(|open| screen.shows(open.question.level, &open.question.mode));
-        let is_kept = |open: &OpenQuestion| self.keeps(caller, &open.question);
+        let is_kept = |open: &PendingQuestion| self.keeps(caller, &open.question);
         if !travels && caller.seed.is_some() && suspended.questions.iter().all(is_kept) {
             info!(event = "program_kept", tool = caller.tool, round, questions = suspended.questions.len());
             let call = caller.kept(round);
@@ -88,20 +87,12 @@ impl Asks {
         if asked.line.is_some() || !asked.modes.is_any() || round > MOST_ROUNDS {
             return None;
         }
-        let questions = run.questions.iter().map(|kept| self.as_shown(caller, run, kept));
-        let questions: Vec<OpenQuestion> = questions.collect::<Option<_>>()?;
-        let mut jti = Jti::default();
-        getrandom::fill(&mut jti).ok()?;
-        let asked = Round::new(&questions);
         let carried = Carried::Kept(run.run_id.to_string());
-        let content = Content { jti, round, asked: asked.write(), carried };
-        self.required(caller, content, &asked, self.0.states.until()).await
-    }
-
-    /// A question in the form for this client. If the client may not answer it, it becomes a page of the console.
-    fn as_shown(&self, caller: &Caller, run: &WaitingRun, kept: &KeptQuestion) -> Option<OpenQuestion> {
-        let mode = self.mode_of(caller.screen(), run, kept)?;
-        Some(OpenQuestion { id: kept.id, question: Question { mode, ..kept.question.clone() } })
+        let mut content = Content::new(round, run.questions.clone(), carried)?;
+        for open in &mut content.questions {
+            open.question.mode = self.mode_of(caller.screen(), run, open)?;
+        }
+        self.required(caller, content, self.0.states.until()).await
     }
 
     /// Continues with a stored run: takes the client's answers, and returns what the run does then.
@@ -121,8 +112,9 @@ impl Asks {
             Err(why) => return why.reply(),
         };
         // An answer that its user has given on a page may not have arrived yet.
-        let awaited =
-            |(id, took): &(QuestionId, Took)| matches!(took, Took::Counted | Took::NotHere).then_some(*id);
+        let awaited = |(id, took): &(QuestionId, Receipt)| {
+            matches!(took, Receipt::Counted | Receipt::NotHere).then_some(*id)
+        };
         let answered: Vec<QuestionId> = took.iter().filter_map(awaited).collect();
         let whose = (&caller.principal, id);
         let seen = match runs.wait_past(&answered, whose, page.saturating_sub(time::since(began))).await {

@@ -11,7 +11,9 @@ use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Action, Answer, AnsweredBy, Channel, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{
+    Action, Answer, AnsweredBy, Channel, PendingQuestion, Question, QuestionId, Receipt,
+};
 use ptc_host::time::{self, Instant, timeout_at};
 use ptc_mcp::json::{Raw, object_text};
 use tracing::info;
@@ -21,7 +23,7 @@ use super::{Asks, Caller, MOST_ROUNDS};
 use crate::protocol::Elicitation;
 use crate::protocol::client_requests::{ClientLine, ClientReply, Pending};
 use crate::protocol::tool::CallContext;
-use crate::runs::{Judged, LongCall, by_page, judged};
+use crate::runs::{LongCall, by_page};
 
 /// The asker of one call.
 struct CallAsker {
@@ -97,12 +99,12 @@ impl Asker for CallAsker {
         self.is_asked(question) || self.is_kept(question)
     }
 
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         let (Some(line), Some(until)) = (self.caller.context.asked.line.clone(), self.until) else {
             return std::future::ready(Verdict::Leave).boxed();
         };
         // Questions that the client is not asked are stored, once it has answered the others.
-        let shown: Vec<OpenQuestion> =
+        let shown: Vec<PendingQuestion> =
             open.iter().filter(|open| self.is_asked(&open.question)).cloned().collect();
         let leaves = open.iter().all(|open| self.is_kept(&open.question));
         if shown.is_empty() && leaves {
@@ -120,8 +122,8 @@ impl Asker for CallAsker {
     }
 
     /// Persists the run while it is resident; otherwise resolves its questions as unanswerable.
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
-        let is_kept = |open: &OpenQuestion| self.is_kept(&open.question);
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+        let is_kept = |open: &PendingQuestion| self.is_kept(&open.question);
         match self.caller.seed.clone().filter(|_| open.iter().all(is_kept)) {
             Some(seed) => {
                 info!(event = "program_pinned", count = open.len(), reason = why);
@@ -156,7 +158,7 @@ async fn ask_all(
     caller: Caller,
     line: ClientLine,
     (screen, leaves): (Screen, bool),
-    open: Vec<OpenQuestion>,
+    open: Vec<PendingQuestion>,
     until: Instant,
 ) -> Vec<(QuestionId, Answer)> {
     let count = open.len();
@@ -166,14 +168,8 @@ async fn ask_all(
         .into_iter()
         .map(|open| {
             let (asks, caller, line, opened) = (asks.clone(), caller.clone(), line.clone(), opened.clone());
-            async move {
-                let answer = match asks.has_page(&open.question) {
-                    true => ask_to_visit(&asks, &caller, &line, screen, &open, &opened).await,
-                    false => ask_one(&asks, &caller, &line, screen, &open).await,
-                };
-                Some((open.id, answer?))
-            }
-            .boxed()
+            async move { Some((open.id, ask_one(&asks, &caller, &line, screen, open, &opened).await?)) }
+                .boxed()
         })
         .collect();
     while let Ok(Some(answer)) = timeout_at(until, waiting.next()).await {
@@ -196,44 +192,47 @@ async fn ask_all(
 /// Questions for which only a page was opened.
 type Opened = Arc<Mutex<Vec<(QuestionId, Answer)>>>;
 
-/// Sends the user to a page, and waits until the task there is done or refused: `accept` says only that the page was
-/// opened. Returns `None` without a reply.
-async fn ask_to_visit(
+/// Asks one question until its answer fits, or until the user is done on its page: there `accept` says only that the page was
+/// opened. Returns `None` if there is no answer.
+async fn ask_one(
     asks: &Asks,
     caller: &Caller,
     line: &ClientLine,
     screen: Screen,
-    open: &OpenQuestion,
+    mut open: PendingQuestion,
     opened: &Opened,
 ) -> Option<Answer> {
-    let mode = &open.question.mode;
-    let page = if screen.opens(mode) { Some(random_page()?) } else { None };
-    let params = screen.params((&open.question.message, mode), None, page.as_deref());
-    let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
+    let page = if screen.opens(&open.question.mode) { Some(random_page()?) } else { None };
+    let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
     let mut done = asks.done(caller, &open.question);
-    let reply = tokio::select! {
-        biased;
-        () = &mut done => None,
-        reply = asked.pending.as_mut()?.reply() => Some(reply),
+    let mut asked = TakenBack { line, pending: None };
+    let counted = loop {
+        let shown = (&*open.question.message, &open.question.mode);
+        let params = screen.params(shown, open.fault.as_deref(), page.as_deref());
+        asked.pending = Some(line.request("elicitation/create", &params).ok()?);
+        let reply = tokio::select! {
+            biased;
+            () = &mut done => break None,
+            reply = asked.pending.as_mut()?.reply() => reply,
+        };
+        // The request is answered: there is nothing to withdraw.
+        asked.pending = None;
+        let ClientReply::Result(sent) = reply? else { return None };
+        match open.take(Raw::parse(&sent).ok()?, &by, asks.0.clock.now()) {
+            Receipt::Counted => break open.answer.take(),
+            Receipt::Misfit(_) => {}
+            _ => return None,
+        }
     };
-    let answer = match reply {
+    let answer = match counted {
         // The page is done without an answer.
-        None => Answer {
-            action: Action::Accept,
-            content: None,
-            by: by_page(&caller.principal),
-            at_ms: asks.0.clock.now(),
-        },
-        Some(reply) => {
-            // The request is answered: there is nothing to withdraw.
-            asked.pending = None;
-            let ClientReply::Result(sent) = reply? else { return None };
-            let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
-            let judged = judged(Raw::parse(&sent).ok()?, mode, 0, &by, asks.0.clock.now());
-            let Judged::Answer(answer) = judged else { return None };
-            if answer.action != Action::Accept {
-                return Some(answer);
-            }
+        None => {
+            open.take_done(by_page(&caller.principal), asks.0.clock.now());
+            open.answer.take()?
+        }
+        Some(answer) if !asks.has_page(&open.question) => answer,
+        Some(answer) if answer.action != Action::Accept => return Some(answer),
+        Some(answer) => {
             opened.lock().push((open.id, answer.clone()));
             asks.done_after_accept(caller, &open.question, done).await;
             answer
@@ -244,44 +243,6 @@ async fn ask_to_visit(
         line.notify("notifications/elicitation/complete", &params);
     }
     Some(answer)
-}
-
-/// Asks one question until the answer fits. Returns `None` if there is no answer.
-async fn ask_one(
-    asks: &Asks,
-    caller: &Caller,
-    line: &ClientLine,
-    screen: Screen,
-    open: &OpenQuestion,
-) -> Option<Answer> {
-    let mode = &open.question.mode;
-    let page = if screen.opens(mode) { Some(random_page()?) } else { None };
-    let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
-    let mut fault: Option<String> = None;
-    let mut faults = 0;
-    loop {
-        let params = screen.params((&open.question.message, mode), fault.as_deref(), page.as_deref());
-        let mut asked = TakenBack { line, pending: Some(line.request("elicitation/create", &params).ok()?) };
-        let reply = asked.pending.as_mut()?.reply().await;
-        // The request is answered: there is nothing to withdraw.
-        asked.pending = None;
-        let ClientReply::Result(sent) = reply? else { return None };
-        let sent = Raw::parse(&sent).ok()?;
-        match judged(sent, mode, faults, &by, asks.0.clock.now()) {
-            Judged::Answer(answer) => {
-                if let Some(page) = page {
-                    let params = object_text(|params| params.string("elicitationId", &page));
-                    line.notify("notifications/elicitation/complete", &params);
-                }
-                return Some(answer);
-            }
-            Judged::Fault(what) => {
-                faults += 1;
-                fault = Some(what);
-            }
-            Judged::NoAnswer => return None,
-        }
-    }
 }
 
 /// A request that is withdrawn if it is dropped, so that its client need not show it any longer.

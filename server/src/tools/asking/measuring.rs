@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use ptc_host::engine::{Resume, Suspended};
-use ptc_host::questions::{AnsweredBy, Channel};
 use ptc_host::state::{Secret, SecretError, StoreClock};
 
-use super::round::Round;
+use super::retry::take_responses;
 use crate::principal::Principal;
 use crate::protocol::tool::Visited;
-use crate::request_state::{Bound, Carried, Content, Jti, RequestStates, StateRules, arguments_digest};
+use crate::request_state::{Bound, Carried, Content, RequestStates, StateRules, arguments_digest};
 
 /// The states of a server.
 #[derive(Debug)]
@@ -33,14 +32,8 @@ impl Travel {
 
     /// The state that holds a suspended program; `None` if it would be too long.
     pub fn send_off(&self, arguments: &str, suspended: &Suspended) -> Option<String> {
-        let mut jti = Jti::default();
-        getrandom::fill(&mut jti).ok()?;
-        let content = Content {
-            jti,
-            round: 1,
-            asked: Round::new(&suspended.questions).write(),
-            carried: Carried::Snapshot(suspended.snapshot.clone()),
-        };
+        let carried = Carried::Snapshot(suspended.snapshot.clone());
+        let content = Content::new(1, suspended.questions.clone(), carried)?;
         let digest = arguments_digest(Some(arguments));
         self.states.seal(self.bound(&digest), &content, self.states.until()).ok()
     }
@@ -49,11 +42,13 @@ impl Travel {
     pub fn bring_back(&self, arguments: &str, state: &str, responses: &str) -> Option<Resume> {
         let digest = arguments_digest(Some(arguments));
         let opened = self.states.open(state, self.bound(&digest)).ok()?;
-        let mut round = Round::read(&opened.content.asked, &self.principal).ok()?;
-        let by = AnsweredBy { channel: Channel::Client, name: Some(self.principal.shared_name()) };
-        round.take((Some(responses), &Visited::default()), (&by, &by), self.clock.now());
-        let Carried::Snapshot(snapshot) = opened.content.carried else { return None };
-        round.is_answered().then(|| Resume { snapshot, answers: round.answers(), gate: None })
+        let Content { mut questions, carried, .. } = opened.content;
+        let answered = (Some(responses), &Visited::default());
+        take_responses(&mut questions, answered, &self.principal, self.clock.now());
+        let Carried::Snapshot(snapshot) = carried else { return None };
+        let answers =
+            questions.into_iter().map(|asked| Some((asked.id, asked.answer?))).collect::<Option<_>>()?;
+        Some(Resume { snapshot, answers, gate: None })
     }
 
     fn bound<'a>(&'a self, arguments: &'a [u8; 32]) -> Bound<'a> {

@@ -16,7 +16,6 @@ mod once;
 mod outcome;
 mod pages;
 mod retry;
-mod round;
 mod shown;
 mod task;
 mod travelling;

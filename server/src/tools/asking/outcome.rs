@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_host::engine::EvalId;
 use ptc_host::state::{Commit, End, Key, Kind, StateError, Write};
 use ptc_host::time::{self, sleep};
-use ptc_vm::graph::{Reader, Unread, Writer};
 use tracing::debug;
 
 use super::{Asks, Caller};
+use crate::codec;
 use crate::protocol::tool::{Instead, ToolReply};
 use crate::request_state::Jti;
+use crate::runs::KeptReply;
 
 /// Largest outcome that is stored, in bytes.
 const MOST_BYTES: usize = 256 << 10;
@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LAST_LOOK: Duration = Duration::from_millis(500);
 
-const RESULT: u8 = 0;
-const INPUT: u8 = 1;
+/// The version of the format.
+const VERSION: u8 = 1;
 
 impl Asks {
     /// Stores the reply to a call that resumed a program, for as long as its state is valid. `asked` is the digest of
@@ -59,7 +59,7 @@ impl Asks {
         let mut pause = FIRST_LOOK;
         loop {
             match self.0.store.read(&key).await {
-                Ok(Some(kept)) => return Ok(read(&kept.blob.unwrap_or_default(), asked).ok().flatten()),
+                Ok(Some(kept)) => return Ok(read(&kept.blob.unwrap_or_default(), asked)),
                 Ok(None) => {}
                 Err(StateError::Unavailable(why)) => return Err(StateError::Unavailable(why)),
                 Err(_) => return Ok(None),
@@ -78,44 +78,15 @@ fn key(caller: &Caller, jti: &Jti) -> Option<Key> {
     Key::new(&caller.owner(), Kind::Blob, id).ok()
 }
 
+/// The reply, with the digest of what it answers. An error or a task is not kept.
 fn written(asked: &[u8; 32], reply: &ToolReply) -> Option<Vec<u8>> {
-    let mut to = Writer::new();
-    to.raw(asked);
-    to.byte(u8::from(reply.is_error));
-    to.unsigned(reply.eval_id.map_or(0, EvalId::number));
     match reply.instead.as_deref() {
-        None => {
-            let mut members = Vec::new();
-            reply.write_members(&mut members);
-            to.byte(RESULT);
-            to.bytes(&members);
-        }
-        Some(Instead::Written(members)) => {
-            to.byte(RESULT);
-            to.bytes(members);
-        }
-        Some(Instead::Input { requests, state }) => {
-            to.byte(INPUT);
-            to.text(requests);
-            to.text(state);
-        }
-        Some(Instead::Refused(_) | Instead::Task(_)) => return None,
+        Some(Instead::Refused(_) | Instead::Task(_)) => None,
+        _ => Some(codec::encode(VERSION, &(asked, KeptReply::of(reply)), &[])),
     }
-    Some(to.into_bytes())
 }
 
-fn read(blob: &[u8], asked: &[u8; 32]) -> Result<Option<ToolReply>, Unread> {
-    let mut from = Reader::new(blob);
-    if from.raw(asked.len())? != asked {
-        return Ok(None);
-    }
-    let is_error = from.flag()?;
-    let eval_id = Some(from.unsigned()?).filter(|number| *number > 0).map(EvalId::from_number);
-    let reply = match from.byte()? {
-        RESULT => ToolReply::written(is_error, from.bytes()?.to_vec()),
-        INPUT => ToolReply::input_required(from.text()?.to_owned(), from.text()?.to_owned()),
-        _ => return Err(Unread::Invalid("outcome")),
-    };
-    from.finish("end")?;
-    Ok(Some(ToolReply { eval_id, ..reply }))
+fn read(blob: &[u8], asked: &[u8; 32]) -> Option<ToolReply> {
+    let (first, reply) = codec::decode_whole::<([u8; 32], KeptReply)>(VERSION, blob)?;
+    (first == *asked).then(|| reply.reply())
 }

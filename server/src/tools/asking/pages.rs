@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 use ptc_host::time::{self, timeout};
 
-use super::round::Round;
 use super::{Asks, Caller};
 use crate::protocol::tool::{CallContext, Prepared, Retry, Visited};
 use crate::request_state::Carried;
-use crate::runs::{accepted, by_page, not_done, undone};
+use crate::runs::{accepted, by_page, not_done, pages_of, undone};
 use crate::tools::shaping::Shaper;
 
 /// Retry interval of an answer that could not be delivered.
@@ -40,11 +39,11 @@ impl Asks {
             return Some(Prepared::Free(answer.boxed()));
         }
         let pages = self.0.pages.as_ref().filter(|_| retry.visited.is_none())?;
-        let round = Round::read(&retry.state.content.asked, &caller.principal).ok()?;
-        round.pages().find(|(_, asked)| pages.is_awaited(caller.principal.name(), asked))?;
+        let asked = pages_of(&retry.state.content.questions);
+        asked.into_iter().find(|(_, asked)| pages.is_awaited(caller.principal.name(), asked))?;
         let (prepare, mut context) = (prepare(), context.clone());
         let wait = async move {
-            let visited = Some(asks.visited(&round, &caller, &retry).await);
+            let visited = Some(asks.visited(&caller, &retry).await);
             context.asked.retry = Some(Arc::new(Retry { visited, ..Retry::clone(&retry) }));
             prepare(&context)
         };
@@ -52,10 +51,11 @@ impl Asks {
     }
 
     /// Waits for the pages that the client's answers mention.
-    async fn visited(&self, round: &Round, caller: &Caller, retry: &Retry) -> Visited {
+    async fn visited(&self, caller: &Caller, retry: &Retry) -> Visited {
         let Some(pages) = &self.0.pages else { return Visited::default() };
         let accepted = accepted(retry.responses.as_deref().unwrap_or("{}"));
-        let (waited, others): (Vec<_>, Vec<_>) = round.pages().partition(|(id, _)| accepted.contains(id));
+        let asked = pages_of(&retry.state.content.questions).into_iter();
+        let (waited, others): (Vec<_>, Vec<_>) = asked.partition(|(id, _)| accepted.contains(id));
         let asked: Vec<_> = waited.iter().chain(&others).map(|(id, _)| *id).collect();
         let principal = caller.principal.shared_name();
         let opened = undone(pages, &principal, waited, self.0.rules.page).await;
@@ -101,11 +101,11 @@ impl Asks {
     pub(super) async fn answer_when_done(
         &self,
         caller: Caller,
-        open: Vec<OpenQuestion>,
+        open: Vec<PendingQuestion>,
     ) -> Vec<(QuestionId, Answer)> {
         if let (Some(runs), Some(seed)) = (&self.0.runs, &caller.seed) {
             let pages = open.into_iter().filter(|open| self.has_page(&open.question));
-            join_all(pages.map(async |OpenQuestion { id, question }| {
+            join_all(pages.map(async |PendingQuestion { id, question, .. }| {
                 self.done(&caller, &question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
                 // The record may not exist yet.

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ptc_host::engine::{EvalRequest, Resume, ResumeFault};
-use ptc_host::questions::{AnsweredBy, Channel};
+use ptc_host::questions::{AnsweredBy, Channel, PendingQuestion};
 use ptc_host::state::{Commit, Key, Kind, StateError, Write};
 use tracing::info;
 
 use super::once::{Once, Passed};
-use super::round::Round;
 use super::{Asks, Caller, Shaped};
-use crate::protocol::tool::{Retry, ToolReply};
+use crate::principal::Principal;
+use crate::protocol::tool::{Retry, ToolReply, Visited};
 use crate::request_state::{Carried, Content, Opened, Refusal};
-use crate::runs::{Ran, by_page};
+use crate::runs::{Ran, Sent, by_page, take_answers};
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
@@ -28,17 +28,14 @@ impl Asks {
         shaped: Shaped,
     ) -> Ran {
         let Opened { content, until, left } = &retry.state;
-        let Ok(mut round) = Round::read(&content.asked, &caller.principal) else {
-            return Ran::Ended(refused(&caller, Refusal::Build));
-        };
-        let by = AnsweredBy { channel: Channel::Client, name: Some(caller.principal.shared_name()) };
+        let mut questions = content.questions.clone();
         let visited = retry.visited.clone().unwrap_or_default();
         let answered = (retry.responses.as_deref(), &visited);
-        round.take(answered, (&by, &by_page(&caller.principal)), self.0.clock.now());
+        take_responses(&mut questions, answered, &caller.principal, self.0.clock.now());
         // A client that no longer shows any questions cannot be asked again.
-        if !round.is_answered() && caller.context.asked.modes.is_any() {
-            let content = Content { asked: round.write(), ..content.clone() };
-            return Ran::Ended(match self.required(&caller, content, &round, *until).await {
+        if questions.iter().any(PendingQuestion::is_open) && caller.context.asked.modes.is_any() {
+            let content = Content { questions, ..content.clone() };
+            return Ran::Ended(match self.required(&caller, content, *until).await {
                 Some(reply) => ToolReply { eval_id: Some(request.id), ..reply },
                 None => unavailable(),
             });
@@ -55,7 +52,8 @@ impl Asks {
             Carried::Kept(_) => return Ran::Ended(refused(&caller, Refusal::Expired)),
         };
         let once = Arc::new(Once::new(self.0.store.clone(), caller.owner(), content.jti, *left));
-        let resume = Resume { snapshot, answers: round.answers(), gate: Some(once.clone()) };
+        let answers = questions.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect();
+        let resume = Resume { snapshot, answers, gate: Some(once.clone()) };
         request.resume = Some(Arc::new(resume));
         request.asker = self.asker(&caller, content.round + 1);
         let again = EvalRequest { resume: None, ..request.clone() };
@@ -117,6 +115,21 @@ impl Asks {
     /// The time until then.
     pub(super) fn left(&self, until: u64) -> Duration {
         Duration::from_millis(until.saturating_sub(self.0.clock.now()))
+    }
+}
+
+/// Takes the answers of a client, and the results of pages. Answers to unknown or answered questions are ignored.
+pub(super) fn take_responses(
+    questions: &mut [PendingQuestion],
+    (responses, visited): (Option<&str>, &Visited),
+    principal: &Principal,
+    at_ms: u64,
+) {
+    let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
+    let (answers, undone) = (responses.unwrap_or("{}"), &visited.undone);
+    take_answers(questions, u32::MAX, &Sent { answers, by: &by, at_ms, undone, counts: true });
+    for asked in questions.iter_mut().filter(|asked| visited.done.contains(&asked.id)) {
+        asked.take_done(by_page(principal), at_ms);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Converts a question to the parameters of `elicitation/create`.
 
-use ptc_host::questions::{FormDialect, Level, Mode};
+use ptc_host::questions::{FormDialect, Level, Mode, PendingQuestion};
 use ptc_mcp::Revision;
 use ptc_mcp::json::{Object, object_text};
 
@@ -64,6 +64,20 @@ impl Screen {
             Mode::Url(url) => {
                 let message = format!("{message} Go to {url} for that, and accept when you are done.");
                 self.form(params, &message, NO_FIELDS);
+            }
+        })
+    }
+
+    /// These questions in these modes, as `inputRequests`: a JSON object.
+    pub(super) fn requests<'q>(self, open: impl Iterator<Item = (&'q PendingQuestion, Mode)>) -> String {
+        object_text(|requests| {
+            for (open, mode) in open {
+                let params = self.params((&open.question.message, &mode), open.fault.as_deref(), None);
+                let request = object_text(|request| {
+                    request.string("method", "elicitation/create");
+                    request.raw("params", &params);
+                });
+                requests.raw(&open.id.to_string(), &request);
             }
         })
     }

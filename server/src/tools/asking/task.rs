@@ -1,9 +1,9 @@
 //! Asks a client through its task for the answers that its program waits for (waiting.md 6.3).
 
 use ptc_host::engine::EvalId;
-use ptc_host::questions::{Mode, Question};
+use ptc_host::questions::{Mode, PendingQuestion, Question};
 use ptc_mcp::Revision;
-use ptc_mcp::json::{Raw, object_text};
+use ptc_mcp::json::Raw;
 use ptc_mcp::message::id::RequestId;
 
 use super::shown::Screen;
@@ -12,7 +12,7 @@ use crate::concurrency_limiter::PermitLoan;
 use crate::principal::{Owner, Principal};
 use crate::protocol::Elicitation;
 use crate::protocol::tool::{Asked, CallContext};
-use crate::runs::{KeptCall, KeptQuestion, WaitingRun};
+use crate::runs::{KeptCall, WaitingRun};
 
 impl Caller {
     /// True if its client has a task, and can be asked this question through it.
@@ -51,22 +51,13 @@ impl Asks {
     /// shown. A question that it may not answer becomes a page of the console, if there is one.
     pub(crate) fn input_requests(&self, run: &WaitingRun, modes: Elicitation) -> String {
         let screen = Screen::new(modes, Revision::V2026_07_28);
-        object_text(|requests| {
-            for kept in &run.questions {
-                let Some(mode) = self.mode_of(screen, run, kept) else { continue };
-                let params = screen.params((&kept.question.message, &mode), kept.fault.as_deref(), None);
-                let request = object_text(|request| {
-                    request.string("method", "elicitation/create");
-                    request.raw("params", &params);
-                });
-                requests.raw(&kept.id.to_string(), &request);
-            }
-        })
+        let shown = run.questions.iter().filter_map(|open| Some((open, self.mode_of(screen, run, open)?)));
+        screen.requests(shown)
     }
 
     /// The form in which such a client is asked this question, if it can be.
-    pub(super) fn mode_of(&self, screen: Screen, run: &WaitingRun, kept: &KeptQuestion) -> Option<Mode> {
-        let question = &kept.question;
+    pub(super) fn mode_of(&self, screen: Screen, run: &WaitingRun, open: &PendingQuestion) -> Option<Mode> {
+        let question = &open.question;
         if screen.shows(question.level, &question.mode) {
             return Some(question.mode.clone());
         }

@@ -10,10 +10,9 @@ use ptc_host::questions::{Action, Answer, AnsweredBy, Channel};
 use ptc_host::state::{Commit, End, Key, Kind, Write};
 use tracing::{info, warn};
 
-use super::round::Round;
 use super::{Asks, Caller, Shaped};
 use crate::protocol::tool::ToolReply;
-use crate::request_state::{Bound, Carried, Content, Jti, NotSealed};
+use crate::request_state::{Bound, Carried, Content, NotSealed};
 use crate::tools::evaluator::Evaluator;
 
 impl Asks {
@@ -27,24 +26,12 @@ impl Asks {
         (round, suspended): (u32, Suspended),
         shaped: Shaped,
     ) -> ToolReply {
-        let mut jti = Jti::default();
-        let asked = Round::new(&suspended.questions);
-        if getrandom::fill(&mut jti).is_ok() {
-            let content = Content {
-                jti,
-                round,
-                asked: asked.write(),
-                carried: Carried::Snapshot(suspended.snapshot.clone()),
-            };
-            if let Some(reply) = self.required(caller, content, &asked, self.0.states.until()).await {
-                info!(
-                    event = "program_waits",
-                    tool = caller.tool,
-                    round,
-                    questions = suspended.questions.len()
-                );
-                return ToolReply { eval_id: Some(request.id), ..reply };
-            }
+        let carried = Carried::Snapshot(suspended.snapshot.clone());
+        if let Some(content) = Content::new(round, suspended.questions.clone(), carried)
+            && let Some(reply) = self.required(caller, content, self.0.states.until()).await
+        {
+            info!(event = "program_waits", tool = caller.tool, round, questions = suspended.questions.len());
+            return ToolReply { eval_id: Some(request.id), ..reply };
         }
         warn!(event = "program_not_sent_off", tool = caller.tool, bytes = suspended.snapshot.len());
         let by = AnsweredBy { channel: Channel::Client, name: None };
@@ -57,13 +44,10 @@ impl Asks {
 
     /// The reply that asks for the missing answers. A program that is too large to be sent is stored, and its handle
     /// is sent.
-    pub(super) async fn required(
-        &self,
-        caller: &Caller,
-        content: Content,
-        asked: &Round,
-        until: u64,
-    ) -> Option<ToolReply> {
+    pub(super) async fn required(&self, caller: &Caller, content: Content, until: u64) -> Option<ToolReply> {
+        let screen = caller.screen();
+        let open = content.questions.iter().filter(|open| open.is_open());
+        let requests = screen.requests(open.map(|open| (open, open.question.mode.clone())));
         let digest = caller.digest().await;
         let bound = Bound {
             principal: caller.principal.name(),
@@ -80,7 +64,7 @@ impl Asks {
                 self.0.states.seal(bound, &Content { carried, ..content }, until).ok()?
             }
         };
-        Some(ToolReply::input_required(asked.requests(caller.screen()), state))
+        Some(ToolReply::input_required(requests, state))
     }
 
     /// Stores a program for as long as its state is valid. Returns its id.

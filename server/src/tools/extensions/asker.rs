@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ptc_host::engine::{Asker, Verdict};
-use ptc_host::questions::{Answer, OpenQuestion, Question, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
 
 use super::ProgramTool;
 use crate::protocol::tool::CallExtras;
@@ -25,11 +25,11 @@ impl Asker for DialectAsker {
         otherwise.unwrap_or(self.shows_forms) && self.asker.can_ask(question)
     }
 
-    fn ask(&self, open: Vec<OpenQuestion>) -> BoxFuture<'static, Verdict> {
+    fn ask(&self, open: Vec<PendingQuestion>) -> BoxFuture<'static, Verdict> {
         self.asker.ask(open)
     }
 
-    fn hold(&self, open: Vec<OpenQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
+    fn hold(&self, open: Vec<PendingQuestion>, why: String) -> BoxFuture<'static, Vec<(QuestionId, Answer)>> {
         self.asker.hold(open, why)
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use ptc_host::questions::{AnsweredBy, Channel, QuestionId};
+use ptc_host::questions::{AnsweredBy, Channel, QuestionId, Receipt};
 use ptc_host::time;
 use ptc_mcp::json::{Kind, Raw};
 
 use super::{DEFAULT_WAIT, args_error, told};
 use crate::protocol::tool::{Annotations, CallContext, Definition, Prepared, Tool};
-use crate::runs::{Opened, Runs, Took};
+use crate::runs::{Opened, Runs};
 use crate::tools::lisp_eval::{EvalOptions, output_schema};
 use crate::tools::long::{run_id, wait_ms};
 
@@ -63,7 +63,7 @@ impl Tool for Resume {
                     Ok(took) => {
                         notes.extend(took.iter().filter_map(note));
                         counted.extend(
-                            took.iter().filter_map(|(id, took)| (*took == Took::Counted).then_some(*id)),
+                            took.iter().filter_map(|(id, took)| (*took == Receipt::Counted).then_some(*id)),
                         );
                     }
                     Err(why) => return why.reply(),
@@ -98,14 +98,14 @@ fn answers(arguments: Option<Raw<'_>>) -> Result<Option<String>, String> {
 }
 
 /// The note about an answer that did not count.
-fn note((id, took): &(QuestionId, Took)) -> Option<String> {
+fn note((id, took): &(QuestionId, Receipt)) -> Option<String> {
     Some(match took {
-        Took::Counted => return None,
-        Took::Misfit(fault) => format!("the answer to {id} does not fit: {fault}"),
-        Took::NotHere => format!("{id} cannot be answered here"),
-        Took::AlreadyAnswered => format!("{id} was already answered"),
-        Took::NotOpen => format!("{id} is no question of this run"),
-        Took::NoAnswer => {
+        Receipt::Counted => return None,
+        Receipt::Misfit(fault) => format!("the answer to {id} does not fit: {fault}"),
+        Receipt::NotHere => format!("{id} cannot be answered here"),
+        Receipt::AlreadyAnswered => format!("{id} was already answered"),
+        Receipt::NotOpen => format!("{id} is no question of this run"),
+        Receipt::NoAnswer => {
             format!("the answer to {id} has no action (accept, decline or cancel), or a member twice")
         }
     })

@@ -1,7 +1,7 @@
 //! The reply about a program that waits for people (waiting.md 4.4).
 
 use jiff::Timestamp;
-use ptc_host::questions::{Channel, FormDialect, Mode};
+use ptc_host::questions::{Channel, FormDialect, Mode, PendingQuestion};
 use ptc_host::visible::visible_line;
 use ptc_mcp::json::{object_text, write_array};
 
@@ -10,7 +10,7 @@ use super::feedback::block;
 use super::guard::guard;
 use super::sections::Sections;
 use crate::protocol::tool::ToolReply;
-use crate::runs::{KeptQuestion, WaitingRun, is_enough};
+use crate::runs::WaitingRun;
 use crate::settings::Profile;
 
 /// The answer about a program that waits. `console` is the page where people answer; `notes` are about answers that
@@ -32,8 +32,8 @@ pub(in super::super) fn waiting(
 }
 
 /// True if the model may deliver the user's answer.
-fn by_model(kept: &KeptQuestion) -> bool {
-    is_enough(Channel::Model, &kept.question)
+fn by_model(kept: &PendingQuestion) -> bool {
+    kept.question.accepts(Channel::Model)
 }
 
 fn structured(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String {
@@ -73,7 +73,7 @@ fn expires_at(run: &WaitingRun) -> String {
 }
 
 /// The question, preceded by the fault of the last answer.
-fn message(kept: &KeptQuestion) -> String {
+fn message(kept: &PendingQuestion) -> String {
     match &kept.fault {
         Some(fault) => format!("{fault}. {}", kept.question.message),
         None => kept.question.message.clone(),
@@ -114,7 +114,7 @@ fn text(run: &WaitingRun, page: Option<&str>, notes: &[String]) -> String {
 }
 
 /// A question for a model, each line marked as foreign text.
-fn shown(kept: &KeptQuestion) -> String {
+fn shown(kept: &PendingQuestion) -> String {
     let mut lines: Vec<String> = message(kept).lines().map(|line| visible_line(line).into_owned()).collect();
     match &kept.question.mode {
         Mode::Form(form) if !form.fields().is_empty() => {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use ptc_host::questions::{AnsweredBy, Channel};
+use ptc_host::questions::{AnsweredBy, Channel, Receipt};
 
 use super::asking::Asks;
 use super::lisp_eval::EvalOptions;
 use crate::protocol::tasks::{Asking, NoTask, NotTaken, TaskDesk, TaskNews};
 use crate::protocol::tool::Task;
-use crate::runs::{NotSeen, Opened, Runs, Took};
+use crate::runs::{NotSeen, Opened, Runs};
 
 /// The desk of tasks, if programs may outlive their calls.
 pub(crate) fn desk(options: &EvalOptions) -> Option<Arc<dyn TaskDesk>> {
@@ -63,7 +63,7 @@ impl TaskDesk for Desk {
             // When a client reports that its user has opened a page, the page is checked at once.
             let took = runs.answer_opened(&asking.principal, &id, (&responses, by), Opened::JustNow).await;
             let took = took.map_err(|why| NotTaken::Task(no_task(why)))?;
-            match took.iter().find(|(_, took)| *took == Took::NoAnswer) {
+            match took.iter().find(|(_, took)| *took == Receipt::NoAnswer) {
                 Some((id, _)) => Err(NotTaken::Response(id.to_string())),
                 None => Ok(()),
             }

@@ -6,11 +6,17 @@
 use ptc_host::sync::Mutex;
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
 
 use ptc_host::engine::{MemoryBudget, RunPermit};
+use ptc_host::time::timeout;
+use tokio::sync::watch;
 
 use crate::principal::Principal;
 use crate::usage::Count;
+
+/// How often a program that waits for a permit asks again, although none was given back: memory may be free again.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Limits on running calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +40,8 @@ pub struct ConcurrencyLimiter {
     limits: CallLimits,
     running: Count,
     memory: Option<MemoryBudget>,
+    /// Tells programs that wait for a permit, if there are any.
+    freed: watch::Sender<()>,
 }
 
 /// Why a call is not admitted.
@@ -124,6 +132,9 @@ impl Holding {
     fn give_back(&self) {
         self.limiter.running.give_back(1);
         self.principal.usage().calls.give_back(1);
+        if self.limiter.freed.receiver_count() > 0 {
+            self.limiter.freed.send_replace(());
+        }
     }
 }
 
@@ -174,12 +185,28 @@ impl RunPermit for PermitLoan {
 impl ConcurrencyLimiter {
     /// A limiter of the number of concurrent calls.
     pub(crate) fn new(limits: CallLimits) -> Arc<Self> {
-        Arc::new(ConcurrencyLimiter { limits, running: Count::default(), memory: None })
+        Arc::new(ConcurrencyLimiter::of(limits, None))
     }
 
     /// The same limits, and no further calls while `memory` is exhausted.
     pub(crate) fn within(limits: CallLimits, memory: MemoryBudget) -> Arc<Self> {
-        Arc::new(ConcurrencyLimiter { limits, running: Count::default(), memory: Some(memory) })
+        Arc::new(ConcurrencyLimiter::of(limits, Some(memory)))
+    }
+
+    fn of(limits: CallLimits, memory: Option<MemoryBudget>) -> ConcurrencyLimiter {
+        ConcurrencyLimiter { limits, running: Count::default(), memory, freed: watch::Sender::new(()) }
+    }
+
+    /// A permit for a call of `principal`, as soon as there is one: for a program that was admitted before. Looks at each permit
+    /// that is given back, and now and then, since memory that becomes free says nothing.
+    pub(crate) async fn enter(self: &Arc<Self>, principal: &Principal) -> Permit {
+        let mut freed = self.freed.subscribe();
+        loop {
+            if let Ok(permit) = self.try_enter(principal) {
+                return permit;
+            }
+            let _ = timeout(LOOK, freed.changed()).await;
+        }
     }
 
     /// The limits on running calls.
@@ -233,6 +260,8 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[test]
@@ -246,6 +275,19 @@ mod tests {
         drop(first);
         assert_eq!((limiter.running(), me.usage().calls.get()), (1, 1));
         assert!(limiter.try_enter(&me).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_waits_for_a_permit_gets_the_first_that_is_free() {
+        let limiter = ConcurrencyLimiter::new(CallLimits { all: 2, per_owner: 1 });
+        let (me, other) = (Principal::named("me"), Principal::named("other"));
+        let (mine, others) = (limiter.try_enter(&me).unwrap(), limiter.try_enter(&other).unwrap());
+        let mut entering = std::pin::pin!(limiter.enter(&me));
+        assert!(entering.as_mut().now_or_never().is_none());
+        drop(others);
+        assert!(entering.as_mut().now_or_never().is_none(), "the limit of its principal is reached");
+        drop(mine);
+        assert!(entering.as_mut().now_or_never().is_some());
     }
 
     #[test]

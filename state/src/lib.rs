@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod change;
+mod changes;
 mod clock;
 mod error;
 mod key;

@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
+use super::changes::Changes;
 use super::clock::StoreClock;
 use super::lease::{Taken, millis};
 use super::replica::{Announcements, Replicas};
@@ -31,6 +32,7 @@ struct Shared {
     inner: Mutex<Inner>,
     clock: StoreClock,
     limits: StoreLimits,
+    changes: Changes,
 }
 
 #[derive(Default)]
@@ -66,7 +68,12 @@ impl MemoryState {
     /// An empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
-        Self(Arc::new(Shared { inner: Mutex::default(), clock: StoreClock::start(), limits }))
+        Self(Arc::new(Shared {
+            inner: Mutex::default(),
+            clock: StoreClock::start(),
+            limits,
+            changes: Changes::default(),
+        }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -275,7 +282,11 @@ impl StateStore for MemoryState {
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
         let limits = self.0.limits;
-        self.at_once(move |inner, now| inner.commit(&commit, limits, now))
+        async move {
+            let committed = self.inner().commit(&commit, limits, self.now());
+            committed.inspect(|()| self.0.changes.tell(&commit))
+        }
+        .boxed()
     }
 
     fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool> {
@@ -316,6 +327,10 @@ impl StateStore for MemoryState {
     fn woken<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, ()> {
         let waking = self.inner().waking.entry(holder.into()).or_default().clone();
         async move { waking.notified().await }.boxed()
+    }
+
+    fn changed<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, ()> {
+        self.0.changes.of(key)
     }
 
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>> {

@@ -6,10 +6,15 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use ptc_base::time::timeout;
+
 use super::{Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, StateError, Versioned};
 
 /// How long a deletion is remembered (state.md 1).
 pub const TOMBSTONE_LIFE: Duration = Duration::from_secs(3600);
+
+/// How often a watched record is read even without a hint.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The future answer of a store.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StateError>>;
@@ -99,6 +104,32 @@ pub trait StateStore: Send + Sync {
     /// Completes when a message for a run that `holder` has leased has arrived, or spuriously. It is a hint: the caller polls
     /// each second too.
     fn woken<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Completes when the record is changed by this process, or spuriously, or never. Changes since the call count. It is a hint:
+    /// [`watch`](StateStore::watch) reads the record anyhow.
+    fn changed<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, ()> {
+        let _ = key;
+        std::future::pending().boxed()
+    }
+
+    /// The record under `key` as soon as its version is not `known`, where 0 stands for a record that is not there. Reads it at
+    /// each hint, and at least twice a second, since other processes give none.
+    ///
+    /// # Errors
+    /// As [`read`](StateStore::read).
+    fn watch<'a>(&'a self, key: &'a Key, known: u64) -> Answer<'a, Option<Versioned>> {
+        async move {
+            loop {
+                let changed = self.changed(key);
+                let read = self.read(key).await?;
+                if read.as_ref().map_or(0, |read| read.version) != known {
+                    return Ok(read);
+                }
+                let _ = timeout(LOOK, changed).await;
+            }
+        }
+        .boxed()
+    }
 
     /// The records of a kind, of one owner or of all, in no order. Buried ones are not among them.
     ///

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
+use super::changes::Changes;
 use super::{
     Answer, Claim, Claimed, Commit, Key, Kind, Listed, News, Owner, Replica, Room, StateError, StateStore,
     Versioned,
@@ -31,6 +32,7 @@ const OPERATIONS: [&str; 13] = [
 pub struct WatchedState {
     inner: Arc<dyn StateStore>,
     health: Arc<Health>,
+    changes: Changes,
 }
 
 struct Health {
@@ -76,7 +78,7 @@ impl WatchedState {
             tried: AtomicU64::new(0),
             figures: std::array::from_fn(|_| Figures::default()),
         };
-        Self { inner, health: Arc::new(health) }
+        Self { inner, health: Arc::new(health), changes: Changes::default() }
     }
 
     /// Whether it has failed three times in a row.
@@ -107,7 +109,7 @@ impl WatchedState {
         is_due && self.health.tried.compare_exchange(tried, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    fn watch<'a, T: Send + 'a>(
+    fn measure<'a, T: Send + 'a>(
         &'a self,
         operation: &'static str,
         work: impl FnOnce() -> Answer<'a, T> + Send + 'a,
@@ -143,71 +145,77 @@ impl WatchedState {
 
 impl StateStore for WatchedState {
     fn read<'a>(&'a self, key: &'a Key) -> Answer<'a, Option<Versioned>> {
-        self.watch("read", || self.inner.read(key))
+        self.measure("read", || self.inner.read(key))
     }
 
     fn claim<'a>(&'a self, key: &'a Key, claim: Claim) -> Answer<'a, Claimed> {
-        self.watch("claim", || self.inner.claim(key, claim))
+        self.measure("claim", || self.inner.claim(key, claim))
     }
 
     fn renew<'a>(&'a self, key: &'a Key, fence: u64, lease: Duration) -> Answer<'a, ()> {
-        self.watch("renew", move || self.inner.renew(key, fence, lease))
+        self.measure("renew", move || self.inner.renew(key, fence, lease))
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, ()> {
-        self.watch("commit", || self.inner.commit(commit))
+        let written = commit.clone();
+        let committed = self.measure("commit", || self.inner.commit(commit));
+        committed.map(move |committed| committed.inspect(|()| self.changes.tell(&written))).boxed()
     }
 
     fn spend<'a>(&'a self, owner: &'a Owner, id: &'a [u8; 16], life: Duration) -> Answer<'a, bool> {
-        self.watch("spend", move || self.inner.spend(owner, id, life))
+        self.measure("spend", move || self.inner.spend(owner, id, life))
     }
 
     fn push<'a>(&'a self, run: &'a Key, message: Bytes, life: Duration) -> Answer<'a, ()> {
-        self.watch("push", move || self.inner.push(run, message, life))
+        self.measure("push", move || self.inner.push(run, message, life))
     }
 
     fn drain<'a>(&'a self, run: &'a Key) -> Answer<'a, Vec<Bytes>> {
-        self.watch("drain", || self.inner.drain(run))
+        self.measure("drain", || self.inner.drain(run))
     }
 
     fn woken<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, ()> {
         self.inner.woken(holder)
     }
 
+    fn changed<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, ()> {
+        self.changes.of(key)
+    }
+
     fn list<'a>(&'a self, owner: Option<&'a Owner>, kind: Kind) -> Answer<'a, Vec<Listed>> {
-        self.watch("list", move || self.inner.list(owner, kind))
+        self.measure("list", move || self.inner.list(owner, kind))
     }
 
     fn has_fewer<'a>(&'a self, owner: &'a Owner, kind: Kind, most: usize) -> Answer<'a, bool> {
-        self.watch("list", move || self.inner.has_fewer(owner, kind, most))
+        self.measure("list", move || self.inner.has_fewer(owner, kind, most))
     }
 
     fn has_room<'a>(&'a self, owner: &'a Owner, kind: Kind, room: Room) -> Answer<'a, bool> {
-        self.watch("list", move || self.inner.has_room(owner, kind, room))
+        self.measure("list", move || self.inner.has_room(owner, kind, room))
     }
 
     fn look<'a>(&'a self, listed: &'a Listed) -> Answer<'a, Option<Versioned>> {
-        self.watch("look", || self.inner.look(listed))
+        self.measure("look", || self.inner.look(listed))
     }
 
     fn erase<'a>(&'a self, listed: &'a Listed) -> Answer<'a, bool> {
-        self.watch("erase", || self.inner.erase(listed))
+        self.measure("erase", || self.inner.erase(listed))
     }
 
     fn announce<'a>(&'a self, text: &'a str) -> Answer<'a, ()> {
-        self.watch("announce", || self.inner.announce(text))
+        self.measure("announce", || self.inner.announce(text))
     }
 
     fn news(&self, point: u64) -> Answer<'_, News> {
-        self.watch("news", move || self.inner.news(point))
+        self.measure("news", move || self.inner.news(point))
     }
 
     fn attend<'a>(&'a self, replica: &'a Replica) -> Answer<'a, u64> {
-        self.watch("replicas", || self.inner.attend(replica))
+        self.measure("replicas", || self.inner.attend(replica))
     }
 
     fn replicas(&self) -> Answer<'_, Vec<Replica>> {
-        self.watch("replicas", || self.inner.replicas())
+        self.measure("replicas", || self.inner.replicas())
     }
 }
 

@@ -56,6 +56,7 @@ cases![
     an_inbox_keeps_order_and_is_emptied_once,
     the_holder_of_a_run_is_woken,
     a_holder_is_woken_by_what_came_before_it_waited,
+    a_watch_ends_with_the_next_version,
     a_list_has_what_is_there,
     a_kind_has_room_up_to_each_of_its_bounds,
     what_is_gone_leaves_its_room,
@@ -484,6 +485,23 @@ async fn a_holder_is_woken_by_what_came_before_it_waited(Handles { one, other, .
     other.push(&run, "answer".into(), HOUR).await.unwrap();
     one.woken("early").await;
     assert_eq!(one.drain(&run).await, Ok(vec![Bytes::from("answer")]));
+}
+
+async fn a_watch_ends_with_the_next_version(Handles { one, other, .. }: Handles) {
+    let key = key(&alice(), "watched");
+    let watch = |known| {
+        let (one, key) = (one.clone(), key.clone());
+        tokio::spawn(async move { one.watch(&key, known).await })
+    };
+    let made = watch(0);
+    put(&other, &key, 0, b"made").await.unwrap();
+    assert_eq!(made.await.unwrap().unwrap().unwrap().version, 1);
+    // What has another version already is not waited for.
+    let current = one.watch(&key, 7).await.unwrap().unwrap();
+    assert_eq!((current.version, current.blob.as_deref()), (1, Some(&b"made"[..])));
+    let changed = watch(1);
+    put(&one, &key, 1, b"changed").await.unwrap();
+    assert_eq!(changed.await.unwrap().unwrap().unwrap().blob.as_deref(), Some(&b"changed"[..]));
 }
 
 async fn a_list_has_what_is_there(Handles { one, other, .. }: Handles) {

@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use ptc_host::questions::{AnsweredBy, Channel, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::StateError;
+use ptc_host::time::timeout;
 use ptc_mcp::json::Raw;
 use serde::{Deserialize, Serialize};
 
-use super::look::not_seen;
+use super::look::{changed_here, not_seen};
 use super::pages::Opened;
 use super::record::RunRecord;
-use super::{NotSeen, Runs, key};
+use super::{BEAT, NotSeen, Runs, key};
 use crate::codec;
 use crate::principal::Principal;
 use crate::protocol::answers;
@@ -61,6 +62,22 @@ impl Runs {
         by: AnsweredBy,
     ) -> Result<Vec<(QuestionId, Receipt)>, NotSeen> {
         self.answer_opened(owner, id, (answers, by), Opened::Waited(Duration::ZERO)).await
+    }
+
+    /// Like [`answer`](Self::answer), for a run whose record may not exist yet: it is waited for.
+    pub(crate) async fn answer_once_kept(
+        self: &Arc<Self>,
+        owner: &Principal,
+        id: &str,
+        answers: &str,
+        by: AnsweredBy,
+    ) -> Result<(), NotSeen> {
+        let key = key(owner, id)?;
+        let mut changes = self.changes();
+        while self.answer(owner, id, answers, by.clone()).await.is_err() {
+            let _ = timeout(BEAT, changed_here(&mut changes, &key)).await;
+        }
+        Ok(())
     }
 
     /// Like [`answer`](Self::answer); `opened` says how to treat answers that report only an opened page.

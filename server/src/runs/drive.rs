@@ -25,9 +25,6 @@ use ptc_host::time::{self, Instant, sleep, sleep_until};
 /// How many times, once a second, writing the end of a run is retried while the store is unavailable.
 const TRIES: u32 = 25;
 
-/// How often a resumable program retries to get a permit.
-const PERMIT_LOOK: Duration = Duration::from_millis(50);
-
 /// A run and everything that drives it.
 pub(super) struct Driven {
     pub(super) held: Arc<Held>,
@@ -67,21 +64,19 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
         if let Some(may_go) = held.released() {
             (released, expires) = (Some(may_go), None);
         }
-        if let Some(may_go) = released.take() {
-            match permit.fill(|| runs.enter(&principal)) {
-                true => {
-                    may_go.go_on();
-                    runs.has_changed(&held.key);
-                }
-                false => released = Some(may_go),
-            }
-        }
         tokio::select! {
             biased;
             order = orders.wait_for(|order| *order != Order::GoOn) => match order.as_deref() {
                 Ok(Order::Interrupt) => break Driving::Ends(Status::Interrupted, held.record().interruption()),
                 _ => break Driving::Ends(Status::Cancelled, cancellation()),
             },
+            entered = runs.limiter.enter(&principal), if released.is_some() => {
+                permit.put(entered);
+                if let Some(may_go) = released.take() {
+                    may_go.go_on();
+                }
+                runs.has_changed(&held.key);
+            }
             ran = &mut work => break match ran {
                 Ok(Ran::Ended(reply)) => Driving::Ends(Status::Done, reply),
                 Ok(Ran::Waits(suspension)) => Driving::Leaves(suspension),
@@ -104,7 +99,6 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
             Some(print) = prints.recv() => held.prints.lock().push(&redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
             () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
-            () = sleep(PERMIT_LOOK), if released.is_some() => {}
             () = sleep_until(beat) => {
                 beat = time::now() + BEAT;
                 if lease.beat(|| held.record()).await.is_err() {
@@ -218,6 +212,7 @@ impl Runs {
                 Some(Message::Answers { answers, by, at_ms, undone, counts }) => {
                     let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
                     let _ = held.answer(|questions| take_answers(questions, u32::MAX, &sent));
+                    self.has_changed(&held.key);
                 }
                 None => {}
             }

@@ -6,17 +6,18 @@ use std::time::Duration;
 use ptc_host::pace::apart;
 use ptc_host::questions::{PendingQuestion, QuestionId};
 use ptc_host::state::{Claim, Claimed, Commit, End, Key, StateError, Versioned, Write};
+use tokio::sync::broadcast;
 use tracing::info;
 
 use super::answering::Message;
 use super::held::{Order, Progress};
 use super::record::{RunRecord, Status, Wait, cancellation, expiry};
-use super::{LOOK, Runs, TOLD, key};
+use super::{Name, Runs, TOLD, key};
 use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use crate::timestamp;
 use ptc_host::digest::short_hash;
-use ptc_host::time::{self, Instant, sleep, timeout};
+use ptc_host::time::{self, Instant, timeout, timeout_at};
 
 /// A run as a client sees it.
 #[derive(Debug)]
@@ -94,6 +95,9 @@ impl NotSeen {
 /// How long to wait for another replica to cancel a run: it reads its inbox once a second.
 const OBEDIENCE: Duration = Duration::from_secs(15);
 
+/// The shortest wait for the end of a lease.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 /// How long the lease is held to record an end.
 const BRIEF: Duration = Duration::from_secs(5);
 
@@ -108,53 +112,7 @@ impl Runs {
         id: &str,
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
-        let until = time::now() + patience;
-        // Answers given on pages are taken once.
-        let mut answered: Option<Vec<QuestionId>> = None;
-        loop {
-            let seen = self.seen(principal, id, until).await?;
-            let Seen::Waiting(run) = &seen else { return Ok(seen) };
-            let is_first = answered.is_none();
-            let by_pages = match &mut answered {
-                Some(answered) => answered,
-                none => none.insert(self.answer_by_pages(principal, run).await?),
-            };
-            let is_on_its_way = run.questions.iter().any(|question| by_pages.contains(&question.id));
-            let left = until.saturating_duration_since(time::now());
-            if !is_on_its_way || (left.is_zero() && !is_first) {
-                return Ok(seen);
-            }
-            if !is_first {
-                sleep(LOOK.min(left)).await;
-            }
-        }
-    }
-
-    /// Returns the run as soon as it ends, asks, or `until` is reached.
-    async fn seen(&self, principal: &Principal, id: &str, until: Instant) -> Result<Seen, NotSeen> {
-        let key = key(principal, id)?;
-        loop {
-            if let Some(held) = self.here(principal, id)
-                && let Some(seen) = held.seen(until).await
-            {
-                return Ok(seen);
-            }
-            let (record, read) = self.look(&key).await?;
-            match record.status {
-                Status::Running => {
-                    let left = until.saturating_duration_since(time::now());
-                    if left.is_zero() {
-                        return Ok(Seen::Running(self.progress_of(&key, &record)));
-                    }
-                    sleep(LOOK.min(left)).await;
-                }
-                Status::Waiting => return Ok(Seen::Waiting(WaitingRun::of_record(key.id(), &record))),
-                _ => {
-                    drop(read);
-                    return Ok(ended(&record));
-                }
-            }
-        }
+        self.wait_past(&[], (principal, id), patience).await
     }
 
     /// Like [`wait`](Self::wait), but also waits while a question of `answered` is still open: its answer is under
@@ -169,17 +127,71 @@ impl Runs {
         patience: Duration,
     ) -> Result<Seen, NotSeen> {
         let until = time::now() + patience;
+        let key = key(principal, id)?;
+        let mut under_way = answered.to_vec();
+        let mut changes: Option<broadcast::Receiver<Name>> = None;
+        let mut has_looked_at_pages = false;
         loop {
-            let left = until.saturating_duration_since(time::now());
-            let seen = self.wait(principal, id, left).await?;
-            let is_news = match &seen {
-                Seen::Waiting(run) => !run.questions.iter().any(|question| answered.contains(&question.id)),
-                _ => true,
-            };
-            if is_news || left.is_zero() {
+            let (seen, read) = self.seen(&key, principal, until).await?;
+            let Seen::Waiting(run) = &seen else { return Ok(seen) };
+            if !has_looked_at_pages {
+                // Answers given on pages are taken once.
+                has_looked_at_pages = true;
+                let by_pages = self.answer_by_pages(principal, run).await?;
+                if !by_pages.is_empty() {
+                    under_way.extend(by_pages);
+                    continue;
+                }
+            }
+            let is_under_way = run.questions.iter().any(|question| under_way.contains(&question.id));
+            if !is_under_way || time::now() >= until {
                 return Ok(seen);
             }
-            sleep(LOOK.min(left)).await;
+            match (read, &mut changes) {
+                (Some(read), _) => self.changed(&key, &read, until).await?,
+                (None, Some(changes)) => drop(timeout_at(until, changed_here(changes, &key)).await),
+                // What changes between a look and the wait behind it counts.
+                (None, none) => *none = Some(self.changes()),
+            }
+        }
+    }
+
+    /// Returns the run as soon as it ends, asks, or `until` is reached, and its record without the content; `None` if this
+    /// process holds it.
+    async fn seen(
+        &self,
+        key: &Key,
+        principal: &Principal,
+        until: Instant,
+    ) -> Result<(Seen, Option<Versioned>), NotSeen> {
+        loop {
+            if let Some(held) = self.here(principal, key.id())
+                && let Some(seen) = held.seen(until).await
+            {
+                return Ok((seen, None));
+            }
+            let (record, read) = self.look(key).await?;
+            let read = Versioned { blob: None, ..read };
+            let seen = match record.status {
+                Status::Running if time::now() >= until => Seen::Running(self.progress_of(key, &record)),
+                Status::Running => {
+                    self.changed(key, &read, until).await?;
+                    continue;
+                }
+                Status::Waiting => Seen::Waiting(WaitingRun::of_record(key.id(), &record)),
+                _ => ended(&record),
+            };
+            return Ok((seen, Some(read)));
+        }
+    }
+
+    /// Waits until the record has another version, or its lease has ended, since its process is gone then; at most `until` then.
+    async fn changed(&self, key: &Key, read: &Versioned, until: Instant) -> Result<(), NotSeen> {
+        let lease = read.lease.as_ref().map(|lease| time::now() + lease.left.max(SHORTEST));
+        let until = lease.map_or(until, |lease| until.min(lease));
+        match timeout_at(until, self.store.watch(key, read.version)).await {
+            Ok(Err(error)) => Err(not_seen(&error)),
+            Ok(Ok(_)) | Err(_) => Ok(()),
         }
     }
 
@@ -299,6 +311,14 @@ impl Runs {
             omitted,
         }
     }
+}
+
+/// Waits for a change of this run in this process.
+pub(super) async fn changed_here(changes: &mut broadcast::Receiver<Name>, key: &Key) {
+    // Whoever missed some looks.
+    while let Ok((owner, id)) = changes.recv().await
+        && (&owner, &id) != (key.owner().name(), key.id())
+    {}
 }
 
 /// Decodes the record. A large one is decoded on a thread of its own.

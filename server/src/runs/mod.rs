@@ -67,8 +67,6 @@ pub(crate) use waiting::{Prepared, Prepares};
 
 /// How often the inbox is read and progress is written.
 const BEAT: Duration = Duration::from_secs(1);
-/// The interval of polls of a run that another replica holds.
-const LOOK: Duration = Duration::from_millis(500);
 /// Capacity of the channel of changed runs.
 const CHANGES: usize = 1024;
 /// How many runs of other replicas are remembered with their count of reported prints.

@@ -3,7 +3,7 @@
 use ptc_host::sync::Mutex;
 use std::sync::Arc;
 
-use crate::concurrency_limiter::{Full, Permit, PermitLoan};
+use crate::concurrency_limiter::{Permit, PermitLoan};
 
 /// The permit, shared by a program and the task that drives it.
 #[derive(Clone, Default)]
@@ -24,14 +24,10 @@ impl PermitSlot {
         &self.loan
     }
 
-    /// True if the slot has a permit; asks for one if it is empty.
-    pub(super) fn fill(&self, ask: impl FnOnce() -> Result<Permit, Full>) -> bool {
-        let mut slot = self.permit.lock();
-        if slot.is_none() {
-            *slot = ask().ok();
-            slot.iter_mut().for_each(|permit| self.loan.bind(permit));
-        }
-        slot.is_some()
+    /// Puts a permit into the slot.
+    pub(super) fn put(&self, mut permit: Permit) {
+        self.loan.bind(&mut permit);
+        *self.permit.lock() = Some(permit);
     }
 
     /// Releases the permit.

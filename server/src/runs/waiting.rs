@@ -21,10 +21,6 @@ use crate::principal::Principal;
 use crate::protocol::tool::ToolReply;
 use crate::timestamp;
 use ptc_host::digest::short_hash;
-use ptc_host::time::sleep;
-
-/// How often a resumable program retries to get a permit.
-const PERMIT_LOOK: Duration = Duration::from_millis(50);
 
 /// Prepares the program of a run for resuming, in any process.
 pub(crate) trait Prepares: Send + Sync {
@@ -191,9 +187,7 @@ impl Runs {
         request.permit = Some(permit.loan().shared());
         let shaped = prepared.shaped;
         async move {
-            while !permit.fill(|| self.enter(&principal)) {
-                sleep(PERMIT_LOOK).await;
-            }
+            permit.put(self.limiter.enter(&principal).await);
             let outcome = self.engine.eval(request).await;
             match (outcome.suspended, outcome.resume_fault.clone(), record.call) {
                 (Some(suspended), _, Some(call)) => {

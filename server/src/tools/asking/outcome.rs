@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_host::state::{Commit, End, Key, Kind, StateError, Write};
-use ptc_host::time::{self, sleep};
+use ptc_host::time::timeout;
 use tracing::debug;
 
 use super::{Asks, Caller};
@@ -18,9 +18,6 @@ use crate::runs::KeptReply;
 const MOST_BYTES: usize = 256 << 10;
 /// How long a second call waits for the outcome of the first.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Bounds of the poll interval, which doubles.
-const FIRST_LOOK: Duration = Duration::from_millis(20);
-const LAST_LOOK: Duration = Duration::from_millis(500);
 
 /// The version of the format.
 const VERSION: u8 = 1;
@@ -55,20 +52,10 @@ impl Asks {
         asked: &[u8; 32],
     ) -> Result<Option<ToolReply>, StateError> {
         let Some(key) = key(caller, jti) else { return Ok(None) };
-        let until = time::now() + PATIENCE;
-        let mut pause = FIRST_LOOK;
-        loop {
-            match self.0.store.read(&key).await {
-                Ok(Some(kept)) => return Ok(read(&kept.blob.unwrap_or_default(), asked)),
-                Ok(None) => {}
-                Err(StateError::Unavailable(why)) => return Err(StateError::Unavailable(why)),
-                Err(_) => return Ok(None),
-            }
-            if time::now() + pause > until {
-                return Ok(None);
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(LAST_LOOK);
+        match timeout(PATIENCE, self.0.store.watch(&key, 0)).await {
+            Ok(Ok(Some(kept))) => Ok(read(&kept.blob.unwrap_or_default(), asked)),
+            Ok(Err(StateError::Unavailable(why))) => Err(StateError::Unavailable(why)),
+            Ok(_) | Err(_) => Ok(None),
         }
     }
 }

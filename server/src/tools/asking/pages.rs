@@ -2,21 +2,17 @@
 //! (waiting.md 4.2).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ptc_host::questions::{Answer, PendingQuestion, Question, QuestionId};
-use ptc_host::time::{self, timeout};
+use ptc_host::time::timeout;
 
 use super::{Asks, Caller};
 use crate::protocol::tool::{CallContext, Prepared, Retry, Visited};
 use crate::request_state::Carried;
 use crate::runs::{accepted, by_page, not_done, pages_of, undone};
 use crate::tools::shaping::Shaper;
-
-/// Retry interval of an answer that could not be delivered.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// Prepares a call whose pages have been awaited.
 type Prepare = Box<dyn FnOnce(&CallContext) -> Prepared + Send>;
@@ -108,14 +104,8 @@ impl Asks {
             join_all(pages.map(async |PendingQuestion { id, question, .. }| {
                 self.done(&caller, &question).await;
                 let answers = format!(r#"{{"{id}":{{"action":"accept"}}}}"#);
-                // The record may not exist yet.
-                while runs
-                    .answer(&caller.principal, &seed.id, &answers, by_page(&caller.principal))
-                    .await
-                    .is_err()
-                {
-                    time::sleep(AGAIN).await;
-                }
+                let by = by_page(&caller.principal);
+                let _ = runs.answer_once_kept(&caller.principal, &seed.id, &answers, by).await;
             }))
             .await;
         }

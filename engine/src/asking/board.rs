@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 type IsStuck = Box<dyn Fn() -> bool>;
 
 /// The open questions of a program.
-pub(in crate) struct Board {
+pub(crate) struct Board {
     asker: Option<Arc<dyn Asker>>,
     /// Number of the last question.
     last: Cell<u32>,
@@ -73,7 +73,7 @@ type Group<'a> = (QuestionId, Vec<&'a Question>);
 
 impl Board {
     /// A board without questions; without an asker no question can be answered.
-    pub(in crate) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
+    pub(crate) fn new(asker: Option<Arc<dyn Asker>>) -> Board {
         Board {
             asker,
             last: Cell::new(0),
@@ -85,7 +85,7 @@ impl Board {
     }
 
     /// The asker, which obtains answers.
-    pub(in crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
+    pub(crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
         self.asker.as_ref()
     }
 
@@ -95,12 +95,12 @@ impl Board {
     }
 
     /// How many calls wait for answers.
-    pub(in crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.asking.borrow().len()
     }
 
     /// Whether each of `calls` calls is blocked on an answer: it asks, or waits for one that does.
-    pub(in crate) fn is_quiescent(&self, calls: usize) -> bool {
+    pub(crate) fn is_quiescent(&self, calls: usize) -> bool {
         let asking = self.asking.borrow();
         if asking.is_empty() || asking.len() == calls {
             return !asking.is_empty();
@@ -122,7 +122,7 @@ impl Board {
     }
 
     /// The open questions, numbered now if they were not: at most [`MOST_OPEN`]. Calls that exceed the program's limit fail.
-    pub(in crate) fn open(&self) -> Vec<PendingQuestion> {
+    pub(crate) fn open(&self) -> Vec<PendingQuestion> {
         let most = self.most_questions();
         let mut asking = self.asking.borrow_mut();
         let too_many = self.number(&mut asking, most);
@@ -196,7 +196,7 @@ impl Board {
 
     /// Records answers, and wakes the calls that have all of theirs. Answers to questions that are not open are ignored.
     /// Returns whether any was accepted.
-    pub(in crate) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
+    pub(crate) fn answer(&self, answers: Vec<(QuestionId, Answer)>) -> bool {
         let mut asking = self.asking.borrow_mut();
         let mut any = false;
         for (id, answer) in answers {

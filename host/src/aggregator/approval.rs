@@ -8,18 +8,18 @@ use ptc_vm::machine::UpstreamCall;
 
 use super::runtime::Aggregator;
 use crate::catalog::ToolEntry;
-use ptc_upstreams::config::UpstreamConfig;
-use ptc_secret::credentials::Redactor;
-use ptc_engine::{Asker, Desk, Keep, Verdict};
+use ptc_base::visible::visible_line;
 use ptc_engine::questions::approval::{Decision, SCHEMA, asked_call, binding, message};
 use ptc_engine::questions::{
     Action, Answer, Answered, AnsweredBy, ArgumentsDigest, Form, Level, Mode, PendingQuestion, Question,
     QuestionId, QuestionKind, Unanswered,
 };
-use ptc_state::time_of_day_by;
-use ptc_upstreams::upstream::{CallFault, FaultReason};
-use ptc_base::visible::visible_line;
+use ptc_engine::{Asker, Desk, Keep, Verdict};
 use ptc_mcp::json::Value;
+use ptc_secret::credentials::Redactor;
+use ptc_state::time_of_day_by;
+use ptc_upstreams::config::UpstreamConfig;
+use ptc_upstreams::upstream::{CallFault, FaultReason};
 
 /// How often one call is asked for, if answers say neither yes nor no or come to nothing because they are too old.
 const MOST_TIMES: u32 = 3;

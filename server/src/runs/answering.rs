@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use ptc_host::questions::{AnsweredBy, Channel, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
+use ptc_host::questions::{AnsweredBy, NOT_SIGNED_IN, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::StateError;
 use ptc_host::time::timeout;
 use ptc_mcp::json::Raw;
@@ -31,18 +31,20 @@ const VERSION: u8 = 1;
 pub(super) enum Message<'m> {
     /// The run is to be cancelled.
     Cancel,
-    /// Answers to its questions, as in [`Sent`].
-    Answers { answers: &'m str, by: AnsweredBy, at_ms: u64, undone: Vec<QuestionId>, counts: bool },
+    /// Answers to its questions.
+    #[serde(borrow)]
+    Answers(Sent<'m>),
 }
 
 /// Answers being delivered.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Sent<'a> {
     /// The text of a JSON object.
     pub(crate) answers: &'a str,
-    pub(crate) by: &'a AnsweredBy,
+    pub(crate) by: AnsweredBy,
     pub(crate) at_ms: u64,
     /// Questions for which only a page was opened.
-    pub(crate) undone: &'a [QuestionId],
+    pub(crate) undone: Vec<QuestionId>,
     /// True if an opened page counts as an answer that does not fit.
     pub(crate) counts: bool,
 }
@@ -99,20 +101,18 @@ impl Runs {
         };
         let undone = self.undone(owner, id, (answers, patience)).await?;
         let at_ms = u64::try_from(timestamp::shared_now_ms()).unwrap_or(0);
-        let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
+        let sent = Sent { answers, by, at_ms, undone, counts };
         for _ in 0..TRIES {
-            if let Some(held) = self.here(owner, id)
-                && let Some(took) = held.answer(|questions| take_answers(questions, held.asked(), &sent))
-            {
+            if let Some(took) = self.here(owner, id).and_then(|held| held.answer(&sent)) {
                 self.has_changed(&key);
                 return Ok(took);
             }
             let (mut record, read) = self.look(&key).await?;
             let asked = record.asked;
-            let Some(wait) = &mut record.wait else { return Ok(nothing_open(answers, asked)) };
+            let Some(wait) = &mut record.wait else { return Ok(take_answers(&mut [], asked, &sent)) };
             let took = take_answers(&mut wait.questions, asked, &sent);
             // A question whose page was only opened stays as it is, unless that counts as a misfit.
-            let is_left = |id: &QuestionId| !counts && undone.contains(id);
+            let is_left = |id: &QuestionId| !counts && sent.undone.contains(id);
             let changes = |(id, took): &(QuestionId, Receipt)| {
                 matches!(took, Receipt::Counted | Receipt::Misfit(_)) && !is_left(id)
             };
@@ -120,9 +120,7 @@ impl Runs {
                 return Ok(took);
             }
             let written = if wait.is_pinned {
-                let (by, undone) = (by.clone(), undone.clone());
-                let message = Message::Answers { answers, by, at_ms, undone, counts };
-                self.store.push(&key, message.to_bytes(), self.longest_life()).await
+                self.store.push(&key, Message::Answers(sent.clone()).to_bytes(), self.longest_life()).await
             } else if wait.questions.iter().all(|question| question.answer.is_some()) {
                 self.go_on(&key, read.version, record).await
             } else {
@@ -181,17 +179,10 @@ pub(crate) fn take_answers(
 fn taken(question: &mut PendingQuestion, answer: Raw<'_>, sent: &Sent<'_>) -> Receipt {
     let is_undone = sent.undone.contains(&question.id);
     match is_undone {
-        false => question.take(answer, sent.by, sent.at_ms),
-        true if sent.counts => question.take_opened(answer, sent.by, sent.at_ms),
+        false => question.take(answer, &sent.by, sent.at_ms),
+        true if sent.counts => question.take_opened(answer, &sent.by, sent.at_ms),
         true => Receipt::Misfit(NOT_SIGNED_IN.to_owned()),
     }
-}
-
-/// The results for answers to a run that has no open question.
-fn nothing_open(answers: &str, asked: u32) -> Vec<(QuestionId, Receipt)> {
-    let nobody = AnsweredBy { channel: Channel::Model, name: None };
-    let sent = Sent { answers, by: &nobody, at_ms: 0, undone: &[], counts: true };
-    take_answers(&mut [], asked, &sent)
 }
 
 fn not_open(id: QuestionId, asked: u32) -> Receipt {

@@ -10,17 +10,16 @@ use ptc_host::time::{self, Instant, sleep_until};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
-use super::held::{Held, Progress};
+use super::held::Held;
 use super::lawful::{Acknowledged, CallCount, Lawful};
 use super::lease::Lease;
-use super::look::{Seen, WaitingRun};
+use super::look::Seen;
 use super::prints::PrintLog;
+use super::record::{RunRecord, Status};
 use super::seed::{Pinned, PinnedQuestions, Ran, RunSeed};
-use super::waiting::Beginning;
 use super::{Name, PermitSlot, Runs, drive, key};
 use crate::concurrency_limiter::Permit;
 use crate::principal::Principal;
-use crate::protocol::tool::ToolReply;
 use crate::timestamp;
 
 /// The state of such a call, apart from its work.
@@ -53,18 +52,6 @@ impl LongCall {
     pub(crate) fn is_long(&self) -> bool {
         self.wait.is_some()
     }
-}
-
-/// The result of attending a call for the client's wait.
-pub(crate) enum Attended {
-    /// The call is answered.
-    Ended(ToolReply),
-    /// The program still runs, and the client gets its id.
-    Running(Progress),
-    /// The program waits for people.
-    Waiting(WaitingRun),
-    /// The run could not be stored; the program had the ordinary time limit.
-    NotKept(NotKept),
 }
 
 /// Why a run cannot be stored.
@@ -121,6 +108,9 @@ impl Runs {
     }
 
     /// Runs `work` until it ends, waits for people, or the client's wait ends; then a task of its own continues it.
+    ///
+    /// # Errors
+    /// The run could not be stored; its program had the ordinary time limit.
     pub(crate) async fn attend(
         self: Arc<Self>,
         call: LongCall,
@@ -128,7 +118,7 @@ impl Runs {
         tool: &'static str,
         mut work: BoxFuture<'static, Ran>,
         permit: Permit,
-    ) -> Attended {
+    ) -> Result<Seen, NotKept> {
         let LongCall { began, began_ms, wait, calls, mut prints, acknowledged, seed, mut pinned, is_task } =
             call;
         let redactor = self.redactor.for_principal(Some(principal.name()));
@@ -137,18 +127,15 @@ impl Runs {
             tokio::select! {
                 biased;
                 ran = &mut work => return match ran {
-                    Ran::Ended(reply) => Attended::Ended(reply),
+                    Ran::Ended(reply) => Ok(Seen::Ended(Status::Done, Box::new(reply))),
                     Ran::Waits(suspension) => {
                         while let Ok(print) = prints.try_recv() {
                             log.push(&redactor.scrub(&print));
                         }
                         drop((work, permit));
-                        let (id, calls) = (seed.id.clone(), calls.made());
-                        let beginning = Beginning { id, tool, began_ms, calls, prints: log };
-                        match self.keep_program(&principal, beginning, *suspension).await {
-                            Ok(waiting) => Attended::Waiting(waiting),
-                            Err(why) => Attended::NotKept(why),
-                        }
+                        let begun = RunRecord::begun(&principal, tool, began_ms, log);
+                        let record = RunRecord { calls: calls.made(), ..begun };
+                        self.keep_program(&principal, &seed.id, record, *suspension).await.map(Seen::Waiting)
                     }
                 },
                 () = patience(began, wait) => break None,
@@ -156,10 +143,8 @@ impl Runs {
                 Some(print) = prints.recv() => log.push(&redactor.scrub(&print)),
             }
         };
-        let held = match key(&principal, &seed.id) {
-            Ok(key) => Held::new(key, tool.to_owned(), (began, began_ms), calls, (log, 0)),
-            Err(_) => return Attended::NotKept(NotKept::Unavailable),
-        };
+        let key = key(&principal, &seed.id).map_err(|_| NotKept::Unavailable)?;
+        let held = Held::new(key, began, calls, RunRecord::begun(&principal, tool, began_ms, log));
         if is_task {
             held.promise(self.promised_ms(began_ms));
         }
@@ -169,10 +154,10 @@ impl Runs {
                 let permit = PermitSlot::of(permit);
                 let work = drive::Driven { held: held.clone(), lease, work, prints, permit, pinned };
                 self.begin_driving(principal, work);
-                return match held.seen(time::now()).await {
-                    Some(Seen::Waiting(waiting)) => Attended::Waiting(waiting),
-                    _ => Attended::Running(held.progress()),
-                };
+                return Ok(match held.waiting() {
+                    Some(waiting) => Seen::Waiting(waiting),
+                    None => Seen::Running(held.progress()),
+                });
             }
             Err(why) => why,
         };
@@ -182,11 +167,11 @@ impl Runs {
             tokio::select! {
                 biased;
                 ran = &mut work => return match ran {
-                    Ran::Ended(reply) => Attended::Ended(reply),
-                    Ran::Waits(_) => Attended::NotKept(why),
+                    Ran::Ended(reply) => Ok(Seen::Ended(Status::Done, Box::new(reply))),
+                    Ran::Waits(_) => Err(why),
                 },
                 Some(questions) = pinned.recv() => drop(questions),
-                () = sleep_until(end) => return Attended::NotKept(why),
+                () = sleep_until(end) => return Err(why),
             }
         }
     }
@@ -219,7 +204,8 @@ impl Runs {
         let held = Arc::new(held);
         let (store, replica) = (self.store.clone(), self.replica.clone());
         let record = held.record();
-        let made = Lease::make(store, replica, held.key.clone(), &record, self.longest_life(), acknowledged);
+        let (as_read, life) = ((0, &record), self.longest_life());
+        let made = Lease::take(store, replica, held.key.clone(), as_read, life, acknowledged);
         let lease = made.await.map_err(|error| NotKept::of(&error))?;
         match waits {
             true => self.tells_waiting(&held.key, &record),

@@ -11,8 +11,8 @@ use ptc_mcp::RpcError;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use super::answering::{Message, Sent, take_answers};
-use super::held::{Held, Order, Released};
+use super::answering::Message;
+use super::held::Held;
 use super::lease::Lease;
 use super::record::{Status, cancellation, expiry};
 use super::seed::{PinnedQuestions, Ran, Suspension};
@@ -56,32 +56,30 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     let ttl = runs.settings.waiting_ttl;
     // A run may begin with a question.
     let mut expires = held.record().wait.is_some().then(|| time::now() + ttl);
-    let mut released: Option<Released> = None;
     if expires.is_some() {
         permit.give_back();
     }
     let end = loop {
-        if let Some(may_go) = held.released() {
-            (released, expires) = (Some(may_go), None);
+        let is_released = held.is_released();
+        if is_released {
+            expires = None;
         }
         tokio::select! {
             biased;
-            order = orders.wait_for(|order| *order != Order::GoOn) => match order.as_deref() {
-                Ok(Order::Interrupt) => break Driving::Ends(Status::Interrupted, held.record().interruption()),
+            order = orders.wait_for(Option::is_some) => match order.as_deref() {
+                Ok(Some(Status::Interrupted)) => break Driving::Ends(Status::Interrupted, held.record().interruption()),
                 _ => break Driving::Ends(Status::Cancelled, cancellation()),
             },
-            entered = runs.limiter.enter(&principal), if released.is_some() => {
+            entered = runs.limiter.enter(&principal), if is_released => {
                 permit.put(entered);
-                if let Some(may_go) = released.take() {
-                    may_go.go_on();
-                }
+                held.go_on();
                 runs.has_changed(&held.key);
             }
             ran = &mut work => break match ran {
                 Ok(Ran::Ended(reply)) => Driving::Ends(Status::Done, reply),
                 Ok(Ran::Waits(suspension)) => Driving::Leaves(suspension),
                 Err(_) => {
-                    error!(event = "worker_raise", tool = held.tool, kind = "panic");
+                    error!(event = "worker_raise", tool = held.tool(), kind = "panic");
                     Driving::Ends(Status::Done, ToolReply::refused(RpcError::internal()))
                 }
             },
@@ -96,7 +94,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
                     break Driving::Lost;
                 }
             }
-            Some(print) = prints.recv() => held.prints.lock().push(&redactor.scrub(&print)),
+            Some(print) = prints.recv() => held.print(&redactor.scrub(&print)),
             () = held.wake.notified() => runs.read_messages(&held, &lease).await,
             () = until(expires) => break Driving::Ends(Status::Expired, expiry(ttl)),
             () = sleep_until(beat) => {
@@ -112,7 +110,7 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
     drop(work);
     permit.give_back();
     while let Ok(print) = prints.try_recv() {
-        held.prints.lock().push(&redactor.scrub(&print));
+        held.print(&redactor.scrub(&print));
     }
     match end {
         Driving::Ends(status, reply) => settle(&runs, &held, lease, status, reply).await,
@@ -120,11 +118,11 @@ pub(super) async fn drive(runs: Arc<Runs>, principal: Principal, driven: Driven)
         // Another replica has recorded the end, or will.
         Driving::Lost => held.ends(Status::Interrupted, held.record().interruption()),
     }
-    let status = held.status();
+    let status = held.status().as_str();
     info!(
         event = "run_stop",
         run_hash = &short_hash(held.key.id().as_bytes())[..8],
-        tool = held.tool,
+        tool = held.tool(),
         status
     );
     runs.has_changed(&held.key);
@@ -145,14 +143,13 @@ async fn until(at: Option<Instant>) {
 /// Stores a suspended program and releases the lease: the replica that takes the last answer resumes it.
 async fn leave(runs: &Runs, held: &Held, mut lease: Lease, suspension: Suspension) {
     let record = runs.waiting_record(held.record(), suspension);
-    held.has_asked(record.questions());
     match lease.leave(&record, runs.waiting_life(&record)).await {
         Ok(()) => {
             runs.tells_waiting(&held.key, &record);
             held.leaves();
         }
         Err(error) => {
-            warn!(event = "run_not_kept", tool = held.tool, reason = %error);
+            warn!(event = "run_not_kept", tool = held.tool(), reason = %error);
             let message = "the program waits for answers, and could not be kept";
             let reply = match error {
                 StateError::Full => ToolReply::failure("busy", message, message),
@@ -192,7 +189,7 @@ async fn settle(runs: &Runs, held: &Held, mut lease: Lease, status: Status, repl
             }
         }
         Err(error) => {
-            warn!(event = "run_overtaken", tool = held.tool, reason = %error);
+            warn!(event = "run_overtaken", tool = held.tool(), reason = %error);
             held.ends(Status::Interrupted, held.record().interruption());
         }
     }
@@ -207,11 +204,10 @@ impl Runs {
         for message in lease.messages().await {
             match Message::read(&message) {
                 Some(Message::Cancel) => {
-                    held.orders.send_replace(Order::Cancel);
+                    held.orders.send_replace(Some(Status::Cancelled));
                 }
-                Some(Message::Answers { answers, by, at_ms, undone, counts }) => {
-                    let sent = Sent { answers, by: &by, at_ms, undone: &undone, counts };
-                    let _ = held.answer(|questions| take_answers(questions, u32::MAX, &sent));
+                Some(Message::Answers(sent)) => {
+                    let _ = held.answer(&sent);
                     self.has_changed(&held.key);
                 }
                 None => {}

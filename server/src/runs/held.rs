@@ -1,19 +1,16 @@
 //! A run whose lease this process holds.
 
-use ptc_host::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use ptc_host::questions::{Answer, PendingQuestion, QuestionId};
+use ptc_host::questions::{Answer, PendingQuestion, QuestionId, Receipt};
 use ptc_host::state::Key;
 use ptc_host::time::{self, Instant, timeout_at};
 use tokio::sync::{Notify, oneshot, watch};
 
+use super::answering::{Sent, take_answers};
 use super::lawful::CallCount;
 use super::look::{Seen, WaitingRun};
-use super::prints::PrintLog;
 use super::record::{RunRecord, Status, Wait};
 use super::seed::Pinned;
 use crate::protocol::tool::ToolReply;
@@ -33,251 +30,233 @@ pub(crate) struct Progress {
     pub(crate) omitted: u64,
 }
 
-/// An instruction to a running program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    GoOn,
-    Cancel,
-    /// The process shuts down.
-    Interrupt,
-}
-
-/// The phase of a run that this process holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Running,
-    /// It waits for people in this process, and no other process can resume it.
-    Waiting,
-    Ended,
-    /// Its program is suspended in the store, where its state is to be read.
-    Left,
-}
-
 /// A run that this process drives, or drove until a moment ago.
 pub(super) struct Held {
     pub(super) key: Key,
-    pub(super) tool: String,
-    pub(super) began: Instant,
-    pub(super) began_ms: i64,
+    began: Instant,
     pub(super) calls: CallCount,
-    pub(super) prints: Mutex<PrintLog>,
-    /// How many prints have been reported to its clients.
-    told: Mutex<u64>,
-    pub(super) orders: watch::Sender<Order>,
-    /// Notified when its inbox may have a message.
+    live: watch::Sender<Live>,
+    /// The end that somebody orders: cancelled, or interrupted as the process shuts down.
+    pub(super) orders: watch::Sender<Option<Status>>,
+    /// Notified when its inbox may have a message, or it was answered.
     pub(super) wake: Notify,
-    phase: watch::Sender<Phase>,
-    /// When the phase last changed or an answer came, in milliseconds since 1970.
-    updated_ms: AtomicI64,
-    /// The time until which its client was promised that it is kept, in milliseconds since 1970; 0 without such a
-    /// promise.
-    until_ms: AtomicI64,
-    pub(super) end: Mutex<Option<(Status, ToolReply)>>,
-    /// The questions of a resident program, while it waits.
-    pinned: Mutex<Option<PinnedWait>>,
-    /// The number of the last question that it has asked.
-    asked: Mutex<u32>,
 }
 
-/// A resident program that waits.
-struct PinnedWait {
-    wait: Wait,
-    answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
-}
-
-/// A resident program that can resume, and its answers.
-pub(super) struct Released {
-    answered: oneshot::Sender<Vec<(QuestionId, Answer)>>,
+/// The changing part of a run that this process holds.
+struct Live {
+    /// Its record, except for the number of its calls.
+    record: RunRecord,
+    /// Takes the answers of a resident program that waits, or waited until a moment ago.
+    answered: Option<oneshot::Sender<Vec<(QuestionId, Answer)>>>,
+    /// All answers, once they are there: its program resumes as soon as it has a permit.
     answers: Vec<(QuestionId, Answer)>,
+    /// How many prints have been reported to its clients.
+    told: u64,
+    /// Its end.
+    reply: Option<ToolReply>,
+    /// True if its program is suspended in the store, where its state is to be read.
+    has_left: bool,
 }
 
-impl Released {
-    /// Resumes it.
-    pub(super) fn go_on(self) {
-        // It may have ended in the meantime.
-        let _ = self.answered.send(self.answers);
+impl Live {
+    fn changes_to(&mut self, status: Status) {
+        self.record.status = status;
+        self.record.updated_ms = timestamp::shared_now_ms();
+    }
+
+    /// True if this process has nothing more to do for it.
+    fn is_over(&self) -> bool {
+        self.has_left || self.reply.is_some()
+    }
+
+    /// What a client sees, without progress; `None` if its program is in the store.
+    fn seen(&self, id: &Arc<str>) -> Option<Seen<()>> {
+        if self.has_left {
+            return None;
+        }
+        Some(match (&self.reply, &self.record.wait) {
+            (Some(reply), _) => Seen::Ended(self.record.status, Box::new(reply.clone())),
+            (None, Some(_)) => Seen::Waiting(WaitingRun::of_record(id, &self.record)),
+            (None, None) => Seen::Running(()),
+        })
     }
 }
 
 impl Held {
-    pub(super) fn new(
-        key: Key,
-        tool: String,
-        (began, began_ms): (Instant, i64),
-        calls: CallCount,
-        (prints, asked): (PrintLog, u32),
-    ) -> Held {
+    /// The run of this record.
+    pub(super) fn new(key: Key, began: Instant, calls: CallCount, record: RunRecord) -> Held {
+        let (answered, answers) = (None, Vec::new());
+        let live = Live { record, answered, answers, told: 0, reply: None, has_left: false };
         Held {
             key,
-            tool,
             began,
-            began_ms,
             calls,
-            prints: Mutex::new(prints),
-            told: Mutex::new(0),
-            orders: watch::Sender::new(Order::GoOn),
+            live: watch::Sender::new(live),
+            orders: watch::Sender::new(None),
             wake: Notify::new(),
-            phase: watch::Sender::new(Phase::Running),
-            updated_ms: AtomicI64::new(timestamp::shared_now_ms()),
-            until_ms: AtomicI64::new(0),
-            end: Mutex::new(None),
-            pinned: Mutex::new(None),
-            asked: Mutex::new(asked),
         }
+    }
+
+    /// Changes it in a way that nobody waits for.
+    fn note<T>(&self, change: impl FnOnce(&mut Live) -> T) -> T {
+        let mut noted = None;
+        self.live.send_if_modified(|live| {
+            noted = Some(change(live));
+            false
+        });
+        noted.expect("the change was made")
     }
 
     /// Its current record.
     pub(super) fn record(&self) -> RunRecord {
-        let is_open =
-            |pinned: &&PinnedWait| pinned.wait.questions.iter().any(|question| question.answer.is_none());
-        let wait = self.pinned.lock().as_ref().filter(is_open).map(|pinned| pinned.wait.clone());
-        RunRecord {
-            status: if wait.is_some() { Status::Waiting } else { Status::Running },
-            principal: self.key.owner().name().clone(),
-            tool: self.tool.clone(),
-            began_ms: self.began_ms,
-            calls: self.calls.made(),
-            prints: self.prints.lock().clone(),
-            outcome: None,
-            call: None,
-            wait,
-            asked: *self.asked.lock(),
-            updated_ms: self.updated_ms.load(Ordering::Relaxed),
-            until_ms: self.until_ms.load(Ordering::Relaxed),
-            snapshot: Bytes::new(),
-        }
+        RunRecord { calls: self.calls.made(), ..self.live.borrow().record.clone() }
+    }
+
+    /// The tool that was called.
+    pub(super) fn tool(&self) -> String {
+        self.live.borrow().record.tool.clone()
+    }
+
+    /// Adds a print.
+    pub(super) fn print(&self, text: &str) {
+        self.note(|live| live.record.prints.push(text));
     }
 
     /// Notes that its client was promised that it is kept until then.
     pub(super) fn promise(&self, until_ms: i64) {
-        self.until_ms.fetch_max(until_ms, Ordering::Relaxed);
-    }
-
-    fn changes_to(&self, phase: Phase) {
-        self.updated_ms.store(timestamp::shared_now_ms(), Ordering::Relaxed);
-        self.phase.send_replace(phase);
+        self.note(|live| live.record.until_ms = live.record.until_ms.max(until_ms));
     }
 
     /// Its open questions, if it waits in this process.
     pub(super) fn waiting(&self) -> Option<WaitingRun> {
-        let record = self.record();
-        record.wait.as_ref().map(|_| WaitingRun::of_record(self.key.id(), &record))
+        let live = self.live.borrow();
+        live.record.wait.as_ref().map(|_| WaitingRun::of_record(self.key.id(), &live.record))
     }
 
     /// Its progress. Marks the prints as reported.
     pub(super) fn progress(&self) -> Progress {
-        let mut told = self.told.lock();
-        let prints = self.prints.lock();
-        let (new, omitted) = prints.after(*told);
-        *told = prints.count();
-        Progress {
-            run_id: self.key.id().clone(),
-            elapsed: time::since(self.began),
-            calls: self.calls.made(),
-            prints: new,
-            omitted,
-        }
+        let (prints, omitted) = self.note(|live| {
+            let new = live.record.prints.after(live.told);
+            live.told = live.record.prints.count();
+            new
+        });
+        let (elapsed, calls) = (time::since(self.began), self.calls.made());
+        Progress { run_id: self.key.id().clone(), elapsed, calls, prints, omitted }
     }
 
     /// Notes that its program waits in this process, until then.
     pub(super) fn waits(&self, pinned: Pinned, expires_at_ms: i64) {
-        self.has_asked(&pinned.open);
-        let wait = Wait { questions: pinned.open, expires_at_ms, is_pinned: true, tail_ms: 0 };
-        *self.pinned.lock() = Some(PinnedWait { wait, answered: pinned.answered });
-        self.changes_to(Phase::Waiting);
+        let Pinned { open: questions, answered } = pinned;
+        self.live.send_modify(|live| {
+            live.record.has_asked(&questions);
+            live.record.wait = Some(Wait { questions, expires_at_ms, is_pinned: true, tail_ms: 0 });
+            live.answered = Some(answered);
+            live.changes_to(Status::Waiting);
+        });
     }
 
-    /// Notes the number of the last question.
-    pub(super) fn has_asked(&self, questions: &[PendingQuestion]) {
-        let mut asked = self.asked.lock();
-        let last = questions.iter().map(|question| question.id.number()).max();
-        *asked = (*asked).max(last.unwrap_or(0));
-    }
-
-    /// The number of the last question.
-    pub(super) fn asked(&self) -> u32 {
-        *self.asked.lock()
-    }
-
-    /// Changes the questions that are open here; `None` if there are none. Wakes the task that drives the run.
-    pub(super) fn answer<T>(&self, take: impl FnOnce(&mut Vec<PendingQuestion>) -> T) -> Option<T> {
-        let mut pinned = self.pinned.lock();
-        let questions = &mut pinned.as_mut()?.wait.questions;
-        let taken = take(questions);
-        if questions.iter().all(|question| question.answer.is_some()) {
-            // It resumes as soon as it has a permit.
-            self.changes_to(Phase::Running);
-        }
-        self.updated_ms.store(timestamp::shared_now_ms(), Ordering::Relaxed);
+    /// Takes answers for the questions that are open here; `None` if its program is in the store. Wakes the task that drives
+    /// the run.
+    pub(super) fn answer(&self, sent: &Sent<'_>) -> Option<Vec<(QuestionId, Receipt)>> {
+        let mut receipts = None;
+        self.live.send_if_modified(|live| {
+            if live.has_left {
+                return false;
+            }
+            let asked = live.record.asked;
+            let Some(wait) = &mut live.record.wait else {
+                receipts = Some(take_answers(&mut [], asked, sent));
+                return false;
+            };
+            receipts = Some(take_answers(&mut wait.questions, asked, sent));
+            if wait.questions.iter().any(PendingQuestion::is_open) {
+                live.changes_to(Status::Waiting);
+            } else {
+                let questions = std::mem::take(&mut wait.questions);
+                live.answers =
+                    questions.into_iter().filter_map(|asked| Some((asked.id, asked.answer?))).collect();
+                live.record.wait = None;
+                live.changes_to(Status::Running);
+            }
+            true
+        });
         self.wake.notify_one();
-        Some(taken)
+        receipts
     }
 
-    /// The program with its answers, once all questions are answered. From then on it counts as running.
-    pub(super) fn released(&self) -> Option<Released> {
-        let mut pinned = self.pinned.lock();
-        let waits = |wait: &Wait| wait.questions.iter().any(|question| question.answer.is_none());
-        if pinned.as_ref().is_none_or(|pinned| waits(&pinned.wait)) {
-            return None;
-        }
-        let PinnedWait { wait, answered } = pinned.take()?;
-        let answers = wait.questions.into_iter().filter_map(|question| Some((question.id, question.answer?)));
-        Some(Released { answered, answers: answers.collect() })
+    /// True if its resident program has all of its answers, and needs a permit to resume.
+    pub(super) fn is_released(&self) -> bool {
+        let live = self.live.borrow();
+        live.answered.is_some() && live.record.wait.is_none()
+    }
+
+    /// Resumes its resident program.
+    pub(super) fn go_on(&self) {
+        self.note(|live| {
+            let answers = std::mem::take(&mut live.answers);
+            // It may have ended in the meantime.
+            let _ = live.answered.take().map(|answered| answered.send(answers));
+        });
     }
 
     /// Notes how it has ended.
     pub(super) fn ends(&self, status: Status, reply: ToolReply) {
-        *self.end.lock() = Some((status, reply));
-        self.pinned.lock().take();
-        self.changes_to(Phase::Ended);
+        self.live.send_modify(|live| {
+            live.record.wait = None;
+            live.answered = None;
+            live.reply = Some(reply);
+            live.changes_to(status);
+        });
     }
 
     /// Notes that its program is now suspended in the store.
     pub(super) fn leaves(&self) {
-        self.phase.send_replace(Phase::Left);
+        self.live.send_modify(|live| {
+            live.record.status = Status::Waiting;
+            live.has_left = true;
+        });
     }
 
     /// True if this process has nothing more to do for it.
     pub(super) fn has_ended(&self) -> bool {
-        matches!(*self.phase.borrow(), Phase::Ended | Phase::Left)
+        self.live.borrow().is_over()
     }
 
     /// True if its program is now suspended in the store.
     pub(super) fn has_left(&self) -> bool {
-        *self.phase.borrow() == Phase::Left
+        self.live.borrow().has_left
     }
 
-    /// The word for its status.
-    pub(super) fn status(&self) -> &'static str {
-        match &*self.end.lock() {
-            Some((status, _)) => status.as_str(),
-            None if self.has_left() => Status::Waiting.as_str(),
-            None => Status::Running.as_str(),
-        }
+    /// Its status.
+    pub(super) fn status(&self) -> Status {
+        self.live.borrow().record.status
     }
 
     /// Waits until this process has nothing more to do for it.
     pub(super) async fn ended(&self) {
         // The sender is here.
-        let _ = self.phase.subscribe().wait_for(|phase| matches!(phase, Phase::Ended | Phase::Left)).await;
+        let _ = self.live.subscribe().wait_for(Live::is_over).await;
     }
 
     /// Waits for its end, a question or `until`, and returns what a client sees then. The first caller that sees the
     /// end gets the report for observers. Returns `None` if the program is in the store.
     pub(super) async fn seen(&self, until: Instant) -> Option<Seen> {
-        let mut phase = self.phase.subscribe();
-        let _ = timeout_at(until, phase.wait_for(|phase| *phase != Phase::Running)).await;
-        if *self.phase.borrow() == Phase::Left {
-            return None;
-        }
-        if let Some((status, reply)) = &mut *self.end.lock() {
-            let seen = reply.clone();
-            reply.report = None;
-            return Some(Seen::Ended(*status, Box::new(seen)));
-        }
-        Some(match self.waiting() {
-            Some(waiting) => Seen::Waiting(waiting),
-            None => Seen::Running(self.progress()),
+        let is_news = |live: &Live| live.is_over() || live.record.status == Status::Waiting;
+        let _ = timeout_at(until, self.live.subscribe().wait_for(is_news)).await;
+        let seen = self.note(|live| {
+            let seen = live.seen(self.key.id());
+            live.reply.iter_mut().for_each(|reply| reply.report = None);
+            seen
+        });
+        Some(match seen? {
+            Seen::Running(()) => Seen::Running(self.progress()),
+            Seen::Waiting(run) => Seen::Waiting(run),
+            Seen::Ended(status, reply) => Seen::Ended(status, reply),
         })
+    }
+
+    /// What a client sees now, without progress; `None` if its program is in the store.
+    pub(super) fn standing(&self) -> Option<Seen<()>> {
+        self.live.borrow().seen(self.key.id())
     }
 }

@@ -36,32 +36,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Creates the record and takes its lease.
-    ///
-    /// # Errors
-    /// An error of the store; the record does not exist then.
-    pub(super) async fn make(
-        store: Arc<dyn StateStore>,
-        replica: Arc<str>,
-        key: Key,
-        record: &RunRecord,
-        life: Duration,
-        acknowledged: watch::Sender<Acknowledged>,
-    ) -> Result<Lease, StateError> {
-        let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: true };
-        let asked = time::now();
-        let fence = match store.claim(&key, claim).await? {
-            Claimed::Taken(taken) if taken.version == 0 => taken.fence,
-            // Ids are random: no other run has this one.
-            Claimed::Taken(_) | Claimed::Held(_) | Claimed::Absent => return Err(StateError::Conflict),
-        };
-        let mut lease = Lease { store, key, version: 0, fence, life, acknowledged, told: Mark::default() };
-        lease.write(record, true, lease.life, End::Never).await?;
-        lease.acknowledged.send_replace(Some(asked));
-        Ok(lease)
-    }
-
-    /// Takes the lease of a run that waits at `version`, and writes its new record.
+    /// Takes the lease of a run whose record is at `version`, 0 for one that is created, and writes its new record.
     ///
     /// # Errors
     /// [`StateError::Conflict`] if the version has changed or another replica holds the lease; other errors of the
@@ -74,7 +49,7 @@ impl Lease {
         life: Duration,
         acknowledged: watch::Sender<Acknowledged>,
     ) -> Result<Lease, StateError> {
-        let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: false };
+        let claim = Claim { holder: replica, lease: LEASE, rest: None, known: 0, creates: version == 0 };
         let asked = time::now();
         let taken = match store.claim(&key, claim).await? {
             Claimed::Taken(taken) => taken,

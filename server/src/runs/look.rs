@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use tracing::info;
 
 use super::answering::Message;
-use super::held::{Order, Progress};
+use super::held::Progress;
 use super::record::{RunRecord, Status, Wait, cancellation, expiry};
 use super::{Name, Runs, TOLD, key};
 use crate::principal::Principal;
@@ -21,9 +21,9 @@ use ptc_host::time::{self, Instant, timeout, timeout_at};
 
 /// A run as a client sees it.
 #[derive(Debug)]
-pub(crate) enum Seen {
-    /// Its program runs.
-    Running(Progress),
+pub(crate) enum Seen<P = Progress> {
+    /// Its program runs, and has come this far.
+    Running(P),
     /// It waits for people.
     Waiting(WaitingRun),
     /// It has ended with that status and reply.
@@ -203,11 +203,9 @@ impl Runs {
         let key = key(principal, id)?;
         if let Some(held) = self.here(principal, id) {
             held.orders.send_if_modified(|order| {
-                let goes_on = *order == Order::GoOn;
-                if goes_on {
-                    *order = Order::Cancel;
-                }
-                goes_on
+                let is_first = order.is_none();
+                order.get_or_insert(Status::Cancelled);
+                is_first
             });
             let _ = timeout(OBEDIENCE, held.ended()).await;
             if let Some(seen) = held.seen(time::now()).await {
@@ -333,7 +331,7 @@ fn ids(questions: &[PendingQuestion]) -> Vec<QuestionId> {
     open.map(|question| question.id).collect()
 }
 
-pub(super) fn ended(record: &RunRecord) -> Seen {
+pub(super) fn ended<P>(record: &RunRecord) -> Seen<P> {
     let reply = match (&record.outcome, record.status) {
         (Some(outcome), _) => outcome.reply(),
         (None, Status::Cancelled) => cancellation(),

@@ -54,7 +54,7 @@ use crate::timestamp;
 use self::permit_slot::PermitSlot;
 
 pub(crate) use answering::{Sent, take_answers};
-pub(crate) use attend::{Attended, LongCall, NotKept};
+pub(crate) use attend::{LongCall, NotKept};
 pub(crate) use held::Progress;
 pub(crate) use listing::RunView;
 pub(crate) use look::{NotSeen, Seen, WaitingRun};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::prints::PrintLog;
 use crate::codec;
+use crate::principal::Principal;
 use crate::protocol::tool::{Instead, ReplyText, ToolReply};
 use crate::timestamp;
 
@@ -145,6 +146,31 @@ impl RunRecord {
     pub(super) fn from_bytes(bytes: &Bytes) -> Option<RunRecord> {
         let (record, snapshot) = codec::decode::<RunRecord>(VERSION, bytes)?;
         Some(RunRecord { snapshot: bytes.slice_ref(snapshot), ..record })
+    }
+
+    /// The record of a program that runs, whose call arrived then.
+    pub(super) fn begun(principal: &Principal, tool: &str, began_ms: i64, prints: PrintLog) -> RunRecord {
+        RunRecord {
+            status: Status::Running,
+            principal: principal.shared_name(),
+            tool: tool.to_owned(),
+            began_ms,
+            calls: 0,
+            prints,
+            outcome: None,
+            call: None,
+            wait: None,
+            asked: 0,
+            updated_ms: timestamp::shared_now_ms(),
+            until_ms: 0,
+            snapshot: Bytes::new(),
+        }
+    }
+
+    /// Notes the number of the last question.
+    pub(super) fn has_asked(&mut self, questions: &[PendingQuestion]) {
+        let last = questions.iter().map(|asked| asked.id.number()).max();
+        self.asked = self.asked.max(last.unwrap_or(0));
     }
 
     /// The same record with that end.

@@ -8,7 +8,8 @@ use ptc_host::time::timeout;
 use tracing::info;
 
 use super::Runs;
-use super::held::{Held, Order};
+use super::held::Held;
+use super::record::Status;
 
 /// The time limit for writing the ends.
 const WRITING: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ impl Runs {
         let left = running();
         info!(event = "runs_interrupted", count = left.len());
         for held in &left {
-            held.orders.send_replace(Order::Interrupt);
+            held.orders.send_replace(Some(Status::Interrupted));
         }
         let _ = timeout(WRITING, join_all(left.iter().map(|held| held.ended()))).await;
     }

@@ -8,7 +8,7 @@ use super::look::{WaitingRun, ended};
 use super::record::{RunRecord, Status};
 use super::{NotSeen, Runs, Seen, key};
 use crate::principal::Principal;
-use crate::protocol::tool::{Instead, Task, TaskState, ToolReply};
+use crate::protocol::tool::{Instead, Task, TaskState};
 use crate::timestamp;
 
 /// A run, and how long it is kept.
@@ -25,36 +25,25 @@ pub(crate) struct TaskRun {
     /// Upstream calls that it has made.
     calls: u32,
     /// Its state.
-    standing: Standing,
-}
-
-/// The state of a run.
-#[derive(Debug)]
-enum Standing {
-    /// Its program runs.
-    Running,
-    /// It waits for people.
-    Waiting(WaitingRun),
-    /// It has ended with that status and reply.
-    Ended(Status, Box<ToolReply>),
+    seen: Seen<()>,
 }
 
 impl TaskRun {
     /// Converts the run to a task. `requests` makes the `inputRequests` of a waiting run.
     pub(crate) fn into_task(self, requests: impl FnOnce(&WaitingRun) -> String) -> Task {
-        let (message, state) = match self.standing {
-            Standing::Running => (Some(format!("{} upstream calls made", self.calls)), TaskState::Working),
-            Standing::Waiting(waiting) => {
+        let (message, state) = match self.seen {
+            Seen::Running(()) => (Some(format!("{} upstream calls made", self.calls)), TaskState::Working),
+            Seen::Waiting(waiting) => {
                 let message = match waiting.questions.len() {
                     1 => "1 answer is needed before it goes on".to_owned(),
                     count => format!("{count} answers are needed before it goes on"),
                 };
                 (Some(message), TaskState::Input(requests(&waiting)))
             }
-            Standing::Ended(Status::Cancelled, _) => {
+            Seen::Ended(Status::Cancelled, _) => {
                 (Some("the run was cancelled".to_owned()), TaskState::Cancelled)
             }
-            Standing::Ended(_, reply) => match reply.instead.as_deref() {
+            Seen::Ended(_, reply) => match reply.instead.as_deref() {
                 Some(Instead::Refused(error)) => {
                     (Some(error.message.clone()), TaskState::Failed(error.clone()))
                 }
@@ -79,9 +68,9 @@ impl Runs {
     /// The run does not exist, or the store is unavailable.
     pub(crate) async fn task(self: &Arc<Self>, principal: &Principal, id: &str) -> Result<TaskRun, NotSeen> {
         let task = self.as_task(principal, id).await?;
-        match &task.standing {
+        match &task.seen {
             // Pages that are done answer their questions.
-            Standing::Waiting(run) if !self.answer_by_pages(principal, run).await?.is_empty() => {
+            Seen::Waiting(run) if !self.answer_by_pages(principal, run).await?.is_empty() => {
                 self.as_task(principal, id).await
             }
             _ => Ok(task),
@@ -94,31 +83,28 @@ impl Runs {
         }
         let key = key(principal, id)?;
         let (record, _) = self.look(&key).await?;
-        let standing = match record.status {
-            Status::Running => Standing::Running,
-            Status::Waiting => Standing::Waiting(WaitingRun::of_record(key.id(), &record)),
-            _ => match ended(&record) {
-                Seen::Ended(status, reply) => Standing::Ended(status, reply),
-                Seen::Running(_) | Seen::Waiting(_) => return Err(NotSeen::NotFound),
-            },
+        let seen = match record.status {
+            Status::Running => Seen::Running(()),
+            Status::Waiting => Seen::Waiting(WaitingRun::of_record(key.id(), &record)),
+            _ => ended(&record),
         };
-        Ok(self.task_of(key.id().clone(), &record, standing))
+        Ok(self.task_of(key.id().clone(), &record, seen))
     }
 
     /// Like [`task`](Self::task), for a run that this process holds.
     pub(crate) fn task_here(&self, principal: &Principal, id: &str) -> Option<TaskRun> {
         let held = self.here(principal, id)?;
-        let standing = held.standing()?;
-        Some(self.task_of(held.key.id().clone(), &held.record(), standing))
+        let seen = held.standing()?;
+        Some(self.task_of(held.key.id().clone(), &held.record(), seen))
     }
 
-    fn task_of(&self, run_id: Arc<str>, record: &RunRecord, standing: Standing) -> TaskRun {
+    fn task_of(&self, run_id: Arc<str>, record: &RunRecord, seen: Seen<()>) -> TaskRun {
         let ttl = millis(self.settings.ttl);
         // The run is kept at least until then, whatever happens to it.
-        let until_ms = match &standing {
-            Standing::Running => timestamp::shared_now_ms() + ttl,
-            Standing::Waiting(run) => run.expires_at_ms + ttl,
-            Standing::Ended(..) => record.updated_ms + ttl,
+        let until_ms = match &seen {
+            Seen::Running(()) => timestamp::shared_now_ms() + ttl,
+            Seen::Waiting(run) => run.expires_at_ms + ttl,
+            Seen::Ended(..) => record.updated_ms + ttl,
         };
         TaskRun {
             run_id,
@@ -126,7 +112,7 @@ impl Runs {
             updated_ms: record.updated_ms,
             until_ms: until_ms.max(record.until_ms),
             calls: record.calls,
-            standing,
+            seen,
         }
     }
 
@@ -151,22 +137,6 @@ impl Runs {
     pub(super) fn rest_of(&self, record: &RunRecord) -> Duration {
         let promised = u64::try_from(record.until_ms - timestamp::shared_now_ms()).unwrap_or(0);
         self.settings.ttl.max(Duration::from_millis(promised))
-    }
-}
-
-impl Held {
-    /// Its state; `None` if its program is in the store.
-    fn standing(&self) -> Option<Standing> {
-        if self.has_left() {
-            return None;
-        }
-        if let Some((status, reply)) = &*self.end.lock() {
-            return Some(Standing::Ended(*status, Box::new(reply.clone())));
-        }
-        Some(match self.waiting() {
-            Some(run) => Standing::Waiting(run),
-            None => Standing::Running,
-        })
     }
 }
 

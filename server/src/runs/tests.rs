@@ -75,13 +75,11 @@ async fn kept(runs: &Arc<Runs>, work: futures_util::future::BoxFuture<'static, R
     call.calls.note(3);
     let permit = runs.enter(&somebody()).unwrap();
     match runs.clone().attend(call, somebody(), "lisp_eval", work, permit).await {
-        Attended::Running(progress) => {
+        Ok(Seen::Running(progress)) => {
             assert_eq!(progress.calls, 3);
             progress.run_id
         }
-        Attended::Ended(reply) => panic!("it has ended: {reply:?}"),
-        Attended::Waiting(run) => panic!("it waits: {run:?}"),
-        Attended::NotKept(why) => panic!("it was not kept: {why:?}"),
+        other => panic!("it does not run: {other:?}"),
     }
 }
 
@@ -203,7 +201,7 @@ async fn whoever_was_overtaken_drops_its_program() {
     let ended = record.clone().ended(Status::Interrupted, &record.interruption());
     store.commit(Commit::one(Write::put(key, read.version, ended.to_bytes()))).await.unwrap();
     // The process notices when it has something to write.
-    one.held().values().for_each(|held| held.prints.lock().push("more"));
+    one.held().values().for_each(|held| held.print("more"));
     end.closed().await;
     let seen = one.wait(&somebody(), &id, Duration::from_secs(30)).await.unwrap();
     assert!(text(&seen).contains("\"interrupted\""), "{seen:?}");
@@ -230,10 +228,10 @@ async fn there_are_as_many_as_may_be() {
         runs.clone().attend(call, somebody(), "lisp_eval", work, runs.enter(&somebody()).unwrap())
     };
     let (_end, long) = work("never");
-    assert!(matches!(attend(long).await, Attended::NotKept(NotKept::TooMany)));
+    assert!(matches!(attend(long).await, Err(NotKept::TooMany)));
     let (end, short) = work("in time");
     end.send(()).unwrap();
-    assert!(matches!(attend(short).await, Attended::Ended(_)));
+    assert!(matches!(attend(short).await, Ok(Seen::Ended(..))));
 }
 
 #[tokio::test]
@@ -245,7 +243,7 @@ async fn they_take_as_much_of_the_store_as_they_may() {
     let call = runs.lengthen(Some(Duration::ZERO), &mut EvalRequest::new("1")).unwrap();
     let permit = runs.enter(&somebody()).unwrap();
     let attended = runs.clone().attend(call, somebody(), "lisp_eval", second, permit).await;
-    assert!(matches!(attended, Attended::NotKept(NotKept::TooMany)));
+    assert!(matches!(attended, Err(NotKept::TooMany)));
 }
 
 #[tokio::test]

@@ -13,7 +13,6 @@ use super::attend::{LongCall, NotKept};
 use super::held::Held;
 use super::lease::Lease;
 use super::look::WaitingRun;
-use super::prints::PrintLog;
 use super::record::{KeptCall, RunRecord, Status, Wait};
 use super::seed::{Ran, RunSeed, Suspension};
 use super::{PermitSlot, Runs, drive, key};
@@ -45,42 +44,18 @@ pub(crate) struct Prepared {
     pub(crate) shaped: Box<dyn FnOnce(EvalOutcome) -> ToolReply + Send>,
 }
 
-/// A run that waits from its first record on.
-pub(super) struct Beginning {
-    pub(super) id: Arc<str>,
-    pub(super) tool: &'static str,
-    pub(super) began_ms: i64,
-    pub(super) calls: u32,
-    pub(super) prints: PrintLog,
-}
-
 impl Runs {
     /// Stores a suspended program. The replica that takes the last answer resumes it.
     pub(super) async fn keep_program(
         &self,
         principal: &Principal,
-        beginning: Beginning,
+        id: &str,
+        record: RunRecord,
         suspension: Suspension,
     ) -> Result<WaitingRun, NotKept> {
         self.knows(principal);
-        let key = key(principal, &beginning.id).map_err(|_| NotKept::Unavailable)?;
+        let key = key(principal, id).map_err(|_| NotKept::Unavailable)?;
         self.has_room_in_store(principal, key.owner()).await?;
-        let Beginning { tool, began_ms, calls, prints, .. } = beginning;
-        let record = RunRecord {
-            status: Status::Waiting,
-            principal: principal.shared_name(),
-            tool: tool.to_owned(),
-            began_ms,
-            calls,
-            prints,
-            outcome: None,
-            call: None,
-            wait: None,
-            asked: 0,
-            updated_ms: began_ms,
-            until_ms: 0,
-            snapshot: bytes::Bytes::new(),
-        };
         let (record, bytes) = self.waiting_record(record, suspension).written().await;
         let write = Write::put(key.clone(), 0, bytes);
         let life = self.waiting_life(&record);
@@ -91,10 +66,10 @@ impl Runs {
     }
 
     /// The record of a run whose program was suspended.
-    pub(super) fn waiting_record(&self, record: RunRecord, suspension: Suspension) -> RunRecord {
+    pub(super) fn waiting_record(&self, mut record: RunRecord, suspension: Suspension) -> RunRecord {
         let Suspension { suspended, call } = suspension;
         let questions = suspended.questions;
-        let last = questions.iter().map(|question| question.id.number()).max().unwrap_or(0);
+        record.has_asked(&questions);
         let expires_at_ms = self.expires_at_ms();
         let until_ms = self.promised_past(record.until_ms, expires_at_ms);
         let tail_ms = u64::try_from(until_ms - expires_at_ms).unwrap_or(0);
@@ -104,7 +79,6 @@ impl Runs {
             wait: Some(Wait { questions, expires_at_ms, is_pinned: false, tail_ms }),
             updated_ms: timestamp::shared_now_ms(),
             until_ms,
-            asked: record.asked.max(last),
             snapshot: suspended.snapshot,
             ..record
         }
@@ -155,10 +129,7 @@ impl Runs {
         let lease = Lease::take(store, replica, key.clone(), as_read, life, acknowledged).await?;
         self.tells_status(key, &running);
         info!(event = "run_goes_on", run_hash = &short_hash(key.id().as_bytes())[..8], tool = record.tool);
-        let kept = (record.prints.clone(), record.asked);
-        let held =
-            Arc::new(Held::new(key.clone(), record.tool.clone(), (began, record.began_ms), calls, kept));
-        held.promise(record.until_ms);
+        let held = Arc::new(Held::new(key.clone(), began, calls, running));
         let permit = PermitSlot::default();
         let work = match prepared {
             Some(prepared) => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use ptc_engine::{Asker, Verdict};
 use ptc_engine::questions::{Action, Answer, AnsweredBy, Channel, PendingQuestion, QuestionId};
+use ptc_engine::{Asker, Verdict};
 use serde_json::value::RawValue;
 
 use super::{engine, eval, results};

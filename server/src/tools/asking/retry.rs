@@ -126,8 +126,8 @@ pub(super) fn take_responses(
     at_ms: u64,
 ) {
     let by = AnsweredBy { channel: Channel::Client, name: Some(principal.shared_name()) };
-    let (answers, undone) = (responses.unwrap_or("{}"), &visited.undone);
-    take_answers(questions, u32::MAX, &Sent { answers, by: &by, at_ms, undone, counts: true });
+    let (answers, undone) = (responses.unwrap_or("{}"), visited.undone.clone());
+    take_answers(questions, u32::MAX, &Sent { answers, by, at_ms, undone, counts: true });
     for asked in questions.iter_mut().filter(|asked| visited.done.contains(&asked.id)) {
         asked.take_done(by_page(principal), at_ms);
     }

@@ -15,7 +15,7 @@ use super::shaping::{Shaper, running};
 use crate::concurrency_limiter::PermitLoan;
 use crate::principal::Principal;
 use crate::protocol::tool::{CallContext, Prepared, ToolReply};
-use crate::runs::{Attended, LongCall, NotKept, Progress, Ran, Runs, WaitingRun};
+use crate::runs::{LongCall, NotKept, Progress, Ran, Runs, Seen, WaitingRun};
 
 pub(crate) use arguments::MAX_WAIT;
 pub(super) use arguments::{run_id, wait_ms};
@@ -86,14 +86,14 @@ pub(super) fn prepared(
     let principal = principal.clone();
     let answer = attended.then(move |attended| async move {
         match attended {
-            Attended::Ended(reply) => reply,
-            Attended::Running(progress) if takes_tasks => {
+            Ok(Seen::Ended(_, reply)) => *reply,
+            Ok(Seen::Running(progress)) if takes_tasks => {
                 told_as_task(&runs, &principal, &progress, &shaper).await
             }
-            Attended::Running(progress) => running(&shaper, &progress),
-            Attended::Waiting(run) => waiting(run).await,
-            Attended::NotKept(NotKept::TooMany) => too_many(),
-            Attended::NotKept(NotKept::Unavailable) => {
+            Ok(Seen::Running(progress)) => running(&shaper, &progress),
+            Ok(Seen::Waiting(run)) => waiting(run).await,
+            Err(NotKept::TooMany) => too_many(),
+            Err(NotKept::Unavailable) => {
                 let message = "the state store is unavailable: this program could not be kept, and was ended";
                 ToolReply::failure("state_unavailable", message, message)
             }

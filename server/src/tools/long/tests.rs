@@ -53,7 +53,7 @@ async fn a_program_that_leaves_while_its_client_is_told_of_it_is_a_task() {
     let work = async { Ran::Waits(Box::new(suspension())) }.boxed();
     let permit = runs.enter(&ada).unwrap();
     // As if it had asked between the end of its client's wait and the answer.
-    let Attended::Waiting(run) = runs.clone().attend(call, ada.clone(), "lisp_eval", work, permit).await
+    let Ok(Seen::Waiting(run)) = runs.clone().attend(call, ada.clone(), "lisp_eval", work, permit).await
     else {
         panic!("it leaves")
     };

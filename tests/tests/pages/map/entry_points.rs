@@ -2,9 +2,9 @@
 //! limit, its account and where it gives way. `clippy.toml` finds the functions, which say in an attribute that they have a row; this
 //! holds the attributes and the rows together.
 
-use super::product_sources;
 use super::accounts::{compare, rows};
 use super::modules::is_of_tests;
+use super::product_sources;
 use super::shared_state::Places;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
